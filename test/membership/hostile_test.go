@@ -172,45 +172,45 @@ func attempts() []attempt {
 	long := authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(30 * 24 * time.Hour / time.Second))}
 	return []attempt{
 		// What is another member's.
-		creating("a member of another id", objects.Member("c9")),
-		creating("an entry with another's name", altered(objects.Member("c2"), func(m *brokerv1alpha1.MemberCluster) { m.Name = "c9" })),
-		creating("an entry with another's id in it", altered(objects.Member("c2"), func(m *brokerv1alpha1.MemberCluster) { m.Spec.ClusterID = "c9" })),
-		patching("changing another's entry", objects.Member("c1"), `{"spec":{"region":"nowhere"}}`),
-		patching("taking another's entry over", objects.Member("c1"), `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"c2"}}}`),
-		patching("giving its own entry away", objects.Member("c2"), `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"c1"}}}`),
-		patching("calling itself another", objects.Member("c2"), `{"spec":{"clusterID":"c1"}}`),
-		deleting("deleting another's entry", objects.Member("c1")),
-		deletingAll("deleting all entries", &brokerv1alpha1.MemberCluster{}),
-		applying("applying another's entry", objects.Member("c1"), "MemberCluster"),
-		creating("another's heartbeat", objects.Lease("c9")),
-		creating("a heartbeat with another's name", altered(objects.Lease("c2"), func(l *coordinationv1.Lease) { l.Name = "c9" })),
-		patching("stopping another's heartbeat", objects.Lease("c1"), `{"spec":{"renewTime":"1970-01-01T00:00:00.000000Z"}}`),
-		deleting("deleting another's heartbeat", objects.Lease("c1")),
+		creating("a MemberCluster with another id", objects.Member("c9")),
+		creating("a MemberCluster with another member's name", altered(objects.Member("c2"), func(m *brokerv1alpha1.MemberCluster) { m.Name = "c9" })),
+		creating("a MemberCluster with another member's id in its spec", altered(objects.Member("c2"), func(m *brokerv1alpha1.MemberCluster) { m.Spec.ClusterID = "c9" })),
+		patching("changing another member's MemberCluster", objects.Member("c1"), `{"spec":{"region":"nowhere"}}`),
+		patching("relabelling another member's MemberCluster as its own", objects.Member("c1"), `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"c2"}}}`),
+		patching("relabelling its own MemberCluster as another member's", objects.Member("c2"), `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"c1"}}}`),
+		patching("changing its own id to another member's", objects.Member("c2"), `{"spec":{"clusterID":"c1"}}`),
+		deleting("deleting another member's MemberCluster", objects.Member("c1")),
+		deletingAll("deleting all MemberClusters", &brokerv1alpha1.MemberCluster{}),
+		applying("applying another member's MemberCluster", objects.Member("c1"), "MemberCluster"),
+		creating("another member's heartbeat", objects.Lease("c9")),
+		creating("a heartbeat with another member's name", altered(objects.Lease("c2"), func(l *coordinationv1.Lease) { l.Name = "c9" })),
+		patching("stopping another member's heartbeat", objects.Lease("c1"), `{"spec":{"renewTime":"1970-01-01T00:00:00.000000Z"}}`),
+		deleting("deleting another member's heartbeat", objects.Lease("c1")),
 		deletingAll("deleting all heartbeats", &coordinationv1.Lease{}),
-		creating("a record of another's", objects.Record("c1", "shop", "db")),
-		creating("a record with another's name", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Name = "db.shop.c1" })),
-		creating("a record with another's id", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ClusterID = "c1" })),
-		patching("changing another's record", objects.Record("c1", "shop", "web"), `{"spec":{"exportedAt":"2020-02-02T00:00:00Z"}}`),
-		patching("having its own record be of another service", objects.Record("c2", "shop", "web"), `{"spec":{"serviceName":"db"}}`),
-		deleting("deleting another's record", objects.Record("c1", "shop", "web")),
+		creating("a record of another member", objects.Record("c1", "shop", "db")),
+		creating("a record with another member's name", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Name = "db.shop.c1" })),
+		creating("a record with another member's id", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ClusterID = "c1" })),
+		patching("changing another member's record", objects.Record("c1", "shop", "web"), `{"spec":{"exportedAt":"2020-02-02T00:00:00Z"}}`),
+		patching("changing its own record to another service", objects.Record("c2", "shop", "web"), `{"spec":{"serviceName":"db"}}`),
+		deleting("deleting another member's record", objects.Record("c1", "shop", "web")),
 		deletingAll("deleting all records", &brokerv1alpha1.ExportedService{}),
-		applying("applying another's record", objects.Record("c1", "shop", "web"), "ExportedService"),
-		creating("a slice of another's", sliceOf("c1", "shop", "db")),
-		creating("a slice of nobody's", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) { delete(s.Labels, names.LabelSourceCluster) })),
-		creating("a slice with the name of another's", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1" })),
-		patching("adding endpoints to another's slice", sliceOf("c1", "shop", "web"), `{"endpoints":[{"addresses":["10.9.9.9"]}]}`),
-		deleting("deleting another's slice", sliceOf("c1", "shop", "web")),
+		applying("applying another member's record", objects.Record("c1", "shop", "web"), "ExportedService"),
+		creating("a slice of another member", sliceOf("c1", "shop", "db")),
+		creating("a slice without an owner", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) { delete(s.Labels, names.LabelSourceCluster) })),
+		creating("a slice with the name of another member's slice", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1" })),
+		patching("adding endpoints to another member's slice", sliceOf("c1", "shop", "web"), `{"endpoints":[{"addresses":["10.9.9.9"]}]}`),
+		deleting("deleting another member's slice", sliceOf("c1", "shop", "web")),
 		deletingAll("deleting all slices", &discoveryv1.EndpointSlice{}),
 		// What is nobody's to do.
-		creating("a slice of a Service of the broker's", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "kubernetes" })),
+		creating("a slice of a Service of the broker's own cluster", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "kubernetes" })),
 		creating("a slice that the broker's own controller manages", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) {
 			s.Labels[discoveryv1.LabelManagedBy] = "endpointslice-controller.k8s.io"
 		})),
-		creating("a record that can't be deleted", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Finalizers = []string{"mallory.example/stay"} })),
-		patching("an entry that can't be deleted", objects.Member("c2"), `{"metadata":{"finalizers":["mallory.example/stay"]}}`),
-		creating("a record older than the API", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ExportedAt = metav1.Unix(0, 0) })),
-		creating("a record of a service with a dot", objects.Record("c2", "shop.x", "db")),
-		creating("a catalogue entry without its name", objects.Import(place, "db.shop")),
+		creating("a record with a finalizer", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Finalizers = []string{"mallory.example/stay"} })),
+		patching("adding a finalizer to its MemberCluster", objects.Member("c2"), `{"metadata":{"finalizers":["mallory.example/stay"]}}`),
+		creating("a record with an exportedAt older than the API", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ExportedAt = metav1.Unix(0, 0) })),
+		creating("a record of a service whose name has a dot", objects.Record("c2", "shop.x", "db")),
+		creating("a catalogue entry that does not name it", objects.Import(place, "db.shop")),
 		// A namespace that it may not export.
 		creating("a record of a namespace that it may not export", objects.Record("c2", "payments", "db")),
 		creating("a record of a namespace whose name begins as one that it may export", objects.Record("c2", "shopping", "db")),
@@ -232,17 +232,17 @@ func attempts() []attempt {
 		badRecord("a port name that is not a label", ports(mcsv1beta1.ServicePort{Name: "Not a label", Port: 80})),
 		badRecord("a port name of 1,000 bytes", ports(mcsv1beta1.ServicePort{Name: strings.Repeat("a", 1000), Port: 80})),
 		badRecord("an application protocol of 64 KiB", ports(mcsv1beta1.ServicePort{Port: 80, AppProtocol: ptr.To(strings.Repeat("a", 64<<10))})),
-		badRecord("an application protocol that is none", ports(mcsv1beta1.ServicePort{Port: 80, AppProtocol: ptr.To("a b")})),
+		badRecord("an invalid application protocol", ports(mcsv1beta1.ServicePort{Port: 80, AppProtocol: ptr.To("a b")})),
 		badRecord("101 ports", ports(manyPorts(101)...)),
 		badRecord("an affinity timeout of two days", affinity(172_800)),
 		badRecord("an affinity timeout of 0 s", affinity(0)),
-		badRecord("a session affinity that there is not", func(e *brokerv1alpha1.ExportedService) { e.Spec.SessionAffinity = "Cookie" }),
-		badRecord("an internal traffic policy that there is not", func(e *brokerv1alpha1.ExportedService) {
+		badRecord("an unknown session affinity", func(e *brokerv1alpha1.ExportedService) { e.Spec.SessionAffinity = "Cookie" }),
+		badRecord("an unknown internal traffic policy", func(e *brokerv1alpha1.ExportedService) {
 			e.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicy("Nowhere"))
 		}),
-		badRecord("a traffic distribution that there is not", func(e *brokerv1alpha1.ExportedService) { e.Spec.TrafficDistribution = ptr.To("Everywhere") }),
+		badRecord("an unknown traffic distribution", func(e *brokerv1alpha1.ExportedService) { e.Spec.TrafficDistribution = ptr.To("Everywhere") }),
 		badRecord("one IP family twice", func(e *brokerv1alpha1.ExportedService) { e.Spec.IPFamilies = []corev1.IPFamily{"IPv4", "IPv4"} }),
-		badRecord("an IP family that there is not", func(e *brokerv1alpha1.ExportedService) { e.Spec.IPFamilies = []corev1.IPFamily{"IPv5"} }),
+		badRecord("an unknown IP family", func(e *brokerv1alpha1.ExportedService) { e.Spec.IPFamilies = []corev1.IPFamily{"IPv5"} }),
 		badRecord("exported annotations of 256 KiB", func(e *brokerv1alpha1.ExportedService) {
 			e.Spec.ExportedAnnotations = map[string]string{"note": strings.Repeat("x", 256<<10)}
 		}),
@@ -255,9 +255,9 @@ func attempts() []attempt {
 		}),
 		badRecord("2,000 annotations of its own", func(e *brokerv1alpha1.ExportedService) { e.Annotations = manyKeys(2000) }),
 		creating("a record of a Service with a name in capitals", objects.Record("c2", "shop", "DB")),
-		patching("an entry with annotations of 200 KiB", objects.Member("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
-		patching("an entry with a region of 100 KiB", objects.Member("c2"), `{"spec":{"region":"`+strings.Repeat("x", 100<<10)+`"}}`),
-		patching("an entry with 1,000 ranges of pods", objects.Member("c2"), `{"spec":{"podCIDRs":["10.0.0.0/8"`+strings.Repeat(`,"10.0.0.0/8"`, 999)+`]}}`),
+		patching("a MemberCluster with annotations of 200 KiB", objects.Member("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
+		patching("a MemberCluster with a region of 100 KiB", objects.Member("c2"), `{"spec":{"region":"`+strings.Repeat("x", 100<<10)+`"}}`),
+		patching("a MemberCluster with 1,000 pod ranges", objects.Member("c2"), `{"spec":{"podCIDRs":["10.0.0.0/8"`+strings.Repeat(`,"10.0.0.0/8"`, 999)+`]}}`),
 		patching("a heartbeat with annotations of 200 KiB", objects.Lease("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
 		patching("a heartbeat with a holder of 100 KiB", objects.Lease("c2"), `{"spec":{"holderIdentity":"`+strings.Repeat("x", 100<<10)+`"}}`),
 		badSlice("a port 70000", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = ptr.To(int32(70000)) }),
@@ -287,20 +287,20 @@ func attempts() []attempt {
 		creating("a catalogue entry with a traffic distribution of 100 KiB", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Spec.TrafficDistribution = ptr.To(strings.Repeat("x", 100<<10)) })),
 		// What the broker's cluster has besides.
 		listing("reading Secrets", &corev1.SecretList{}, place),
-		listing("reading everybody's Secrets", &corev1.SecretList{}, ""),
+		listing("reading Secrets of all namespaces", &corev1.SecretList{}, ""),
 		listing("reading ConfigMaps", &corev1.ConfigMapList{}, place),
 		// What the broker's administrators permit it, which it may read.
 		patching("permitting itself more addresses", permitted("c2"), `{"data":{"ranges.c2":"0.0.0.0/0"}}`),
 		patching("permitting itself more namespaces", permitted("c2"), `{"data":{"namespaces.c2":"*"}}`),
-		patching("permitting another nothing", permitted("c2"), `{"data":{"namespaces.c1":""}}`),
+		patching("permitting another member nothing", permitted("c2"), `{"data":{"namespaces.c1":""}}`),
 		{"writing the permissions", func(ctx context.Context, c client.Client) error { return c.Update(ctx, permitted("c2")) }},
 		{"applying the permissions", func(ctx context.Context, c client.Client) error {
 			return c.Patch(ctx, permitted("c2"), client.RawPatch(types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"ConfigMap","data":{}}`)), client.FieldOwner("mallory"), client.ForceOwnership)
 		}},
-		creating("the permissions anew", permitted("c2")),
+		creating("the permissions again", permitted("c2")),
 		deleting("deleting the permissions", permitted("c2")),
 		deletingAll("deleting all ConfigMaps", &corev1.ConfigMap{}),
-		{"deleting the permissions, as one of all", func(ctx context.Context, c client.Client) error {
+		{"deleting the permissions with a deletecollection", func(ctx context.Context, c client.Client) error {
 			return c.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(place), client.MatchingFields{"metadata.name": names.MemberPermissions})
 		}},
 		creating("a ConfigMap", &corev1.ConfigMap{ObjectMeta: in("mallory")}),
@@ -312,7 +312,7 @@ func attempts() []attempt {
 		creating("a slice in the broker's own namespace", altered(sliceOf("c2", "shop", "web"), func(s *discoveryv1.EndpointSlice) { s.Namespace = "default" })),
 		creating("a Service", service(place, "web")),
 		creating("a pod", objects.Pod(place, "shell")),
-		creating("a Secret that gets another's token", &corev1.Secret{
+		creating("a Secret that gets another member's token", &corev1.Secret{
 			ObjectMeta: meta{Namespace: place, Name: "token", Annotations: map[string]string{corev1.ServiceAccountNameKey: "member-c1"}}, Type: corev1.SecretTypeServiceAccountToken,
 		}),
 		creating("an account", &corev1.ServiceAccount{ObjectMeta: in("member-c9")}),
@@ -322,9 +322,9 @@ func attempts() []attempt {
 		}),
 		creating("a namespace", &corev1.Namespace{ObjectMeta: meta{Name: "mallory"}}),
 		deleting("deleting the clusterset", &corev1.Namespace{ObjectMeta: meta{Name: place}}),
-		deleting("deleting another's account", &corev1.ServiceAccount{ObjectMeta: in("member-c1")}),
-		token("another's token", "member-c1", authenticationv1.TokenRequestSpec{}),
-		token("a token of another's join file", "join-c1", authenticationv1.TokenRequestSpec{}),
+		deleting("deleting another member's account", &corev1.ServiceAccount{ObjectMeta: in("member-c1")}),
+		token("another member's token", "member-c1", authenticationv1.TokenRequestSpec{}),
+		token("a token of another member's join file", "join-c1", authenticationv1.TokenRequestSpec{}),
 		token("a token for a month", "member-c2", long),
 	}
 }
@@ -332,10 +332,10 @@ func attempts() []attempt {
 // attemptsOfEU are those of eu against c1.eu, whose id ends with its own, and whose names it could take.
 func attemptsOfEU() []attempt {
 	return []attempt{
-		creating("a record with a name of c1.eu's", altered(objects.Record("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
-		creating("a slice with a name of c1.eu's", altered(sliceOf("eu", "c1", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1.eu" })),
+		creating("a record with a name of c1.eu", altered(objects.Record("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
+		creating("a slice with a name of c1.eu", altered(sliceOf("eu", "c1", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1.eu" })),
 		creating("a slice with such a name, of a namespace with a dot", sliceOf("eu", "shop.c1", "db")),
-		deleting("a record of c1.eu's", objects.Record("c1.eu", "shop", "web")),
+		deleting("a record of c1.eu", objects.Record("c1.eu", "shop", "web")),
 	}
 }
 
