@@ -27,7 +27,7 @@ import (
 const leaderElectionID = "atoll-agent.atoll.dev"
 
 // waiting is what a probe is told of an agent that is not ready.
-const waiting = "the agent waits for its cluster or to be joined: see its log"
+const waiting = "the agent waits for its API server, or for the cluster to join: see its log"
 
 // Run runs an agent until ctx is done. What it can't do just now, because an API server is
 // away or something is missing there, it waits for.

@@ -107,6 +107,6 @@ func (m Membership) NewFile() string {
 
 // UsedFile says what to do when a join file was used already, which its owner need not have done.
 func (m Membership) UsedFile() string {
-	return fmt.Sprintf("If an earlier attempt to join this cluster was interrupted, a new join file is enough. Otherwise somebody else has joined as %s. "+
-		"Expel them first, which ends their exports in all clusters: %s. %s", m.ClusterID, command.Broker.Atoll("broker members remove %s --clusterset %s --force", m.ClusterID, m.Clusterset), m.NewFile())
+	return fmt.Sprintf("If an earlier attempt to join this cluster was interrupted, create a new join file. Otherwise another cluster has joined as %s. "+
+		"Remove it first, which ends its exports in all clusters: %s. %s", m.ClusterID, command.Broker.Atoll("broker members remove %s --clusterset %s --force", m.ClusterID, m.Clusterset), m.NewFile())
 }

@@ -35,7 +35,7 @@ func NewCommand() *cobra.Command {
   change    from a change of an EndpointSlice until the change is there
   unexport  from the deletion of the ServiceExport until the ServiceImport is gone
 
-Each round uses a new Service whose endpoints do not exist: there are no pods and no connections.
+Each round uses a new Service with generated endpoint addresses: there are no pods and no connections.
 This machine's clock measures from the request to the watch event, so run the command close to the
 clusters. The duration of a small request from here is above the table.
 

@@ -62,7 +62,7 @@ export, where "atoll broker deploy --default-exports" has set that.`,
 			rows := now.Members
 			if len(args) > 0 {
 				if rows = about(rows, args[0]); len(rows) == 0 {
-					return fmt.Errorf("there is no member %s, and no setting for one", args[0])
+					return fmt.Errorf("there is no member %s, and it has no permission settings", args[0])
 				}
 			}
 			return writePermissions(cmd, format, rows)

@@ -160,9 +160,8 @@ func newTokenList(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List join files: which can be used, have expired or were used",
-		Long: `Lists the join files of the clusterset. The user of a "used" file got the
-credentials of that cluster, at the time USED. If that was nobody of yours, cut them off with
-"atoll broker members remove CLUSTER". A used file of a former join is listed until the next join is complete.`,
+		Long: `Lists the join files of the clusterset. A cluster joined with a "used" file at the
+time USED. If you do not know that cluster, expel it with "atoll broker members remove CLUSTER --force". A used file of a former join is listed until the next join is complete.`,
 		Example: `  atoll broker token list --context broker`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

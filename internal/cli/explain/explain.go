@@ -35,7 +35,7 @@ The first line is the verdict, and the exit status follows it:
    0  works: pods resolve the name and reach ready endpoints
   79  does not work
   80  works in part: some pods cannot resolve the name, or endpoints or ports are left out
-  81  cannot tell: no fault was found, but a part, such as the broker, could not be read`,
+  81  cannot tell: no fault was found, but some state, for example on the broker, could not be read`,
 		Example: `  atoll explain shop/web --context c2
   atoll explain web -n shop -o json`,
 		Args: cobra.ExactArgs(1),
@@ -82,7 +82,7 @@ func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName
 	case both && (first == "" || rest == "" || strings.Contains(rest, "/")):
 		return types.NamespacedName{}, fmt.Errorf("%w: %q is not of the form NAMESPACE/SERVICE", target.ErrUsage, text)
 	case both && namespace != "" && namespace != first:
-		return types.NamespacedName{}, fmt.Errorf("%w: the namespace is %s by --namespace, and %s by %q: give one of them", target.ErrUsage, namespace, first, text)
+		return types.NamespacedName{}, fmt.Errorf("%w: --namespace is %s, but %[3]q is in %[2]s: use only one of them", target.ErrUsage, namespace, first, text)
 	case both:
 		return types.NamespacedName{Namespace: first, Name: rest}, nil
 	}

@@ -156,8 +156,8 @@ of this cluster it is Ready, or the reason of the ServiceExport's condition that
 }
 
 func newConflicts() *cobra.Command {
-	return newSub("conflicts [SERVICE]", "List the conflicts of the clusterset", `Lists the properties in which exports of one service differ. The oldest export wins: USING is its
-value, and FROM its cluster. OTHERS are the clusters with another value, and those values.`,
+	return newSub("conflicts [SERVICE]", "List the conflicts of the clusterset", `Lists the properties in which exports of one service differ. The oldest export wins: USING is the
+value in effect, and FROM the cluster that it comes from. OTHERS lists other values and their clusters.`,
 		"  atoll get conflicts -A\n  atoll get conflicts web -n shop -o yaml", true, cobra.MaximumNArgs(1),
 		report.Conflicts, func(*survey.Scope) {},
 		func(c report.Conflict) string { return c.Namespace + "/" + c.Name },

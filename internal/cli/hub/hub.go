@@ -102,7 +102,7 @@ func newRemove(o *target.Clusterset) *cobra.Command {
 		Use:   "remove",
 		Short: "Remove the hub of a clusterset",
 		Long: `Removes the hub and its policies. Members then delete the ServiceExports that they made for
-MultiClusterServices. The MultiClusterServices and their definition stay.
+MultiClusterServices. The MultiClusterServices and their CustomResourceDefinition stay.
 
 First delete the MultiClusterServices of the type LoadBalancer: the hub deletes their load
 balancers. A MultiClusterService that remains keeps the finalizer lb.atoll.dev/PROVIDER. It cannot

@@ -19,9 +19,9 @@ import (
 func newExec(o *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "exec CLUSTER[/NODE] -- COMMAND [ARGUMENT...]",
-		Short: "Run a program of this machine in the network of a node",
-		Long: `Runs a program of this machine in the network namespace of a cluster's first node, of a given node, or of
-the broker, and exits with its status. Names are resolved by the cluster's DNS. kubectl and atoll have a
+		Short: "Run a local program in the network of a node",
+		Long: `Runs a local program in the network namespace of a cluster's first node, of a given node, or of the broker,
+and exits with the status of the program. Names are resolved by the cluster's DNS. kubectl and atoll have a
 context for each cluster.`,
 		Example: `  atoll lab exec c2 -- dig +short kubernetes.default.svc.cluster.local
   atoll lab exec c1/n2 -- ip route

@@ -19,10 +19,10 @@ const (
 	unreached  = "An API server cannot be reached. The program retries. Check that the API server runs, that its address is right, and that the network lets this program connect to it."
 	distrusted = "An API server's certificate is not trusted. The program retries. Check the address, this machine's clock, and whether the certificate authority changed: " +
 		"a member gets the broker's new one with a new join file."
-	unaccepted = "An API server does not accept this program's credentials. The program retries with renewed ones. If this lasts, check its service account; " +
+	unaccepted = "An API server does not accept this program's credentials. The program retries with renewed ones. If this persists, check its service account; " +
 		"for the broker, join the cluster again with a new join file."
 	unserved = "An API server does not serve a kind of object. The program retries. Install its CustomResourceDefinition, which atoll join and the charts contain."
-	busy     = "An API server cannot answer. The program retries. If this lasts, check its log, its etcd and its priority and fairness settings."
+	busy     = "An API server cannot answer. The program retries. If this persists, check its log, its etcd and its priority and fairness settings."
 	strange  = "An API server's answer is not valid. The program retries. Check that it is a Kubernetes API server of a supported version."
 )
 

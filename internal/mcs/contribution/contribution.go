@@ -79,7 +79,7 @@ func unknownChoice(export *mcsv1beta1.ServiceExport) string {
 	case "", names.OnLossWithdraw, names.OnLossKeep:
 		return ""
 	default:
-		return fmt.Sprintf("The annotation %s is %q, which is neither %q nor %q: it counts as %[3]q.",
+		return fmt.Sprintf("Annotation %s has the value %q, which is neither %q nor %q, so %[3]q applies.",
 			names.AnnotationOnClusterLoss, value, names.OnLossWithdraw, names.OnLossKeep)
 	}
 }

@@ -159,8 +159,8 @@ func LostMessage(cluster names.ClusterID) string {
 
 func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Warning {
 	return status.Warning{Reason: ReasonNameTaken, Message: fmt.Sprintf(
-		"The name of EndpointSlice %s/%s is taken by a slice that Atoll did not make. The endpoints of cluster %q are in EndpointSlice %s instead, and receive traffic. "+
-			"Nothing has to be done.", slice.Namespace, names.ImportedSlice(req.Cluster, req.Source.Name), req.Cluster, slice.Name)}
+		"Another tool or person created EndpointSlice %s/%s. The endpoints of cluster %q are in EndpointSlice %s instead, and receive traffic. "+
+			"No action is needed.", slice.Namespace, names.ImportedSlice(req.Cluster, req.Source.Name), req.Cluster, slice.Name)}
 }
 
 // note tells the controller of the import's conditions how it went.

@@ -54,8 +54,8 @@ func NotSupported(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily) *me
 		Type:   string(mcsv1beta1.ServiceImportConditionReady),
 		Status: metav1.ConditionFalse,
 		Reason: string(mcsv1beta1.ServiceImportReasonIPFamilyNotSupported),
-		Message: fmt.Sprintf("The service is exported with %s only, from %s, and Services of this cluster have %s only. "+
-			"It is imported as soon as a cluster exports it with %[3]s.", there, names.ListClusters(clusters), here),
+		Message: fmt.Sprintf("The service is exported only with %s, from %s, but Services of this cluster only have %s. "+
+			"It is imported when a cluster exports it with %[3]s.", there, names.ListClusters(clusters), here),
 	}
 }
 
@@ -94,7 +94,7 @@ func LeftOut(refused []local.LeftOut, namespace string) string {
 	for _, reason := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[reason])
 		why, _ := reason.Explain(namespace, command.Here)
-		all = append(all, fmt.Sprintf("Nothing is imported from %s: %s.", names.ListClusters(by[reason]), why))
+		all = append(all, fmt.Sprintf("The export from %s is not imported: %s.", names.ListClusters(by[reason]), why))
 	}
 	return strings.Join(all, " ")
 }
