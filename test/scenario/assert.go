@@ -19,13 +19,13 @@ import (
 
 func assertVerbs() []Verb {
 	return []Verb{
-		patternVerb("stdout", "a line of the last output matches", func(pattern *regexp.Regexp, output string) error {
+		patternVerb("stdout", "checks that a line of the last output matches", func(pattern *regexp.Regexp, output string) error {
 			if !pattern.MatchString(output) {
 				return errors.New("no line matches")
 			}
 			return nil
 		}),
-		patternVerb("lines", "the last output is not empty, and every line matches; for output of several clusters",
+		patternVerb("lines", "checks that the last output is not empty and every line matches; for output of several clusters",
 			func(pattern *regexp.Regexp, output string) error {
 				for line := range strings.Lines(strings.TrimSpace(output) + "\n") {
 					if !pattern.MatchString(line) {
@@ -45,7 +45,7 @@ func assertVerbs() []Verb {
 		},
 		{
 			Name: "equal", Args: "A B", Min: 2, Max: 2,
-			Summary: "both words are equal and not empty",
+			Summary: "checks that both words are equal and not empty",
 			Run: func(_ context.Context, _ *Run, args []string) error {
 				if args[0] != args[1] || args[0] == "" {
 					return fmt.Errorf("%q and %q", args[0], args[1])
@@ -55,13 +55,13 @@ func assertVerbs() []Verb {
 		},
 		{
 			Name: "count", Args: "CLUSTERS RESOURCE[/NAME] [-n NS|-A] [-l SELECTOR] N", Min: 3, Max: -1,
-			Summary: "each cluster has exactly N such objects, not counting withdrawn ones on the broker. `0` is safer than `!` with kubectl get: the API server must answer",
+			Summary: "checks that each cluster has exactly N such objects, ignoring withdrawn objects on the broker. `0` is safer than `!` with kubectl get: the API server must respond",
 			Check:   checkCount,
 			Run:     runCount,
 		},
 		{
 			Name: "condition", Args: "CLUSTERS RESOURCE NS/NAME TYPE=STATUS[/REASON]", Min: 4, Max: 4,
-			Summary: "the object has this condition",
+			Summary: "checks that the object has this condition",
 			Check: func(s *Script, _ bool, args []string) error {
 				if _, _, ok := strings.Cut(args[2], "/"); !ok && args[2] != unknown {
 					return fmt.Errorf("%q is not NS/NAME", args[2])

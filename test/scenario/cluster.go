@@ -14,7 +14,7 @@ func clusterVerbs() []Verb {
 	return []Verb{
 		{
 			Name: "namespace", Args: "NS [in CLUSTERS]", Min: 1, Max: 3, Always: true,
-			Summary: "re-creates the namespace in all clusters or those named (`c1,c2`); deleted after the scenario",
+			Summary: "re-creates the namespace in all clusters or CLUSTERS (`c1,c2`), and deletes it after the scenario",
 			Check: func(s *Script, _ bool, args []string) error {
 				if len(args) == 1 {
 					return nil
@@ -28,7 +28,7 @@ func clusterVerbs() []Verb {
 		},
 		{
 			Name: "on", Args: "CLUSTERS apply FILE… [-n NS] | atoll ARGS… | delete ARGS… | export NS/NAME | unexport NS/NAME | join TEXT ARGS… | helm ARGS… | kubectl ARGS… | kubectl-tty ARGS…", Min: 2, Max: -1,
-			Summary: "runs it in a cluster, several (`c1,c2`), `all` or the `broker`. `apply` takes the script's files; `export` and `unexport` create and delete a ServiceExport; `join` takes the text of a join file; `helm` runs in the repository; `kubectl-tty` has a terminal",
+			Summary: "runs a command in one cluster, several (`c1,c2`), `all` or the `broker`. `apply` takes the script's files; `export` and `unexport` create and delete a ServiceExport; `join` takes the text of a join file; `helm` runs in the repository; `kubectl-tty` has a terminal",
 			Check:   checkOn,
 			Run:     runOn,
 		},

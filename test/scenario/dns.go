@@ -33,12 +33,12 @@ const usualTTL = 5
 func dnsVerbs() []Verb {
 	return []Verb{{
 		Name: "dig", Args: "CLUSTER NAME TYPE", Min: 3, Max: 3,
-		Summary: "queries the cluster's DNS from a node; prints `status NOERROR` and sorted lines `NAME TYPE DATA`; fails only without an answer",
+		Summary: "queries the cluster's DNS from a node; prints `status NOERROR` and sorted lines `NAME TYPE DATA`; fails only without a response",
 		Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], false) },
 		Run:     runDig,
 	}, {
 		Name: "dns-table", Args: "CLUSTER ADDRESS PAGE SUFFIX", Min: 4, Max: 4,
-		Summary: "sends the queries in a page's table to atoll-dns and to the cluster's DNS, and compares the answers with its columns. The second may be `the same`, or `–` for no query. Names without a final dot are below SUFFIX, which answers omit; saved addresses appear by name",
+		Summary: "sends the queries in a page's table to atoll-dns and the cluster's DNS, and compares the answers with its two columns. The second column may be `the same`, or `–` for no query. Names without a final dot are below SUFFIX, which answers omit. Answers show saved addresses by name",
 		Check: func(s *Script, _ bool, args []string) error {
 			if _, err := readDNSTable(args[2]); args[2] != unknown && err != nil {
 				return err

@@ -31,7 +31,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "heal", Args: "[A B]", Min: 0, Max: 2, Always: true,
-			Summary: "ends one cut, or all; runs after each scenario",
+			Summary: "ends one `cut`, or all; runs after each scenario",
 			Check:   checkPair,
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				if len(args) == 0 {
@@ -52,7 +52,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "reset", Args: "CLUSTER", Min: 1, Max: 1, Always: true,
-			Summary: "closes all connections to the API server of a cluster or of the `broker`, and so its watches",
+			Summary: "closes all connections, including watches, to the API server of a cluster or the `broker`",
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], true) },
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				flags := []string{"--kill", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=", ":" + apiServerPort}
@@ -68,7 +68,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "start", Args: "CLUSTER/UNIT", Min: 1, Max: 1, Always: true,
-			Summary: "starts it again and waits until it is ready; runs after each scenario",
+			Summary: "restarts a killed unit and waits until it is ready; runs after each scenario",
 			Check:   checkUnit,
 			Run:     func(ctx context.Context, r *Run, args []string) error { return r.startUnit(ctx, args[0]) },
 		},
@@ -187,7 +187,7 @@ func backupVerbs() []Verb {
 		},
 		{
 			Name: "rename", Args: "CLUSTER ID", Min: 2, Max: 2, Always: true,
-			Summary: "makes a cluster leave and join under another id; reverted after the scenario",
+			Summary: "makes a cluster leave and join with another id; reverted after the scenario",
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkClusters(args[0], false) },
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				r.renamed[args[0]] = true

@@ -29,7 +29,7 @@ func figureVerbs() []Verb {
 	return []Verb{
 		{
 			Name: "requests", Args: "CLUSTER/NS/POD…", Min: 1, Max: -1, Always: true,
-			Summary: "names pods that send requests continuously and log for each the Unix time with a fraction, then `ok` or `failed`",
+			Summary: "names pods that send requests continuously and log, for each request, the fractional Unix time and `ok` or `failed`",
 			Check: func(s *Script, _ bool, args []string) error {
 				for _, arg := range args {
 					if err := s.checkPod(arg); err != nil {
@@ -42,7 +42,7 @@ func figureVerbs() []Verb {
 		},
 		{
 			Name: "fault", Args: "TITLE", Min: 1, Max: 1, Always: true,
-			Summary: "a fault begins; counts requests from now on",
+			Summary: "marks the start of a fault; counts requests from now on",
 			Run: func(_ context.Context, r *Run, args []string) error {
 				r.figures.title, r.figures.began, r.figures.ended, r.figures.converged = args[0], time.Now(), time.Time{}, time.Time{}
 				return nil
@@ -50,17 +50,17 @@ func figureVerbs() []Verb {
 		},
 		{
 			Name: "over", Args: "", Min: 0, Max: 0, Always: true,
-			Summary: "the fault ends, or only Atoll's reaction is left; starts the clock",
+			Summary: "marks the end of the fault, except for Atoll's reaction; starts the clock",
 			Run:     func(_ context.Context, r *Run, _ []string) error { r.figures.ended = time.Now(); return nil },
 		},
 		{
 			Name: "converged", Args: "", Min: 0, Max: 0, Always: true,
-			Summary: "the clusters have converged; stops the clock",
+			Summary: "marks that clusters have converged; stops the clock",
 			Run:     func(_ context.Context, r *Run, _ []string) error { r.figures.converged = time.Now(); return nil },
 		},
 		{
 			Name: "lost", Args: "N", Min: 1, Max: 1, Always: true,
-			Summary: "there were requests since `fault`, and at most N failed; logs the figures and appends them to the file `$ATOLL_FIGURES`",
+			Summary: "checks that requests were sent since `fault`, and at most N failed; logs the figures and appends them to the file `$ATOLL_FIGURES`",
 			Check: func(_ *Script, _ bool, args []string) error {
 				if _, err := strconv.Atoi(args[0]); err != nil && args[0] != unknown {
 					return fmt.Errorf("%q is no number", args[0])
@@ -71,7 +71,7 @@ func figureVerbs() []Verb {
 		},
 		{
 			Name: "batter", Args: "CLUSTER/UNIT NS xN", Min: 3, Max: 3, Always: true,
-			Summary: "N times: exports five of the Services b0 to b9 and ends the exports of the other five, alternating; kills and restarts the unit meanwhile",
+			Summary: "N times: exports five of the Services b0 to b9 and un-exports the other five, alternating; meanwhile kills and restarts the unit",
 			Check: func(s *Script, negate bool, args []string) error {
 				_, err := parseTimes(args[2])
 				return errors.Join(checkUnit(s, negate, args[:1]), err)

@@ -20,8 +20,8 @@ const followTime = 5 * time.Minute
 func followVerbs() []Verb {
 	return []Verb{{
 		Name: "follow", Args: "CLUSTER PAGE#SECTION [N…] [A=B…]", Min: 2, Max: -1, Takes: followTime,
-		Summary: "runs the commands of a documentation section: all blocks not marked \"not tried here\", or the Nth ones, with B in place of every A. " +
-			"There is a context for each cluster and the `broker`; CLUSTER is current. The folder contains `charts` and keeps files until the scenario ends",
+		Summary: "runs the commands of a documentation section: all blocks not marked \"not tried here\", or the Nth blocks, with B instead of every A. " +
+			"Each cluster and the `broker` have a context; CLUSTER is current. The directory contains `charts` and keeps files until the scenario ends",
 		Check: func(s *Script, _ bool, args []string) error {
 			if _, _, err := parseFollow(args[1:]); err != nil {
 				return err

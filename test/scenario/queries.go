@@ -20,7 +20,7 @@ import (
 func queryVerbs() []Verb {
 	return []Verb{{
 		Name: "queries", Args: "CLUSTER/NS/POD FILE…", Min: 2, Max: -1,
-		Summary: "the pod's Prometheus (port 9090) evaluates all queries of these dashboards (`.json`) and rule files and has series for each of their metrics; its own rules are healthy",
+		Summary: "checks that the pod's Prometheus (port 9090) can evaluate all queries in these dashboards (`.json`) and rule files, has series for all their metrics, and has only healthy rules",
 		Check:   func(s *Script, _ bool, args []string) error { return s.checkPod(args[0]) },
 		Run:     runQueries,
 	}}

@@ -19,13 +19,13 @@ func trafficVerbs() []Verb {
 		requestVerb("udp", "HOST:PORT", udpClient, "like `http`, with UDP datagrams, each from a new port"),
 		{
 			Name: "backends", Args: "CLUSTER=N… | none", Min: 1, Max: -1,
-			Summary: "the stored answers came from exactly these clusters, and from N different pods in each",
+			Summary: "checks that the stored answers came from exactly these clusters, from N different pods in each",
 			Check:   checkBackends,
 			Run:     func(_ context.Context, r *Run, args []string) error { return r.backends(args) },
 		},
 		{
 			Name: "answered-by", Args: "CLUSTER/POD…", Min: 1, Max: -1,
-			Summary: "the stored answers came from exactly these pods",
+			Summary: "checks that the stored answers came from exactly these pods",
 			Run:     func(_ context.Context, r *Run, args []string) error { return r.same(sets.New(r.answers...), args) },
 		},
 	}
