@@ -1,5 +1,5 @@
-// Package core runs the controllers of a member cluster (controllers.go). Controllers that need only that cluster run
-// in a manager. The others run in a session (session.go), so an unreachable broker delays only them.
+// Package core runs the controllers of a member cluster. controllers.go lists them. Controllers that need only that
+// cluster run in a manager, the others in a session (session.go): an unreachable broker delays only them.
 package core
 
 import (

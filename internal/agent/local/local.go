@@ -31,8 +31,7 @@ type Own struct {
 	// Validity is the verdict on Export.
 	Validity contribution.Validity
 	// Contribution is this cluster's export, nil if Export is nil or invalid, or if Withheld is set. A deleted
-	// Service's stays for a while without endpoints, so that a re-created Service keeps its imports and their
-	// addresses.
+	// Service's remains briefly, without endpoints, so that a re-created Service keeps its imports and addresses.
 	Contribution *merge.Export
 	// Refused are the parts that Contribution lacks because other clusters would refuse them.
 	Refused []validation.Refused

@@ -46,8 +46,7 @@ func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 		if len(keep) == 0 || !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.clusterIP") {
 			return err
 		}
-		// The API server allocates addresses before it checks names. A Service of ours, not in the cache yet, may hold
-		// them.
+		// The API server allocates addresses before it checks names. An uncached Service of ours may hold them.
 		gone, lookErr := r.lostIPs(ctx, imp, keep, err)
 		if lookErr != nil {
 			return lookErr
