@@ -39,9 +39,8 @@ func (e Event[O]) Versions() []O {
 // Deleted reports whether the object was deleted.
 func (e Event[O]) Deleted() bool { return any(e.New) == any(*new(O)) }
 
-// Watch is a source of requests for the changes of cached objects. Unlike controller-runtime's source.Kind (v0.24.1),
-// it removes its handler when its controller ends, so a cache can outlive its controllers. Objects of the first list
-// get low priority.
+// Watch is a source of requests for changes of cached objects. Unlike controller-runtime's source.Kind (v0.24.1), it
+// removes its handler when its controller ends: a cache may outlive it. First lists get low priority.
 func Watch[O client.Object, R comparable](from cache.Cache, of O, requests func(context.Context, Event[O]) []R) source.TypedSyncingSource[R] {
 	return &watch[O, R]{cache: from, object: of, requests: requests, synced: make(chan error, 1)}
 }

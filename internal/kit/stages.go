@@ -24,8 +24,7 @@ const (
 )
 
 const (
-	// burstWrites writes of earlier stages within burstWindow are a burst. Later stages wait for it, at most
-	// burstPatience.
+	// burstWrites writes of earlier stages within burstWindow are a burst. Later stages wait, at most burstPatience.
 	burstWrites   = 8
 	burstWindow   = 250 * time.Millisecond
 	burstPatience = 5 * time.Second

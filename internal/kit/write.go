@@ -19,8 +19,7 @@ const (
 	// objects and conflicts of a quota's counter have none.
 	outdatedPause = time.Second
 	behindPause   = 100 * time.Millisecond
-	// refusedPause is the wait after a refusal by the API server: quotas, permissions and webhooks change without an
-	// event.
+	// refusedPause is the wait after the API server's refusal: quotas, permissions and webhooks change without events.
 	refusedPause = 20 * time.Second
 	jitter       = 0.5
 )

@@ -18,9 +18,8 @@ func (l Locate) URL(m Membership) string {
 	return m.Server
 }
 
-// ByCA finds the broker's URL by its certificate authority among API servers that the user knows. A laptop often
-// reaches the broker at another URL than pods. It returns "" unless exactly one URL matches, so that the token goes to
-// no other server.
+// ByCA finds the broker's URL among API servers that the user knows, by its certificate authority: a laptop may use
+// another URL than pods. It returns "" unless exactly one URL matches: the token goes to no other server.
 func (m Membership) ByCA(known map[string][]byte) string {
 	found, authority := "", bytes.TrimSpace(m.CA)
 	if len(authority) == 0 {

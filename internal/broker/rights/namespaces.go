@@ -35,8 +35,7 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				exempt("!" + byMember(namespace).Expression),
 				self(namespace),
 				{Name: "key", Expression: fmt.Sprintf("'%s' + variables.self", permissions.NamespacesPrefix)},
-				// Binary data permits nothing, as in internal/broker/permissions. Without either key, any namespace is
-				// permitted.
+				// Binary data permits nothing, as in internal/broker/permissions. Without either key, all is permitted.
 				{Name: "usual", Expression: fmt.Sprintf("'%[1]s' in params.?binaryData.orValue({}) ? '' : params.?data['%[1]s'].orValue('*')", permissions.NamespacesKey(permissions.Default))},
 				{Name: "text", Expression: "variables.key in params.?binaryData.orValue({}) ? '' : params.?data[variables.key].orValue(variables.usual)"},
 				{Name: "patterns", Expression: `variables.text.replace(',', ' ').replace('\t', ' ').replace('\r', ' ').replace('\n', ' ').split(' ')`},

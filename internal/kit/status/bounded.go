@@ -11,8 +11,7 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// etcd keeps Events for an hour, and every watch on Events receives them all. Other clusters must not be able to flood
-// it.
+// etcd keeps Events for an hour, and every watch on Events gets them all. Other clusters must not flood it.
 const (
 	eventsOfMember, eventsOfMemberEvery = 20, 30 * time.Second
 	// eventsOfAll and eventsOfAllEvery are for Events without a member, such as those on a ServiceImport. Another

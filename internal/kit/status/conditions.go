@@ -91,9 +91,8 @@ func Conditions(have []metav1.Condition, generation int64, want ...metav1.Condit
 	return list, written, transitions, nil
 }
 
-// Own makes fields the only fields of an object's status that a field manager owns. It requires the resource version
-// that the decision was made on: for another version the fields may be wrong, and Events would be repeated. about
-// receives the API server's answer.
+// Own makes fields the only fields of an object's status that a field manager owns. It requires an unchanged resource
+// version: else fields may be wrong, and Events would repeat. about receives the API server's answer.
 func Own(ctx context.Context, c client.Client, kind schema.GroupVersionKind, about client.Object, fields map[string]any, owner string) error {
 	object := owned(kind, about, fields)
 	err := c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
