@@ -280,7 +280,7 @@ func (s *Beliefs) last(service types.NamespacedName, id names.ClusterID, key str
 	return nil, belief.Applied{Exists: true, Revision: applied}
 }
 
-// setLast records the believed record, or nil. note keeps the nil while an object still lists an applied revision.
+// setLast records the believed record. A nil is recorded only with note: while an object lists an applied revision.
 func (s *Beliefs) setLast(service types.NamespacedName, id names.ClusterID, key string, record *brokerv1alpha1.ExportedService, found *belief.Found, note bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Connect returns a client of a broker, without a cache. If packets are lost, client-go reconnects after 45 s.
+// Connect returns a client of a broker, without a cache. If packets are lost, client-go disconnects after 45 s.
 func Connect(config *rest.Config) (client.WithWatch, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the API server's priority and fairness limits requests, not the client

@@ -43,6 +43,7 @@ type bearer struct {
 
 var _ utilnet.RoundTripperWrapper = (*bearer)(nil)
 
+// RoundTrip implements http.RoundTripper.
 func (b *bearer) RoundTrip(request *http.Request) (*http.Response, error) {
 	token := *b.token.value.Load()
 	request = request.Clone(request.Context()) // the caller owns the original

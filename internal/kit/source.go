@@ -91,6 +91,7 @@ func Follow[O client.Object](ctx context.Context, from cache.Cache, of O, f func
 	return nil
 }
 
+// WaitForSync implements source.TypedSyncingSource.
 func (w *watch[O, R]) WaitForSync(ctx context.Context) error {
 	select {
 	case err := <-w.synced:
@@ -109,8 +110,10 @@ type waitFor[R comparable] <-chan struct{}
 
 func (waitFor[R]) String() string { return "what has to come first" }
 
+// Start implements source.TypedSource.
 func (waitFor[R]) Start(context.Context, workqueue.TypedRateLimitingInterface[R]) error { return nil }
 
+// WaitForSync implements source.TypedSyncingSource.
 func (w waitFor[R]) WaitForSync(ctx context.Context) error {
 	select {
 	case <-w:
@@ -128,6 +131,7 @@ type Feed[R comparable] struct {
 // NewFeed returns a feed.
 func NewFeed[R comparable]() *Feed[R] { return &Feed[R]{started: make(chan struct{})} }
 
+// Start implements source.TypedSource.
 func (f *Feed[R]) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
 	f.queue = queue
 	close(f.started)

@@ -45,8 +45,7 @@ type Reconciler struct {
 	feed       *kit.Feed[reconcile.Request]
 }
 
-// New returns the controller and its reconciler. Both caches are read; the caller reports heartbeats that go missing or
-// return to the reconciler (Member).
+// New returns the controller and its reconciler. The caller reports heartbeats that go missing or return to Member.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, heartbeats *lost.Heartbeats) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{
 		cluster: c, broker: b, heartbeats: heartbeats, feed: kit.NewFeed[reconcile.Request](),

@@ -53,7 +53,7 @@ type Config struct {
 	Grace time.Duration
 	// Pace limits the writes of each of this cluster's slices.
 	Pace pace.Limits
-	// Heartbeats are those of all members. LeaseTimeout is when to suspect a member; Renew renews the own heartbeat.
+	// Heartbeats are those of all members. LeaseTimeout is when to suspect a member; Renew renews this cluster's.
 	Heartbeats   *lost.Heartbeats
 	LeaseTimeout time.Duration
 	Renew        func()

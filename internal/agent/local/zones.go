@@ -46,7 +46,7 @@ func (z *Zones) Sorted() []string {
 	return z.sorted
 }
 
-// The caller holds mu.
+// sort updates the sorted zones, and returns whether they changed. The caller holds mu.
 func (z *Zones) sort() (changed bool) {
 	named := slices.DeleteFunc(slices.Collect(maps.Values(z.byNode)), func(zone string) bool { return zone == "" })
 	slices.Sort(named)

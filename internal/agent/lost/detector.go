@@ -177,7 +177,8 @@ func (d *Detector) suspect(m *member, at time.Time) bool {
 	return at.Sub(m.seen) > d.timeout/2
 }
 
-// tooMany reports whether such holds for more than one and most other members that export and are not long gone.
+// tooMany reports whether such holds for more than half of the other members, and more than one. It ignores members
+// that are long gone, or export nothing.
 func (d *Detector) tooMany(at time.Time, such func(*member) bool) bool {
 	n, all := 0, 0
 	for id, m := range d.members {

@@ -2,7 +2,7 @@ package lost
 
 import "net/netip"
 
-// failuresBefore is how many probes in a row an endpoint must fail before it is withdrawn. One runs every 10 s.
+// failuresBefore is how many probes in a row, by default one every 10 s, an endpoint must fail to be withdrawn.
 const failuresBefore = 3
 
 // endpoints follows the probed endpoints of a member whose heartbeat is missing while some endpoints answer. Failing

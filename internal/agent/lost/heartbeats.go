@@ -27,7 +27,7 @@ type Listener interface {
 	Gone(names.ClusterID)
 }
 
-// Heartbeats are the members' Leases, read after each renewal of the own one (docs/adr/0038-heartbeats-are-read.md).
+// Heartbeats are the members' Leases, read after each renewal of this one's (docs/adr/0038-heartbeats-are-read.md).
 type Heartbeats struct {
 	// Suspicions receive the contents of the Leases.
 	Suspicions *belief.Suspicions
@@ -115,8 +115,8 @@ func (h *Heartbeats) Remove(id names.ClusterID, removed bool) {
 	}
 }
 
-// Observe records all Leases from a read that began at began, after the own Lease was renewed. A member whose Lease
-// does not exist counts as not renewing it, because the Lease may have been deleted by hand.
+// Observe records all Leases from a read that began at began, after this member's Lease was renewed. A member whose
+// Lease does not exist counts as not renewing it, because the Lease may have been deleted by hand.
 func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 	now := make(map[names.ClusterID]metav1.MicroTime, len(leases))
 	for i := range leases {
@@ -162,7 +162,7 @@ func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 		}
 	}
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(now)), func(id names.ClusterID) bool { return id == h.self })
-	for _, id := range append(ids, h.self) { // the own one is last: the observer checks the others then
+	for _, id := range append(ids, h.self) { // this member is last: the observer checks the others then
 		was, known := before[id]
 		if is := now[id]; known && was.Equal(&is) {
 			continue

@@ -33,9 +33,9 @@ func newObserver(self string, timeout time.Duration) *observer {
 
 // Renewed records a new or changed heartbeat, and returns the members that became live or lost.
 //
-// It checks all members when the own heartbeat comes back: by then every earlier write has been seen. If heartbeats are
+// It checks all members when its own heartbeat comes back: by then every earlier write has been seen. If heartbeats are
 // read as often as they are renewed, a loss is found within the timeout plus two renewal intervals: one until the last
-// renewal is seen, one until the own heartbeat comes back.
+// renewal is seen, one until its own heartbeat comes back.
 func (o *observer) Renewed(member string, at time.Time) (changed []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -93,7 +93,7 @@ func (o *observer) Gone(member string) (changed []string) {
 	return []string{member}
 }
 
-// Live reports whether a member lives. A member without a heartbeat does not, except the own one.
+// Live reports whether a member lives. A member without a heartbeat does not, except this one.
 func (o *observer) Live(member string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,7 +101,7 @@ func (o *observer) Live(member string) bool {
 	return member == o.self || h != nil && !h.lost
 }
 
-// Members returns the live members, including the own one, sorted.
+// Members returns the live members, including this one, sorted.
 func (o *observer) Members() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,7 +128,7 @@ func (o *observer) Renewals() map[string]time.Time {
 	return renewals
 }
 
-// Own returns when the own heartbeat last came back, or the zero time.
+// Own returns when this member's heartbeat last came back, or the zero time.
 func (o *observer) Own() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()

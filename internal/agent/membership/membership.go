@@ -60,9 +60,9 @@ type Membership struct {
 	Timeout time.Duration
 	// Placed is called whenever the broker confirms that the cluster id belongs to this cluster.
 	Placed func()
-	// Heartbeats receives all members' Leases after each renewal of the own one, and the time when the read began.
+	// Heartbeats receives all members' Leases after each renewal, and the time when the read began.
 	Heartbeats func(time.Time, []coordinationv1.Lease)
-	// Restored is called when the own heartbeat is gone or older than before: the broker was wiped or restored.
+	// Restored is called when this cluster's heartbeat is gone or older than before: the broker was wiped or restored.
 	Restored func()
 	// Now is the clock for the heartbeat's renewal time. Other members do not compare it with their clocks.
 	Now func() time.Time
@@ -145,7 +145,7 @@ func (m *Membership) renew(ctx context.Context, asked bool) error {
 		return fmt.Errorf("renewing the heartbeat: %w", err)
 	}
 	leases, began := &coordinationv1.LeaseList{}, time.Now()
-	// The API server serves this from its cache, at least as new as the own renewal.
+	// The API server serves this from its cache, at least as new as this cluster's renewal.
 	if err := m.Broker.List(ctx, leases, client.InNamespace(m.Namespace), client.HasLabels{names.LabelSourceCluster},
 		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: own}}); err != nil {
 		return fmt.Errorf("reading the heartbeats of all members: %w", err)
@@ -243,7 +243,7 @@ func heartbeatOf(lease *coordinationv1.Lease) heartbeat {
 	return heartbeat{version, layout.Counter(lease)}
 }
 
-// notice calls Restored when the own heartbeat is gone (no UID), replaced or older. Call it between begin and end.
+// notice calls Restored if this cluster's heartbeat is gone (no UID), replaced or older. Call it between begin and end.
 func (m *Membership) notice(lease *coordinationv1.Lease) {
 	now, last, had := heartbeatOf(lease), m.last, m.had
 	m.last, m.had = now, had || now.counter.Lease != ""

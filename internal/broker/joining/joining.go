@@ -50,10 +50,12 @@ func Use(ctx context.Context, on kubernetes.Interface, file credential.Membershi
 // NoResponseError means that the broker's response was lost, so the join file may be used up.
 type NoResponseError struct{ Err error }
 
+// Error implements error.
 func (e *NoResponseError) Error() string {
 	return "the broker's answer was lost, and so the join file may be used up: " + e.Err.Error()
 }
 
+// Unwrap returns the cause.
 func (e *NoResponseError) Unwrap() error { return e.Err }
 
 // Token returns a new token of the member's account, bound to the used join file's Secret.

@@ -40,11 +40,13 @@ func AddFlag(flags *pflag.FlagSet, format *Format, allowed ...Format) {
 	flags.VarP(f, "output", "o", "output format: "+f.list())
 }
 
+// String returns the selected format.
 func (f flag) String() string { return string(*f.format) }
 
 // Type is the value's name in help texts.
 func (flag) Type() string { return "format" }
 
+// Set selects an allowed format.
 func (f flag) Set(text string) error {
 	if !slices.Contains(f.allowed, Format(text)) {
 		return fmt.Errorf("it can be %s", f.list())

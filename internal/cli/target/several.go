@@ -34,6 +34,7 @@ const ExitFailed = 79
 // FailedError says that something failed. The output already has the details.
 type FailedError struct{ Failed int }
 
+// Error returns the number of failures.
 func (e *FailedError) Error() string { return fmt.Sprintf("%d have failed", e.Failed) }
 
 // ExitStatus returns the program's exit status.
@@ -42,6 +43,7 @@ func (*FailedError) ExitStatus() int { return ExitFailed }
 // Exit ends the program with a status. The output already says why.
 type Exit int
 
+// Error names the status.
 func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // ExitStatus returns the program's exit status.

@@ -57,6 +57,7 @@ func (h *Health) Started() manager.Runnable { return readiness{h} }
 
 type readiness struct{ health *Health }
 
+// Start implements manager.Runnable.
 func (r readiness) Start(ctx context.Context) error {
 	r.health.ready.Store(true)
 	<-ctx.Done()

@@ -28,7 +28,7 @@ const (
 )
 
 // Terms runs term again and again until ctx is done. A term ends when the leader's Lease is lost, or the API server or
-// its custom resources are unavailable. Before each term, served must return nil; what names the thing waited for.
+// its custom resources are unavailable. Before each term, served must return nil; what describes that wait in the log.
 func Terms(ctx context.Context, log *slog.Logger, what string, served func(context.Context) error, term func(context.Context) error) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, lastPause) {
 		if !Retry(ctx, log, what, served) {

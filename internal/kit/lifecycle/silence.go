@@ -61,6 +61,8 @@ func (h *watchdog) run(silence time.Duration) {
 	}
 }
 
+// ResultChan implements watch.Interface.
 func (h *watchdog) ResultChan() <-chan apiwatch.Event { return h.result }
 
+// Stop implements watch.Interface.
 func (h *watchdog) Stop() { h.once.Do(func() { close(h.stop) }) }

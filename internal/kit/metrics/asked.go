@@ -22,12 +22,14 @@ func (a *asked) set(tell func(chan<- prometheus.Metric)) {
 	a.tell = tell
 }
 
+// Describe implements prometheus.Collector.
 func (a *asked) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range a.descriptions {
 		descriptions <- d
 	}
 }
 
+// Collect implements prometheus.Collector.
 func (a *asked) Collect(values chan<- prometheus.Metric) {
 	a.mu.Lock()
 	tell := a.tell

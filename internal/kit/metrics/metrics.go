@@ -65,12 +65,14 @@ func (m *Metrics) collectors() []prometheus.Collector {
 	return append(m.slices.collectors(), m.imports, m.propagation, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.connection)
 }
 
+// Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, c := range m.collectors() {
 		c.Describe(descriptions)
 	}
 }
 
+// Collect implements prometheus.Collector.
 func (m *Metrics) Collect(values chan<- prometheus.Metric) {
 	for _, c := range m.collectors() {
 		c.Collect(values)

@@ -37,8 +37,8 @@ var (
 )
 
 // Objects sets the function that lists this cluster's ServiceExports and ServiceImports. If it fails, they are not
-// reported. Objects are listed on collection: they are cached, and following their status would cost more. Each of
-// reasons is reported even without a conflict.
+// reported. Objects are listed on collection: they are cached, and following their status would cost more. A reason
+// without conflicts is reported as 0.
 func (m *Metrics) Objects(reasons []string, list func() ([]Export, []Import, error)) {
 	m.objects.set(func(values chan<- prometheus.Metric) {
 		exports, imports, err := list()

@@ -86,7 +86,7 @@ func (s *Slices) Wrote(had, has bool, added, removed int) {
 	}
 }
 
-// Note sets the number of endpoints of the slice that is made from a source slice, or removes it if not there.
+// Note sets the endpoint count of the slice made from source. If there is false, it removes the slice.
 func (s *Slices) Note(service Service, source string, endpoints int, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

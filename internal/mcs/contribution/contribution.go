@@ -60,7 +60,7 @@ func NotPermitted(cluster names.ClusterID, clusterset, namespace string) Validit
 	}
 }
 
-// mcs-api has no reason for this.
+// reasonNamespaceNotPermitted is our own reason: mcs-api has none for this.
 const reasonNamespaceNotPermitted mcsv1beta1.ServiceExportConditionReason = "NamespaceNotPermitted"
 
 // Warnings describes an export's invalid parts that the record lacks, and an invalid annotation; "" for none. refused

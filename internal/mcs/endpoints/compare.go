@@ -108,7 +108,7 @@ func address(e *discoveryv1.Endpoint) string {
 
 // isUsed reports whether a removed endpoint gets traffic. It does if it is ready, or if it is serving while it
 // terminates: kube-proxy uses that if no endpoint is ready. If the slice has another ready endpoint, that gets the
-// traffic instead, unless internalTrafficPolicy is Local (only possible in the own cluster).
+// traffic instead, unless internalTrafficPolicy is Local (only possible in its own cluster).
 func isUsed(e *discoveryv1.Endpoint, readyLeft bool) bool {
 	if isReady(e) || !isServing(e) {
 		return isReady(e)

@@ -13,7 +13,8 @@ import (
 )
 
 // MaxMirrored is the most addresses per set of ports that the EndpointSlice mirroring controller takes from an
-// Endpoints object (--mirroring-max-endpoints-per-subset), and that the Endpoints controller writes to one.
+// Endpoints object (default and maximum of --mirroring-max-endpoints-per-subset), and that the Endpoints controller
+// writes.
 const MaxMirrored = 1000
 
 // FirstUnsupported returns the first slice by name whose address type cannot be exported, or nil, and the number of

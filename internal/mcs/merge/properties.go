@@ -24,7 +24,7 @@ type property struct {
 	concerns func(oldest, e Export) bool
 }
 
-// Properties in the order in which conflicts are reported.
+// properties are in the order in which conflicts are reported.
 var properties = []property{
 	{
 		reason: mcsv1beta1.ServiceExportReasonTypeConflict,

@@ -76,7 +76,7 @@ func In(namespace string, labels, annotations map[string]string, byAgent Cluster
 	return rules
 }
 
-// Reason says why a cluster's exports are refused, "" if they are not. The caller excludes the own cluster.
+// Reason says why a cluster's exports are refused, "" if they are not. The caller excludes its own cluster.
 func (r Rules) Reason(id names.ClusterID) Reason {
 	switch {
 	case r.Closed:

@@ -138,7 +138,7 @@ func (h *Hints) all(ctx context.Context) {
 	}
 }
 
-// tell notifies about an import that uses hints. Until Known is closed, no slice has hints.
+// tell notifies about an import that uses hints. Before Known is closed, controllers set no hints.
 func (h *Hints) tell(imp *mcsv1beta1.ServiceImport) {
 	select {
 	case <-h.known:

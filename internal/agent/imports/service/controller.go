@@ -42,6 +42,7 @@ type Reconciler struct {
 	refused sync.Map
 }
 
+// New returns the controller.
 func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, error) {
 	r := &Reconciler{cluster: c, recorder: recorder, problems: problems}
 	return kit.New("service", r,

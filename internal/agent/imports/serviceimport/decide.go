@@ -46,7 +46,7 @@ func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resoluti
 	return imp
 }
 
-// added returns have with only the additions of want: some cluster's exports are unknown, so nothing may go.
+// added returns have with only the additions of want: some exports are unknown, so nothing may be removed.
 func added(have, want *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
 	kept := have.DeepCopy()
 	for _, port := range want.Spec.Ports {

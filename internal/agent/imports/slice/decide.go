@@ -37,7 +37,7 @@ type inputsOf struct {
 	refused, lost bool
 	// waits is set if the import has no derived Service yet, or if it is unknown whether the cluster is lost.
 	waits bool
-	// kept is set if only the hints may change: until the owner vouches for the broker's data, or if that is the same.
+	// kept is set if only the hints may change: until the owner vouches, or because the broker's data has not changed.
 	kept bool
 	// again is when to check again without an event, 0 for never.
 	again time.Duration
@@ -117,7 +117,7 @@ func without(s *discoveryv1.EndpointSlice, out map[netip.AddrPort]bool) (left *d
 	return &short, len(s.Endpoints) - len(short.Endpoints)
 }
 
-// kept returns the part of a slice that stays, or nil, without hints. Addresses that are not allowed still go.
+// kept returns the part of a slice that stays, or nil, without hints. It removes addresses that are not allowed.
 func kept(network validation.Network, req Request, have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	if have == nil {
 		return nil
@@ -134,7 +134,7 @@ func kept(network validation.Network, req Request, have *discoveryv1.EndpointSli
 // keepRevision keeps have's revision if nothing else grew, to avoid a write for identical content. A lower revision is
 // written, because its owner vouched for it.
 func keepRevision(have, want *discoveryv1.EndpointSlice) {
-	if layout.Revision(want) <= layout.Revision(have) { // the same is nothing to compare all endpoints for
+	if layout.Revision(want) <= layout.Revision(have) { // if equal, skip the comparison of all endpoints
 		return
 	}
 	same := *want
@@ -150,7 +150,7 @@ func refused(cluster names.ClusterID, what string) status.Warning {
 		"Endpoints of cluster %q are not imported: %s. Its other endpoints are imported. Correct these in that cluster.", cluster, what)}
 }
 
-// if equal, skip the comparison of all endpoints
+// LostMessage returns the message for a lost cluster.
 func LostMessage(cluster names.ClusterID) string {
 	return fmt.Sprintf("Cluster %q is unreachable: no heartbeat, and no endpoint answers. Its endpoints are withdrawn until it is back.", cluster)
 }
@@ -161,7 +161,7 @@ func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Warning {
 			"Nothing has to be done.", slice.Namespace, names.ImportedSlice(req.Cluster, req.Source.Name), req.Cluster, slice.Name)}
 }
 
-// LostMessage returns the message for a lost cluster.
+// note reports the result to the controller of the import's conditions.
 func (r *Reconciler) note(in inputsOf, req Request, d decision, refusal string) {
 	in.service.Namespace = req.Source.Namespace
 	problem := status.Outcome{Failure: refusal, Warnings: d.warnings}

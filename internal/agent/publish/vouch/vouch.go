@@ -44,7 +44,7 @@ const (
 	pageSize = 500
 )
 
-// errOutdated says that the cache does not show what is on the broker.
+// errOutdated says that the cache differs from the broker.
 var errOutdated = errors.New("the cache differs from the broker: a watch may be silent")
 
 // Publisher is a controller of this member's published objects. A key is the name in its requests.
