@@ -83,7 +83,7 @@ of each pod, and continues when the hub's container ends. See docs/how-to/load-b
 	return command
 }
 
-// AddFlags lets a person choose what runs of the hub, and how.
+// AddFlags adds the flags for the hub's deployment.
 func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.StringVar(&hub.Registry, "registry", render.DefaultRegistry, "registry of the image")
 	flags.StringVar(&hub.Tag, "tag", "", "tag of the image; default is the version of this program")

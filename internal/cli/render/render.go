@@ -42,7 +42,7 @@ CustomResourceDefinitions. See docs/how-to/gitops.md.`,
 	return command
 }
 
-// write writes objects as they would be applied.
+// write writes objects as join and hub install would apply them.
 func write(cmd *cobra.Command, to *output.Manifests, name string, crds, objects []*unstructured.Unstructured) error {
 	return to.Write(cmd, output.Part{Name: "crds", Objects: marked(crds)}, output.Part{Name: name, Objects: marked(objects)})
 }
