@@ -106,7 +106,7 @@ func readAddresses(value string) (addresses []netip.Addr, err error) {
 			return nil, fmt.Errorf("give an IP address, or one of each family with a comma between them")
 		}
 		if slices.ContainsFunc(addresses, func(b netip.Addr) bool { return b.Is4() == a.Is4() }) {
-			return nil, fmt.Errorf("there can be one address of each IP family")
+			return nil, fmt.Errorf("at most one address of each IP family is possible")
 		}
 		addresses = append(addresses, a)
 	}

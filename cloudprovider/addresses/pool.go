@@ -103,7 +103,7 @@ func (p *Pool) Assign(owner types.NamespacedName, r Request) ([]netip.Addr, erro
 		if had {
 			p.hold(owner, before)
 		}
-		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonExhausted, Err: fmt.Errorf("there are no addresses for load balancers: give the hub some with --lb-addresses")}
+		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonExhausted, Err: fmt.Errorf("the hub has no addresses for load balancers: add some with --lb-addresses")}
 	}
 	p.hold(owner, holding{chosen, slices.Clone(r.Ports)})
 	return chosen, nil
@@ -208,7 +208,7 @@ func (p *Pool) reserved(owner types.NamespacedName, before holding, a netip.Addr
 	for other, addresses := range p.former {
 		if _, has := p.held[other]; !has && slices.Contains(addresses, a) {
 			return &cloudprovider.Error{Reason: cloudprovider.ReasonPortConflict, Err: fmt.Errorf(
-				"MultiClusterService %s had %s before the hub started, and keeps it: ask for another address with the annotation %s", other, a, cloudprovider.AnnotationAddress)}
+				"MultiClusterService %s already has the address %s: request another one with the annotation %s", other, a, cloudprovider.AnnotationAddress)}
 		}
 	}
 	return nil

@@ -120,14 +120,14 @@ func (b *balancer) has(section string) bool {
 func (b *balancer) check() error {
 	for _, a := range b.Addresses {
 		if !a.IsValid() || a.Zone() != "" {
-			return fmt.Errorf("%q is no address to listen at", a)
+			return fmt.Errorf("%q is not an address to listen on", a)
 		}
 	}
 	for i := range b.Listens {
 		l := &b.Listens[i]
 		for _, a := range l.Binds {
 			if !a.IsValid() || a.Addr().Zone() != "" || a.Port() == 0 {
-				return fmt.Errorf("%q is no address to listen at", a)
+				return fmt.Errorf("%q is not an address to listen on", a)
 			}
 		}
 		unusable := func(a netip.AddrPort) bool { return cloudprovider.AddressProblem(a) != "" }

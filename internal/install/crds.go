@@ -52,7 +52,7 @@ func compareDefinition(want, have *apiextensionsv1.CustomResourceDefinition, rep
 	case known && order <= 0:
 		return apply, ""
 	case len(missing) == 0 && known:
-		return keep, "the one in the cluster is newer"
+		return keep, "the CustomResourceDefinition in the cluster is newer"
 	case len(missing) == 0:
 		return keep, "somebody else's, which serves the same versions"
 	case known:

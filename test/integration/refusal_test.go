@@ -43,7 +43,7 @@ func TestOwnerRefusesImports(t *testing.T) {
 	if imp.Spec.IPs[0] != before.Spec.IPs[0] {
 		t.Errorf("the clusterset IP became %s", imp.Spec.IPs[0])
 	}
-	expectImport(t, "c2", ns, "web", says(`Nothing is imported from "c1": annotation atoll.dev/refuse-imports of namespace refusing refuses it.`))
+	expectImport(t, "c2", ns, "web", says(`The export from "c1" is not imported: annotation atoll.dev/refuse-imports of namespace refusing refuses it.`))
 	expectImport(t, "c1", ns, "web", withPorts(from("c1", "c2"), 80, 81))
 	if now := expectCondition(t, "c2", exports["c2"], "Conflict", metav1.ConditionTrue, "PortConflict"); now.Message != conflict.Message {
 		t.Errorf("the conflict became %q", now.Message)

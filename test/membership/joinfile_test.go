@@ -233,7 +233,7 @@ func TestStolenJoinFile(t *testing.T) {
 	file := parsed(t, text)
 	thief := minted(t, file)
 	refused(t, text, "join - --no-workloads --context c1", "the join file for cluster c1 was used already, but this cluster has no record of using it",
-		"somebody else has joined as c1", "atoll broker members remove c1 --clusterset atoll-clusterset --force --context CONTEXT_OF_BROKER",
+		"another cluster has joined as c1", "atoll broker members remove c1 --clusterset atoll-clusterset --force --context CONTEXT_OF_BROKER",
 		"atoll broker token create c1 --clusterset atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
 	said := &planes.Log{To: t.Output()}
 	must(t, text, "join - --no-workloads --offline --context c1")

@@ -16,7 +16,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/bench"
 )
 
-// options are the flags.
 type options struct {
 	target.Several
 	format output.Format
@@ -35,7 +34,7 @@ func NewCommand() *cobra.Command {
   change    from a change of an EndpointSlice until the change is there
   unexport  from the deletion of the ServiceExport until the ServiceImport is gone
 
-Each round uses a new Service whose endpoints do not exist: there are no pods and no connections.
+Each round uses a new Service with generated endpoint addresses: there are no pods and no connections.
 This machine's clock measures from the request to the watch event, so run the command close to the
 clusters. The duration of a small request from here is above the table.
 
@@ -70,7 +69,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	o.Say = steps.Say(cmd)
 	report, err := bench.Run(cmd.Context(), members, o.Options)
 	if err != nil && report.Rounds == 0 {
-		return err // there is nothing to show
+		return err // there is no result
 	}
 	done, failed := o.format.Structured(cmd.OutOrStdout(), report)
 	if !done {
@@ -79,7 +78,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	return errors.Join(err, failed)
 }
 
-// print writes a table, with what has to be known of it above and below.
+// print writes a table, with explanations above and below.
 func print(w io.Writer, r bench.Report) error {
 	fmt.Fprintf(w, "%s to %s, %d rounds, %d endpoints\n", r.From, strings.Join(r.To, ", "), r.Rounds, r.Endpoints)
 	var ways []string

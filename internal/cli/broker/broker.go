@@ -36,7 +36,7 @@ These commands need the permissions of a cluster administrator on the broker.`,
 	return command
 }
 
-// clusterID takes the one argument for a cluster's id.
+// clusterID parses a command's only argument as a cluster id.
 func clusterID(into *names.ClusterID) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		if err = cobra.ExactArgs(1)(cmd, args); err == nil {

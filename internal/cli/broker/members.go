@@ -19,7 +19,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
-// newMembers returns the commands about the permissions of members.
 func newMembers(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "members",
@@ -62,7 +61,7 @@ export, where "atoll broker deploy --default-exports" has set that.`,
 			rows := now.Members
 			if len(args) > 0 {
 				if rows = about(rows, args[0]); len(rows) == 0 {
-					return fmt.Errorf("there is no member %s, and no setting for one", args[0])
+					return fmt.Errorf("there is no member %s, and it has no permission settings", args[0])
 				}
 			}
 			return writePermissions(cmd, format, rows)
@@ -134,7 +133,7 @@ the member may have no address of that family. --dry-run shows which exports wou
 	return command
 }
 
-// namespacesOf reads the flags about namespaces.
+// namespacesOf parses the flags for namespaces.
 func namespacesOf(texts []string, none bool) (permissions.Namespaces, error) {
 	if none {
 		return permissions.Namespaces{}, nil
@@ -151,10 +150,10 @@ func namespacesOf(texts []string, none bool) (permissions.Namespaces, error) {
 	return set, nil
 }
 
-// anyAddress is the value of --ranges that takes the restriction back. It can't be a range.
+// anyAddress is the value of --ranges that removes the restriction. It is not a valid range.
 const anyAddress = "any"
 
-// rangesOf reads the flag about ranges; nil is any address.
+// rangesOf parses the flag for ranges; nil means any address.
 func rangesOf(texts []string) (*ranges.Set, error) {
 	if len(texts) == 1 && texts[0] == anyAddress {
 		return nil, nil
@@ -169,7 +168,7 @@ func rangesOf(texts []string) (*ranges.Set, error) {
 	return &set, nil
 }
 
-// printIgnored reports which of a member's exports the other clusters ignore.
+// printIgnored lists a member's exports that the other clusters ignore.
 func printIgnored(cmd *cobra.Command, row setup.MemberPermissions) {
 	say := steps.Say(cmd)
 	if !row.Member {
@@ -186,8 +185,7 @@ func printIgnored(cmd *cobra.Command, row setup.MemberPermissions) {
 	}
 }
 
-// changePermissions changes something, or nothing, and returns the permissions. It reports that
-// permissions may have been lost.
+// changePermissions applies a change, or none, and returns the permissions. It warns if permissions may have been lost.
 func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.PermissionsChange) (*setup.Permissions, error) {
 	on, err := o.Connect(steps.Report(cmd, false))
 	if err != nil {
@@ -208,7 +206,7 @@ func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.Pe
 	return now, nil
 }
 
-// about returns the rows about a cluster.
+// about returns a cluster's rows.
 func about(rows []setup.MemberPermissions, id string) []setup.MemberPermissions {
 	return slices.DeleteFunc(slices.Clone(rows), func(r setup.MemberPermissions) bool { return r.Cluster != id })
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 )
 
-// options are the flags.
 type options struct {
 	target.Several
 	format   output.Format
@@ -81,7 +80,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	defer cancel()
 	table := o.format == output.Table
 	p := printer{w: cmd.OutOrStdout()}
-	if table && !o.NoPods { // what needs no pods does not wait for them
+	if table && !o.NoPods { // show the checks that need no pods without waiting
 		o.Read = func(e check.Evidence) {
 			p.print(slices.DeleteFunc(check.Evaluate(e), func(r check.Result) bool { return r.ID.NeedsPods() }))
 		}
@@ -113,7 +112,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 
 var marks = map[check.Status]output.Mark{check.OK: output.Good, check.Warning: output.Warning, check.Error: output.Bad, check.Skipped: output.Skipped}
 
-// printer writes results under headings as they come.
+// printer writes results under headings, as they arrive.
 type printer struct {
 	w       io.Writer
 	heading string
@@ -136,7 +135,7 @@ func (p *printer) print(results check.Results) {
 	}
 }
 
-// count writes how many results there are of each kind.
+// count writes the number of results of each kind.
 func (p *printer) count(results check.Results) {
 	fmt.Fprintf(p.w, "\n%d checks: %d passed, %d warnings, %d errors, %d skipped\n",
 		len(results), results.Count(check.OK), results.Count(check.Warning), results.Count(check.Error), results.Count(check.Skipped))

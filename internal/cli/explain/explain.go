@@ -35,7 +35,7 @@ The first line is the verdict, and the exit status follows it:
    0  works: pods resolve the name and reach ready endpoints
   79  does not work
   80  works in part: some pods cannot resolve the name, or endpoints or ports are left out
-  81  cannot tell: no fault was found, but a part, such as the broker, could not be read`,
+  81  cannot tell: no fault was found, but some state, for example on the broker, could not be read`,
 		Example: `  atoll explain shop/web --context c2
   atoll explain web -n shop -o json`,
 		Args: cobra.ExactArgs(1),
@@ -72,17 +72,17 @@ The first line is the verdict, and the exit status follows it:
 	return command
 }
 
-// exitStatus is what the command ends with.
+// exitStatus maps the verdict to the exit status.
 var exitStatus = map[report.Verdict]int{report.Works: 0, report.DoesNotWork: target.ExitFailed, report.WorksInPart: 80, report.CannotTell: 81}
 
-// parse reads NAMESPACE/SERVICE, or SERVICE in the namespace that is given otherwise.
+// parse parses NAMESPACE/SERVICE, or SERVICE in the given or the context's namespace.
 func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName, error) {
 	first, rest, both := strings.Cut(text, "/")
 	switch {
 	case both && (first == "" || rest == "" || strings.Contains(rest, "/")):
 		return types.NamespacedName{}, fmt.Errorf("%w: %q is not of the form NAMESPACE/SERVICE", target.ErrUsage, text)
 	case both && namespace != "" && namespace != first:
-		return types.NamespacedName{}, fmt.Errorf("%w: the namespace is %s by --namespace, and %s by %q: give one of them", target.ErrUsage, namespace, first, text)
+		return types.NamespacedName{}, fmt.Errorf("%w: --namespace is %s, but %[3]q is in %[2]s: use only one of them", target.ErrUsage, namespace, first, text)
 	case both:
 		return types.NamespacedName{Namespace: first, Name: rest}, nil
 	}
@@ -123,7 +123,7 @@ func print(w io.Writer, x report.Explanation) {
 		for _, s := range x.Sources {
 			fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%s\n", s.Cluster, s.Published, s.Imported, s.ReadyHere, s.Why)
 		}
-		_ = table.Flush() // to standard output: there is nobody left to tell
+		_ = table.Flush() // standard output: the error cannot be shown
 	}
 	if len(x.Records) > 0 {
 		fmt.Fprintln(w, "\nDNS")

@@ -20,7 +20,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 )
 
-// options are the flags of all sub-commands.
 type options struct {
 	target.Scoped
 	format output.Format
@@ -41,7 +40,7 @@ what the member knows, and the exit status is 1.`,
 	return command
 }
 
-// newSub returns a sub-command that lists rows.
+// newSub returns a subcommand that lists rows.
 func newSub[T any](use, short, long, example string, namespaced bool, args cobra.PositionalArgs,
 	rows func(*survey.Survey) []T, scope func(*survey.Scope), name func(T) string, columns ...output.Column[T],
 ) *cobra.Command {
@@ -56,7 +55,7 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 			if err := output.Rows(cmd.OutOrStdout(), o.format, rows(found), name, columns...); err != nil {
 				return err
 			}
-			return found.BrokerErr // the list lacks what is there
+			return found.BrokerErr // the list is incomplete
 		},
 	}
 	o.AddFlags(command.Flags())
@@ -67,7 +66,7 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 	return command
 }
 
-// read reads what is asked for, and says on standard error what the cluster did not show.
+// read reads the requested objects, and reports on standard error what the cluster did not return.
 func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Scope)) (*survey.Survey, error) {
 	var of survey.Scope
 	var err error
@@ -156,8 +155,8 @@ of this cluster it is Ready, or the reason of the ServiceExport's condition that
 }
 
 func newConflicts() *cobra.Command {
-	return newSub("conflicts [SERVICE]", "List the conflicts of the clusterset", `Lists the properties in which exports of one service differ. The oldest export wins: USING is its
-value, and FROM its cluster. OTHERS are the clusters with another value, and those values.`,
+	return newSub("conflicts [SERVICE]", "List the conflicts of the clusterset", `Lists the properties in which exports of one service differ. The oldest export wins: USING is the
+value in effect, and FROM the cluster that it comes from. OTHERS lists other values and their clusters.`,
 		"  atoll get conflicts -A\n  atoll get conflicts web -n shop -o yaml", true, cobra.MaximumNArgs(1),
 		report.Conflicts, func(*survey.Scope) {},
 		func(c report.Conflict) string { return c.Namespace + "/" + c.Name },
@@ -212,7 +211,7 @@ func newEndpoints() *cobra.Command {
 	)
 }
 
-// age is how long ago something was, as kubectl has it.
+// age formats the time since at like kubectl.
 func age(at metav1.Time) string {
 	if at.IsZero() {
 		return "-"

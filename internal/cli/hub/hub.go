@@ -83,7 +83,7 @@ of each pod, and continues when the hub's container ends. See docs/how-to/load-b
 	return command
 }
 
-// AddFlags lets a person choose what runs of the hub, and how.
+// AddFlags adds the flags for the hub's deployment.
 func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.StringVar(&hub.Registry, "registry", render.DefaultRegistry, "registry of the image")
 	flags.StringVar(&hub.Tag, "tag", "", "tag of the image; default is the version of this program")
@@ -102,7 +102,7 @@ func newRemove(o *target.Clusterset) *cobra.Command {
 		Use:   "remove",
 		Short: "Remove the hub of a clusterset",
 		Long: `Removes the hub and its policies. Members then delete the ServiceExports that they made for
-MultiClusterServices. The MultiClusterServices and their definition stay.
+MultiClusterServices. The MultiClusterServices and their CustomResourceDefinition stay.
 
 First delete the MultiClusterServices of the type LoadBalancer: the hub deletes their load
 balancers. A MultiClusterService that remains keeps the finalizer lb.atoll.dev/PROVIDER. It cannot

@@ -31,7 +31,7 @@ func newRestore(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore NAME",
 		Short: "Restore the broker from a snapshot",
-		Long: `Restores the broker from a snapshot of "lab snapshot". Later changes are lost, and objects that were deleted
+		Long: `Restores the broker from a snapshot that "lab snapshot" saved. Later changes are lost, and objects that were deleted
 later exist again.`,
 		Example: "  atoll lab restore before",
 		Args:    cobra.ExactArgs(1),

@@ -42,7 +42,7 @@ CustomResourceDefinitions. See docs/how-to/gitops.md.`,
 	return command
 }
 
-// write writes objects as they would be applied.
+// write writes objects as join and hub install would apply them.
 func write(cmd *cobra.Command, to *output.Manifests, name string, crds, objects []*unstructured.Unstructured) error {
 	return to.Write(cmd, output.Part{Name: "crds", Objects: marked(crds)}, output.Part{Name: name, Objects: marked(objects)})
 }
@@ -110,8 +110,8 @@ func newSecret(to *output.Manifests) *cobra.Command {
 	return &cobra.Command{
 		Use:   "secret FILE|-",
 		Short: "Render the Secret of a member from a join file",
-		Long: `Renders the Secret that "atoll join" creates from a join file. It works once, and as long as the join file is
-valid. Apply it once, before or after the other objects, or seal it: whoever reads it can join a cluster of
+		Long: `Renders the Secret that "atoll join" creates from a join file. It works once, before the join
+file expires. Apply it once, before or after the other objects, or seal it: whoever reads it can join a cluster of
 their own. The agent then writes its own token into the Secret.`,
 		Example: `  atoll broker token create c1 --context broker | atoll render secret - | kubectl --context c1 apply --server-side -f -`,
 		Args:    cobra.ExactArgs(1),

@@ -16,7 +16,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/verify"
 )
 
-// options are the flags.
 type options struct {
 	target.Several
 	format output.Format
@@ -33,7 +32,7 @@ func NewCommand() *cobra.Command {
 		Short: "Test a clusterset from end to end",
 		Long: `Creates a namespace in each of the clusters, with a pod and two Services: one that all clusters export, and
 one that only this cluster exports. When every cluster has imported them, a pod in each resolves their names
-and connects to them by TCP and UDP. The command checks which pods answer, deletes the exports, and waits
+and connects to them over TCP and UDP. The command checks which pods answer, deletes the exports, and waits
 until the imports are gone.
 
 It deletes everything that it created, also after a failure or an interruption. The exit status is 79 if a
@@ -84,7 +83,7 @@ func write(path string, report verify.Report) error {
 	return errors.Join(report.JUnit(file), file.Close())
 }
 
-// print writes a line for each case, and what has failed of it below.
+// print writes a line per case, and its failures below.
 func print(w io.Writer, report verify.Report) {
 	skipped := 0
 	for _, c := range report.Cases {

@@ -64,7 +64,7 @@ func (s *site) close(ctx context.Context) error {
 		err = s.post.AwaitGone(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w; to do it by hand: %s", s.name, err, outpost.ByHand(s.context, s.namespace))
+		return fmt.Errorf("%s: %w; to do it manually: %s", s.name, err, outpost.ByHand(s.context, s.namespace))
 	}
 	return nil
 }

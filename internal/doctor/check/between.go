@@ -103,7 +103,7 @@ func versions(there []*Cluster, all *Results) {
 	}
 	slices.Sort(texts)
 	if len(by) > 1 {
-		result.Status, result.Hint = Warning, "They work together, but features of the newer version have no effect in clusters with the older one. Upgrade those."
+		result.Status, result.Hint = Warning, "They work together, but features of the newer version have no effect in clusters with the older one. Upgrade the older ones."
 	}
 	result.Message = strings.Join(texts, "; ")
 	all.add(result)

@@ -103,7 +103,7 @@ func (r *Results) add(result Result) {
 func (ch *checker) all() {
 	c := ch.cluster
 	if c.Unreached != nil {
-		ch.say(APIServer, Error, "Check the kubeconfig and the network between here and there: "+c.On.Kubectl("version"), "%v", c.Unreached)
+		ch.say(APIServer, Error, "Check the kubeconfig, and the network between this machine and the API server: "+c.On.Kubectl("version"), "%v", c.Unreached)
 		return
 	}
 	ch.ok(APIServer, "Kubernetes %s, %.1f ms", c.Version, float64(c.RoundTrip.Microseconds())/1000)

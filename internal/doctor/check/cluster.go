@@ -162,7 +162,7 @@ func (ch *checker) heartbeat(status report.Status) {
 func (ch *checker) broker() {
 	c := ch.cluster
 	if c.Broker == "" {
-		ch.skip(BrokerReached, "the broker is not known: give the join file with --join-file")
+		ch.skip(BrokerReached, "the broker is unknown: add --join-file")
 		return
 	}
 	if c.member() {

@@ -125,7 +125,7 @@ func (ch *checker) lost() (where, hint string) {
 		return fmt.Sprintf("%s; the cluster's DNS at %s does not forward the query: %s", pods, list(c.ClusterDNS), answerError(cluster)),
 			"See " + string(Wiring) + ". DNS servers take up to a minute to read a changed configuration."
 	case answered(cluster) && !answered(own):
-		return fmt.Sprintf("the cluster's DNS at %s answers, but %s, which does not: %s", list(c.ClusterDNS), pods, answerError(own)),
+		return fmt.Sprintf("the cluster's DNS at %s answers, but %s does not: %s", list(c.ClusterDNS), pods, answerError(own)),
 			"Pods use another DNS server than the cluster's, for example NodeLocal DNSCache: see " + string(NodeLocal) + "."
 	}
 	return pods + ": " + answerError(append(own, c.answers(versionName, "TXT")...)), "Try it in a pod: nslookup -type=txt " + versionName

@@ -21,9 +21,9 @@ func (ch *checker) network() {
 		ch.ok(KubeProxy, "%d nodes, %s", d.Ready, d.Image)
 	}
 	if found := overlaps(c.Pods, c.Services); len(found) > 0 {
-		ch.say(PodRanges, Error, "Give the cluster other ranges. It cannot work with these.", "pods and Services: %s", list(found))
+		ch.say(PodRanges, Error, "Change the cluster's address ranges. Atoll cannot work with these.", "pods and Services: %s", list(found))
 	} else if len(c.Pods) == 0 || len(c.Services) == 0 {
-		ch.skip(PodRanges, "the ranges are not known: give the pods' to the agent with --pod-cidr; those of Services can be read since Kubernetes 1.33")
+		ch.skip(PodRanges, "the address ranges are unknown: set the pod ranges with the agent's flag --pod-cidr. Service ranges can be read with Kubernetes 1.33 or later")
 	} else {
 		ch.ok(PodRanges, "pods %s, Services %s", list(c.Pods), list(c.Services))
 	}

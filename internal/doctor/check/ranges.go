@@ -38,7 +38,7 @@ func ranges(there []*Cluster, all *Results) {
 		for _, n := range networks {
 			if len(n.pods) == 0 && !n.byService {
 				result.Status = Skipped
-				result.Message = fmt.Sprintf("the range of pods in %s is not known: give it to its agent with --pod-cidr", n.name)
+				result.Message = fmt.Sprintf("the range of pods in %s is unknown: set it with its agent's flag --pod-cidr", n.name)
 			}
 		}
 		all.add(result)

@@ -157,7 +157,7 @@ func (p *Outpost) Run(ctx context.Context, name string, plan probe.Plan) (probe.
 	}
 	report, err := probe.Decode(string(data))
 	if err != nil {
-		return report, fmt.Errorf("%w (image %s; one that is older than this program has no probe: name another one with --probe-image)", err, p.Image)
+		return report, fmt.Errorf("%w (image %s; images older than this program have no probe: set another one with --probe-image)", err, p.Image)
 	}
 	return report, nil
 }

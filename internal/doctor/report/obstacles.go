@@ -60,7 +60,7 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 		}
 	}
 	if len(exports) == 0 && len(x.Exports) > 0 && x.Import == nil && len(x.Findings) == 0 {
-		x.Findings.add(Warning, "export", "No cluster imports this service: it is exported for the hub's load balancers alone, or has not reached the broker yet.", "")
+		x.Findings.add(Warning, "export", "No cluster imports this service: it is exported only for the hub's load balancers, or has not reached the broker yet.", "")
 	}
 	if len(exports) > 0 || s.Broker == nil || len(x.Exports) > 0 {
 		return
@@ -85,8 +85,8 @@ func (x *Explanation) missingRecords(s *survey.Survey) []string {
 // unrecorded reports imports of exports that the broker no longer has.
 func (x *Explanation) unrecorded(s *survey.Survey) {
 	if missing := x.missingRecords(s); len(missing) > 0 {
-		x.Findings.add(Warning, "import", fmt.Sprintf("The broker has no record of the export from %s. This cluster keeps the last record, with its type and ports, "+
-			"until the agents there confirm it or the cluster is lost.", names.ListClusters(missing)), "Look whether the agents there run: "+command.Of(missing[0]).Atoll("status"))
+		x.Findings.add(Warning, "import", fmt.Sprintf("The broker no longer has the export from %s. This cluster keeps using the last known type and ports, "+
+			"until the agents of the exporting cluster publish or withdraw the export, or the cluster is lost.", names.ListClusters(missing)), "Check whether the agents of that cluster run: "+command.Of(missing[0]).Atoll("status"))
 	}
 }
 
@@ -183,7 +183,7 @@ func (x *Explanation) reachable(s *survey.Survey) {
 		ready += source.ReadyHere
 	}
 	if ready == 0 {
-		x.Findings.add(Error, "endpoints", "No endpoint is ready. Connections to the service are refused.", "The table of endpoints below has each cluster's reason.")
+		x.Findings.add(Error, "endpoints", "No endpoint is ready. Connections to the service are refused.", "The table of endpoints below shows the reason for each cluster.")
 	}
 	x.resolvable(s)
 }

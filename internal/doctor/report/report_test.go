@@ -359,7 +359,7 @@ func TestExplainAnImportWithoutRecord(t *testing.T) {
 	service := types.NamespacedName{Namespace: "shop", Name: "web"}
 	s := clusterset()
 	s.Broker.Exports = s.Broker.Exports[:1]
-	const missing = `The broker has no record of the export from "c1". This cluster keeps the last record`
+	const missing = `The broker no longer has the export from "c1". This cluster keeps using the last known type`
 	explained := func() (text string, verdict Verdict) {
 		x := Explain(s, service)
 		for _, f := range x.Findings {

@@ -144,7 +144,7 @@ func (s *Status) members(of *survey.Survey) {
 	registered := func(m Member) bool { return m.Self }
 	if of.Broker != nil && of.ClusterID != "" && !slices.ContainsFunc(s.Members, registered) {
 		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "Its agents have not registered it on the broker yet.",
-			"If that takes more than a minute, look whether they reach the broker at "+of.Server+": "+render.ShowAgentLog(of.On))
+			"If that takes more than a minute, check whether they reach the broker at "+of.Server+": "+render.ShowAgentLog(of.On))
 	}
 	for _, m := range s.Members {
 		about := "cluster " + m.Cluster

@@ -200,7 +200,7 @@ func (r *run) clean(ctx context.Context, m *member) error {
 		return errSkipped
 	}
 	if err := m.post.Close(ctx); err != nil {
-		return fmt.Errorf("%w; to do it by hand: %s", err, outpost.ByHand(m.Context, r.namespace))
+		return fmt.Errorf("%w; to do it manually: %s", err, outpost.ByHand(m.Context, r.namespace))
 	}
 	return m.post.AwaitGone(ctx)
 }

@@ -178,7 +178,7 @@ func unserved(f forwarding) metav1.Condition {
 		since = "The hub has not read the Service since it started, so it does not change an existing load balancer."
 	}
 	return metav1.Condition{
-		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("The ports and backends are not known: %v. %s", f.missing, since),
+		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("The ports and backends are unknown: %v. %s", f.missing, since),
 	}
 }
 

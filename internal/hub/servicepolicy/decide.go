@@ -80,7 +80,7 @@ func (s state) clustersFound() metav1.Condition {
 	if unknown := s.unknown(); len(unknown) > 0 {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionClustersFound, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNoSuchCluster,
-			Message: fmt.Sprintf("Not in the clusterset, and ignored until they join: %s.", names.ListClusters(unknown)),
+			Message: fmt.Sprintf("These clusters are not in the clusterset and are ignored until they join: %s.", names.ListClusters(unknown)),
 		}
 	}
 	return metav1.Condition{
@@ -104,7 +104,7 @@ func (s state) exported() metav1.Condition {
 	if len(s.exporters) == 0 {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNotExported,
-			Message: fmt.Sprintf("No cluster exports the Service: none %s has a Service %s/%s that may be exported%s.",
+			Message: fmt.Sprintf("No cluster exports the Service: none %s has an exportable Service %s/%s%s.",
 				among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports)),
 		}
 	}

@@ -38,7 +38,7 @@ func withoutLighthouse(text string, w Wiring) (string, error) {
 		}
 	}
 	if inside {
-		return "", fmt.Errorf("%q has no line with %q after it; remove Lighthouse's part by hand", lighthouseBegin, lighthouseEnd)
+		return "", fmt.Errorf("%q has no line with %q after it; remove Lighthouse's part manually", lighthouseBegin, lighthouseEnd)
 	}
 	return rest.String(), covers(w, part.String())
 }

@@ -24,7 +24,7 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 	say("waiting until the agent and the DNS server run, for %v at most (--wait)", patience)
 	look := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + render.ShowAgentLog(cluster.On)
 	if err := install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, cluster) }); err != nil {
-		return hint("What was installed keeps trying. Look at: "+look, "the cluster has joined, but %w", err)
+		return hint("The installed components keep trying. Look at: "+look, "the cluster has joined, but %w", err)
 	}
 	if r.Offline {
 		return nil
@@ -44,10 +44,10 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 			return err
 		}
 		if entry.Removed() {
-			return errors.New("the entry is that of a member which has left")
+			return errors.New("the MemberCluster belongs to a member that has left")
 		}
 		if entry.Spec.ClusterUID != state.uid {
-			return fmt.Errorf("the entry is of another cluster, of UID %s", entry.Spec.ClusterUID)
+			return fmt.Errorf("the MemberCluster belongs to another cluster with UID %s", entry.Spec.ClusterUID)
 		}
 		return nil
 	})

@@ -42,7 +42,7 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 		return err
 	case len(foreign) > 0 && !replaceCRDs:
 		return hint("Make sure that no other controller acts on MultiClusterServices here (for Karmada: --feature-gates=MultiClusterService=false). "+
-			"Then replace the definition, which keeps the objects but not the fields that Atoll's definition lacks: "+on.On.Atoll("hub deploy --clusterset %s --replace-crds", hub.Clusterset),
+			"Then replace the CustomResourceDefinition, which keeps the objects but not the fields that Atoll's CustomResourceDefinition lacks: "+on.On.Atoll("hub deploy --clusterset %s --replace-crds", hub.Clusterset),
 			"%s exists already, and another product created it", foreign[0])
 	case len(foreign) > 0:
 		if err := on.Apply(ctx, crds...); err != nil {

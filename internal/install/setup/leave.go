@@ -101,7 +101,7 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 		say("the cluster's membership cannot be read (%v). If the cluster is a member, its records stay on the broker until an administrator removes them: %s", state.broken, remove)
 		return nil, nil
 	case state.joined == nil:
-		say("the cluster is not a member of a clusterset: removing the remains of Atoll")
+		say("the cluster is not a member of a clusterset: removing leftover objects of Atoll")
 		return nil, nil
 	case r.Offline:
 		say("leaving the records on the broker. An administrator removes them: %s", remove)

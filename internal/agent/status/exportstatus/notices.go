@@ -10,7 +10,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Notices say which of a Service's slices are not exported, or do not hold all endpoints.
+// Notices report which of a Service's slices are not exported, or lack endpoints.
 func Notices(sources []*discoveryv1.EndpointSlice) []status.Warning {
 	var warnings []status.Warning
 	if slice, more := endpoints.FirstUnsupported(sources); slice != nil {
@@ -23,8 +23,8 @@ func Notices(sources []*discoveryv1.EndpointSlice) []status.Warning {
 	if slice, more := endpoints.FirstForeign(sources); slice != nil {
 		warnings = append(warnings, status.Warning{
 			Reason: "ForeignEndpoints",
-			Message: fmt.Sprintf("EndpointSlice %s%s is not exported: its labels say that it has another cluster's endpoints (%s, or %s of Karmada's), "+
-				"and the Service has no others. If they are this cluster's own, remove the label.",
+			Message: fmt.Sprintf("EndpointSlice %s%s is not exported: its labels mark its endpoints as another cluster's (%s, or %s of Karmada), "+
+				"and the Service has no other EndpointSlices. If the endpoints are in this cluster, remove the label.",
 				slice.Name, and(more), names.LabelSourceCluster, discoveryv1.LabelManagedBy),
 		})
 	}

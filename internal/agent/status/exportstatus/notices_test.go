@@ -39,8 +39,8 @@ func TestNotices(t *testing.T) {
 	foreign.Labels = map[string]string{names.LabelSourceCluster: "c2"}
 	if diff := cmp.Diff([]status.Warning{{
 		Reason: "ForeignEndpoints",
-		Message: "EndpointSlice a is not exported: its labels say that it has another cluster's endpoints (multicluster.kubernetes.io/source-cluster, " +
-			"or endpointslice.kubernetes.io/managed-by of Karmada's), and the Service has no others. If they are this cluster's own, remove the label.",
+		Message: "EndpointSlice a is not exported: its labels mark its endpoints as another cluster's (multicluster.kubernetes.io/source-cluster, " +
+			"or endpointslice.kubernetes.io/managed-by of Karmada), and the Service has no other EndpointSlices. If the endpoints are in this cluster, remove the label.",
 	}}, Notices([]*discoveryv1.EndpointSlice{foreign})); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
