@@ -105,7 +105,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Region, "region", "", "region of this cluster; a Service's trafficDistribution prefers members of the same region")
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "treat zones of other members as this cluster's zones of the same name, for a Service's trafficDistribution")
 	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters from which no namespace imports, or * for all; see also the annotation "+names.AnnotationRefuseImports+" of a namespace")
-	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses; may be repeated; default are the nodes' spec.podCIDRs")
+	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses; may be repeated; default: the nodes' spec.podCIDRs")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "addresses that other clusters send traffic to: \"pods\", or \"cluster-ip\" if they reach only this cluster's Service addresses")
 	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("budget for the EndpointSlices of each other member, in units of %d MiB; slices beyond it are read one by one, which is slow; 0 for no limit", border.DefaultBudget>>20))
 	flags.DurationVar(&o.WriteInterval, "slice-write-interval", defaultWriteInterval, fmt.Sprintf("average interval between writes of one exported EndpointSlice; bursts of up to %d changes are written at once, and the removal of an endpoint waits at most %v; 0 disables the limit", writeBurst, maxWithdrawalDelay))

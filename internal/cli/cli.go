@@ -125,7 +125,7 @@ func newVersion() *cobra.Command {
 	var format output.Format
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of Atoll and of what a lab runs",
+		Short: "Print the versions of Atoll and of a lab's programs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{version.String(), kubebin.KubernetesVersion, kubebin.CoreDNSVersion}

@@ -52,7 +52,7 @@ func (m Membership) Validate() error {
 		return fmt.Errorf("the token: %w", err)
 	}
 	if !claims.MayAct(m.ClusterID, m.Clusterset) {
-		return fmt.Errorf("the token is one of %s, which is not an account of cluster %q in clusterset %q", claims.Subject, m.ClusterID, m.Clusterset)
+		return fmt.Errorf("the token belongs to %s, which is not an account of cluster %q in clusterset %q", claims.Subject, m.ClusterID, m.Clusterset)
 	}
 	return nil
 }

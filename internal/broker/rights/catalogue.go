@@ -61,7 +61,7 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 					"an aggregate has no finalizers, no owners and no addresses"),
 				refuse(written(fmt.Sprintf("variables.metadataBytes <= %d", maxCatalogueMetadata)),
 					fmt.Sprintf("the labels and annotations must not be longer than %d bytes together", maxCatalogueMetadata)),
-				refuse(written(catalogueSpec), "the spec is longer than that of any service"),
+				refuse(written(catalogueSpec), "the spec is too long for a Service"),
 				refuse("request.?subResource.orValue('') != 'status' || !has(object.status.conditions)"+
 					" && object.status.?clusters.orValue([]).map(c, c.cluster) == variables.clusters",
 					fmt.Sprintf("the status must name the clusters of annotation %s, and nothing else", names.AnnotationClusters)),

@@ -48,8 +48,8 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
 		Long: `Lists the permissions of each member. EXPORTS is how many services it exports; REFUSED is how many
 of these are in namespaces that it may not export. ADDRESSES is how many addresses its endpoints
 have; OUTSIDE is how many of these are outside its ranges. MISTAKES are invalid entries in the
-ConfigMap; they permit nothing. The row ` + setup.DefaultRow + ` shows what members without a setting of their own may
-export, where "atoll broker deploy --default-exports" has set that.`,
+ConfigMap, which permit nothing. The row ` + setup.DefaultRow + ` shows the permissions of members without their own setting, if
+"atoll broker deploy --default-exports" has set them.`,
 		Example: `  atoll broker members list --context broker
   atoll broker members list c2 -o wide --context broker     # with examples of ignored exports`,
 		Args: cobra.MaximumNArgs(1),
@@ -240,8 +240,8 @@ func newMembersRemove(o *target.Clusterset) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove CLUSTER",
 		Short: "Remove a member that no longer exists, or expel one",
-		Long: `Removes a cluster that cannot leave by itself because it no longer exists: its permissions and
-accounts, its heartbeat, and all it has exported. A cluster that exists leaves with "atoll leave".
+		Long: `Removes a member that no longer exists and so cannot leave: its permissions and
+accounts, its heartbeat, and its exports. A cluster that exists leaves with "atoll leave".
 The command lists the services that clients lose and asks for confirmation.
 
 With --force a cluster is expelled: the broker refuses all its requests from then on. Watches that

@@ -34,14 +34,14 @@ func NewCommand() *cobra.Command {
 		Long: `Checks one cluster, or several and the network between them: API servers, permissions, Atoll's
 programs, the connection to the broker, clocks, address ranges, routing of Services, DNS, and real
 connections between clusters. For this it creates a namespace with two small pods in each cluster,
-and deletes it at the end; --no-pods skips what needs pods.
+and deletes it at the end; --no-pods skips the checks that need pods.
 
 With --pre it checks whether clusters can join, before anything is installed; with --join-file, also
 whether their pods reach the broker that the file names.
 
   √  passed
   ‼  a warning: it works, but not as well as it could
-  ×  an error, with what to do and where it is documented
+  ×  an error, with the fix and a link to the documentation
   –  skipped: the check could not be made
 
 Lines appear as soon as they are known, in colour on terminals unless NO_COLOR is set. The exit

@@ -44,7 +44,7 @@ const providersHelp = `coredns, coredns-custom, openshift, kube-dns or nodelocal
 func (o *common) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	o.addPlaceFlags(flags)
-	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would change")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the changes and make none")
 	flags.StringVarP(&o.output, "output", "o", "", "text (one line for each object) or diff; default is text, or diff with --dry-run")
 }
 

@@ -57,7 +57,7 @@ Lighthouse's part, and CoreDNS does not start with both.`,
 // addWiringFlags adds the flags for the contents of the DNS configuration.
 func (o *installOptions) addWiringFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.zones, "zone", []string{"clusterset.local"}, "zones to forward to atoll-dns; replaces the zones of an earlier install")
-	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns; default are those of its Service")
+	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns; default: the addresses of its Service")
 	flags.StringVar(&o.service, "service", "atoll-system/atoll-dns", "NAMESPACE/NAME of the Service of atoll-dns")
 	flags.BoolVar(&o.wiring.ReplaceLighthouse, "replace-lighthouse", false, "replace the configuration of Submariner's Lighthouse")
 }

@@ -25,10 +25,10 @@ func NewCommand() *cobra.Command {
 	var namespace string
 	command := &cobra.Command{
 		Use:   "explain [NAMESPACE/]SERVICE",
-		Short: "Explain what a service's name resolves to in a cluster, and why",
-		Long: `Follows one service from the clusters that export it to what a pod in one cluster gets for its name: which
-clusters export it and since when, the value of each property and its cluster, what the cluster has
-imported, where the endpoints are, and what DNS answers. Problems are first.
+		Short: "Explain whether a service works in a cluster, and why",
+		Long: `Follows one service from the exporting clusters to the pods of one cluster. The output shows which clusters
+export it and since when, the value of each property and its cluster, the ServiceImport, the endpoints, and the
+DNS servers. Problems come first.
 
 The first line is the verdict, and the exit status follows it:
 

@@ -42,7 +42,7 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "gather [CONTEXT...]",
 		Short: "Collect everything that helps to find a fault in one file",
-		Long: `Writes a tar.gz for somebody who is to find out why a clusterset does not work: Atoll's objects in the
+		Long: `Writes a tar.gz with the information for finding a fault in a clusterset: Atoll's objects in the
 clusters and on their broker, the configuration of the clusters' DNS, Events, the logs of Atoll's programs,
 versions, and the output of atoll status and atoll check.
 

@@ -31,8 +31,8 @@ func NewCommand() *cobra.Command {
 		Use:   "get",
 		Short: "List the clusters, exports, conflicts, imports or endpoints of a clusterset",
 		Long: `Lists the objects of a clusterset from one of its members. The commands read the member and, with the
-credentials stored in it, the broker. If the broker cannot be read, the lists of clusters and exports have
-what the member knows, and the exit status is 1.`,
+credentials stored in it, the broker. If the broker cannot be read, the lists of clusters and exports
+show the member's own state, and the exit status is 1.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -176,7 +176,7 @@ value in effect, and FROM the cluster that it comes from. OTHERS lists other val
 }
 
 func newImports() *cobra.Command {
-	return newSub("imports [SERVICE]", "List what a cluster imports", `Lists the services that a cluster imports. STATUS is Ready, or the reason why not. ENDPOINTS is
+	return newSub("imports [SERVICE]", "List the imports of a cluster", `Lists the services that a cluster imports. STATUS is Ready, or the reason why not. ENDPOINTS is
 how many are ready, of how many.`,
 		"  atoll get imports -A\n  atoll get imports web -n shop -o yaml", true, cobra.MaximumNArgs(1),
 		report.Imports, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },

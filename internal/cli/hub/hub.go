@@ -107,7 +107,7 @@ MultiClusterServices. The MultiClusterServices and their CustomResourceDefinitio
 First delete the MultiClusterServices of the type LoadBalancer: the hub deletes their load
 balancers. A MultiClusterService that remains keeps the finalizer lb.atoll.dev/PROVIDER. It cannot
 be deleted without a hub, and its load balancer may be left over at the provider; HAProxy keeps
-serving it. To remove the finalizers by hand:
+serving it. To remove the finalizers manually:
 
   kubectl patch mcs -n NAMESPACE NAME --type merge -p '{"metadata":{"finalizers":null}}'`,
 		Example: `  atoll hub remove --context broker --dry-run

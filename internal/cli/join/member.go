@@ -22,7 +22,7 @@ type MemberFlags struct {
 // AddFlags adds the flags.
 func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&m.region, "region", "", "region of the cluster; a Service's trafficDistribution prefers members of the same region")
-	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "range of the cluster's pod addresses; may be repeated; default are the ranges of the nodes")
+	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "range of the cluster's pod addresses; may be repeated; default: the ranges of the nodes")
 	flags.StringVar(&m.advertise, "advertise-mode", "pods", "addresses that other clusters send traffic to: pods, or cluster-ip if they reach only this cluster's Service addresses")
 	flags.StringArrayVar(&m.agentArgs, "agent-arg", nil, "further argument of the agent, such as --agent-arg=--lease-timeout=60s; may be repeated")
 	flags.StringVar(&m.member.Registry, "registry", render.DefaultRegistry, "registry of the images atoll-agent and atoll-dns")

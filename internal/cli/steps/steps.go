@@ -55,7 +55,7 @@ type Ending struct{ DryRun, yes bool }
 // AddFlags adds the flags --dry-run and --yes.
 func (e *Ending) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&e.yes, "yes", false, "do not ask for confirmation")
-	flags.BoolVar(&e.DryRun, "dry-run", false, "list what would be deleted and change nothing")
+	flags.BoolVar(&e.DryRun, "dry-run", false, "list the objects that would be deleted, and change nothing")
 }
 
 // Confirm asks the user to confirm the effects that impact lists: by an answer on a terminal, elsewhere by --yes. A dry

@@ -26,7 +26,7 @@ type Scoped struct {
 // AddFlags adds the flags for the cluster and the way to the broker.
 func (s *Scoped) AddFlags(flags *pflag.FlagSet) {
 	s.Cluster.AddFlags(flags)
-	flags.StringVar(&s.brokerServer, "broker-server", "", "URL at which this machine reaches the broker; default is that of the kubeconfig's context with the broker's certificate authority, or else the cluster's")
+	flags.StringVar(&s.brokerServer, "broker-server", "", "URL at which this machine reaches the broker; by default, the URL of the kubeconfig's context with the broker's certificate authority, or the cluster's own")
 }
 
 // Broker locates the clusterset's broker: by the flag, or else by the certificate authorities in the kubeconfig.

@@ -43,7 +43,7 @@ func parseRange(text string) (netip.Prefix, error) {
 	}
 	switch masked := prefix.Masked(); {
 	case prefix.Addr().Is4In6():
-		return prefix, fmt.Errorf("%q is not a range of addresses: one of IPv4 is written as 10.1.0.0/16", text)
+		return prefix, fmt.Errorf("%q is not a range of addresses: write an IPv4 range as 10.1.0.0/16", text)
 	case prefix != masked:
 		return prefix, fmt.Errorf("%q is an address within a range: write %s for all of that, or %s for the address alone",
 			text, masked, netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()))
