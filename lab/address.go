@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// IPFamily says which addresses nodes, pods and services have: those of all clusters
-// of a lab or, as a list such as "ipv4,ipv6,dual", of c1, c2 and c3 each for itself.
+// IPFamily selects the families of nodes, pods and services: for all clusters of a lab or, as a list such as
+// "ipv4,ipv6,dual", for c1, c2 and c3.
 type IPFamily string
 
-// The families of a cluster. In a dual-stack cluster IPv4 is the primary one.
+// The families of a cluster. A dual-stack cluster's primary family is IPv4.
 const (
 	IPv4 IPFamily = "ipv4"
 	IPv6 IPFamily = "ipv6"
 	Dual IPFamily = "dual"
 )
 
-// Check says what is wrong with the family, or list, for that many clusters.
+// Check returns an error if the family or list is invalid for that many clusters.
 func (f IPFamily) Check(clusters int) error {
 	all := f.list()
 	for _, one := range all {
@@ -32,7 +32,7 @@ func (f IPFamily) Check(clusters int) error {
 	return nil
 }
 
-// list are the families one by one, at least one.
+// list returns the families one by one, at least one.
 func (f IPFamily) list() []IPFamily {
 	var all []IPFamily
 	for part := range strings.SplitSeq(string(f), ",") {
@@ -41,8 +41,7 @@ func (f IPFamily) list() []IPFamily {
 	return all
 }
 
-// Of is the family of a cluster, which count from 1, where there is one for each or
-// one for all.
+// Of returns the family of a cluster; clusters count from 1.
 func (f IPFamily) Of(cluster int) IPFamily {
 	all := f.list()
 	if len(all) == 1 {
@@ -51,7 +50,7 @@ func (f IPFamily) Of(cluster int) IPFamily {
 	return all[cluster-1]
 }
 
-// union is the family that has an address for everybody.
+// union returns the family that includes all clusters' families.
 func (f IPFamily) union() IPFamily {
 	all := f.list()
 	if slices.ContainsFunc(all, func(one IPFamily) bool { return one != all[0] }) {
@@ -60,7 +59,7 @@ func (f IPFamily) union() IPFamily {
 	return all[0]
 }
 
-// short writes a list of equal families as one, so that equal labs are of equal shape.
+// short writes a list of equal families as one, so that equal labs have equal shapes.
 func (f IPFamily) short() IPFamily {
 	if all := f.list(); len(slices.Compact(all)) == 1 {
 		return all[0]
@@ -68,24 +67,24 @@ func (f IPFamily) short() IPFamily {
 	return f
 }
 
-// Most clusters, and nodes in one, that the addresses have room for.
+// Limits of clusters, and of nodes per cluster, in the address plan.
 const (
 	maxClusters = 99
 	maxNodes    = 99
 )
 
-// brokerIndex is the broker's place among the clusters, which count from 1.
+// brokerIndex is the broker's number; clusters count from 1.
 const brokerIndex = 0
 
-// The address plan. Cluster and node numbers are written into the addresses as
-// people write them, also in IPv6, so that an address tells where it belongs.
+// The address plan. Addresses contain the cluster and node numbers, in decimal even for IPv6, so that people can read
+// them.
 //
 //	what       IPv4               IPv6
 //	nodes      172.30.C.N/16      fd00:172:30::C:N/64
 //	pods       10.C.N.0/24        fd00:10:C:N::/64
 //	services   10.(100+C).0.0/16  fd00:20:C::/112
 
-// addrs returns the address of each of the lab's families.
+// addrs returns one address for each of the lab's families.
 func (f IPFamily) addrs(v4, v6 string) []netip.Addr {
 	switch f {
 	case IPv4:
@@ -116,8 +115,7 @@ func (f IPFamily) podCIDRs(cluster int) []netip.Prefix {
 	return f.prefixes(fmt.Sprintf("10.%d.0.0/16", cluster), fmt.Sprintf("fd00:10:%d::/48", cluster))
 }
 
-// nodePodCIDRs are the ranges of the pods of a node. The first address of each
-// is the node's own, the pods' gateway.
+// nodePodCIDRs are the ranges of a node's pods. Their first addresses are the node's own: the pods' gateway.
 func (f IPFamily) nodePodCIDRs(cluster, node int) []netip.Prefix {
 	return f.prefixes(fmt.Sprintf("10.%d.%d.0/24", cluster, node), fmt.Sprintf("fd00:10:%d:%d::/64", cluster, node))
 }
@@ -132,7 +130,7 @@ func (f IPFamily) dnsAddrs(cluster int) []netip.Addr {
 	return f.addrs(fmt.Sprintf("10.%d.0.10", 100+cluster), fmt.Sprintf("fd00:20:%d::a", cluster))
 }
 
-// onFabric gives addresses of nodes the length of the fabric's prefix.
+// onFabric adds the fabric's prefix length to node addresses.
 func onFabric(addrs []netip.Addr) []netip.Prefix {
 	prefixes := make([]netip.Prefix, len(addrs))
 	for i, a := range addrs {
@@ -144,8 +142,7 @@ func onFabric(addrs []netip.Addr) []netip.Prefix {
 	return prefixes
 }
 
-// firstAddrs are the first addresses of the ranges that are not the range's own:
-// the API server's service address of a service range.
+// firstAddrs are the first host addresses of ranges: in a service range, the API server's service address.
 func firstAddrs(prefixes []netip.Prefix) []netip.Addr {
 	addrs := make([]netip.Addr, len(prefixes))
 	for i, p := range prefixes {

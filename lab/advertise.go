@@ -9,12 +9,11 @@ import (
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
-// AdvertiseMode is what the agents of a lab publish: those of all clusters or, as a list
-// such as "pods,cluster-ip,pods", of c1, c2 and c3 each for itself. Empty means pods.
+// AdvertiseMode is what the agents of a lab publish: of all clusters or, as a list such as "pods,cluster-ip,pods", of
+// c1, c2 and c3. Empty means pods.
 //
-// The network is as the mode supposes: nobody reaches the pods of a cluster in mode
-// cluster-ip from outside, only its Services, and its own pods get out with their
-// node's address.
+// The network matches the mode. In mode cluster-ip, other clusters reach only the cluster's Services, and its pods use
+// their node's address outside.
 type AdvertiseMode string
 
 const (
@@ -22,7 +21,6 @@ const (
 	advertiseClusterIP = AdvertiseMode(brokerv1alpha1.AdvertiseClusterIP)
 )
 
-// list are the modes one by one.
 func (m AdvertiseMode) list() []AdvertiseMode {
 	var all []AdvertiseMode
 	for part := range strings.SplitSeq(string(m), ",") {
@@ -31,7 +29,7 @@ func (m AdvertiseMode) list() []AdvertiseMode {
 	return all
 }
 
-// validate says what is wrong with the modes of so many clusters.
+// validate returns an error if the modes are invalid for that many clusters.
 func (m AdvertiseMode) validate(clusters int) error {
 	if m == "" {
 		return nil
@@ -48,7 +46,7 @@ func (m AdvertiseMode) validate(clusters int) error {
 	return nil
 }
 
-// Of is the mode of a cluster, which count from 1.
+// Of returns the mode of a cluster; clusters count from 1.
 func (m AdvertiseMode) Of(cluster int) AdvertiseMode {
 	all := m.list()
 	if len(all) > 1 {
@@ -60,8 +58,7 @@ func (m AdvertiseMode) Of(cluster int) AdvertiseMode {
 	return m
 }
 
-// short writes equal modes as one and the usual one as none, so that equal labs are of
-// equal shape.
+// short writes equal modes as one, and the default as "", so that equal labs have equal shapes.
 func (m AdvertiseMode) short() AdvertiseMode {
 	if all := slices.Compact(m.list()); len(all) == 1 {
 		m = all[0]
@@ -72,11 +69,10 @@ func (m AdvertiseMode) short() AdvertiseMode {
 	return m
 }
 
-// hidesPods tells whether other clusters reach the cluster's Services only.
+// hidesPods reports whether other clusters reach only the cluster's Services.
 func (c *Cluster) hidesPods() bool { return c.AdvertiseMode == advertiseClusterIP }
 
-// egress gives what the pods of a cluster send to other clusters an address that these
-// can answer to.
+// egress gives outgoing traffic of a cluster's pods an address that other clusters can reach.
 func (c *Cluster) egress(node network.Namespace) error {
 	if !c.hidesPods() {
 		return nil

@@ -29,17 +29,15 @@ const (
 )
 
 const (
-	// clustersetZone is the zone of multi-cluster services.
+	// clustersetZone is the DNS zone of multi-cluster services.
 	clustersetZone = "clusterset.local"
-	// tokenLifetime outlives any lab that somebody plays with. These are tokens for the own
-	// cluster, which a pod would get from its kubelet.
+	// tokenLifetime exceeds any lab's life. Such a token replaces the one that a pod gets from its kubelet.
 	tokenLifetime = 30 * 24 * time.Hour
-	// replicas is how many pods there are of the agent, and of the DNS server: as anywhere, so
-	// that one stands by.
+	// replicas is the number of agent and DNS server pods, with one standby as in production.
 	replicas = 2
 )
 
-// installClusterset makes a clusterset on the broker, with a hub where the lab has one.
+// installClusterset creates a clusterset on the broker, and a hub if the lab has one.
 func (l *Lab) installClusterset(ctx context.Context) error {
 	if err := l.installBroker(ctx); err != nil {
 		return err
@@ -50,10 +48,8 @@ func (l *Lab) installClusterset(ctx context.Context) error {
 	return nil
 }
 
-// installAtoll makes a clusterset on the broker and joins the lab's clusters to it, by what
-// is behind the commands of atoll. In clusters with nodes agents and DNS servers run in pods,
-// as anywhere; in control planes alone agents are processes, with the credentials that a pod
-// would have.
+// installAtoll creates a clusterset and joins the lab's clusters with the code of atoll's commands. Agents and DNS
+// servers run in pods. Without nodes, agents are processes with a pod's credentials.
 func installAtoll(ctx context.Context, l *Lab) error {
 	if err := l.installClusterset(ctx); err != nil {
 		return err
@@ -74,7 +70,7 @@ func installAtoll(ctx context.Context, l *Lab) error {
 	return group.Wait()
 }
 
-// installBroker makes a clusterset on the broker.
+// installBroker creates a clusterset on the broker.
 func (l *Lab) installBroker(ctx context.Context) error {
 	target, err := l.target(Broker)
 	if err != nil {
@@ -83,7 +79,7 @@ func (l *Lab) installBroker(ctx context.Context) error {
 	return setup.DeployBroker(ctx, target, broker.DefaultNamespace, false)
 }
 
-// target is a cluster, or the broker, as its administrator installs something on it.
+// target returns an install target for a cluster or the broker, as its administrator.
 func (l *Lab) target(cluster string) (*install.Target, error) {
 	config, err := l.RESTConfig(cluster)
 	if err != nil {
@@ -92,12 +88,12 @@ func (l *Lab) target(cluster string) (*install.Target, error) {
 	return install.NewTarget(config, nil)
 }
 
-// installMember makes a cluster a member of the clusterset, and has it ask its DNS servers.
+// installMember joins a cluster to the clusterset, and makes its DNS forward to atoll-dns.
 func (l *Lab) installMember(ctx context.Context, c *Cluster) error {
 	return l.installMemberAs(ctx, c, c.Name)
 }
 
-// installMemberAs does the same under an id that need not be the cluster's name.
+// installMemberAs is installMember with an id that may differ from the cluster's name.
 func (l *Lab) installMemberAs(ctx context.Context, c *Cluster, id string) error {
 	if err := l.join(ctx, c, id); err != nil {
 		return err
@@ -112,8 +108,7 @@ func (l *Lab) installMemberAs(ctx context.Context, c *Cluster, id string) error 
 	return l.waitMember(ctx, c, id)
 }
 
-// Rename has a cluster leave the clusterset, and join it under another id: an id can't be changed
-// otherwise.
+// Rename makes a cluster leave the clusterset and join with another id, the only way to change an id.
 func (l *Lab) Rename(ctx context.Context, cluster, id string) error {
 	c, err := l.Spec.Cluster(cluster)
 	if err != nil {
@@ -137,8 +132,7 @@ func (l *Lab) Rename(ctx context.Context, cluster, id string) error {
 	return nil
 }
 
-// join makes a cluster a member of the clusterset, under an id, with a new join file, as the
-// commands of atoll do it.
+// join joins a cluster with an id and a new join file, like atoll's commands.
 func (l *Lab) join(ctx context.Context, c *Cluster, name string) error {
 	brokerCluster, err := l.Spec.Cluster(Broker)
 	if err != nil {
@@ -170,7 +164,6 @@ func (l *Lab) join(ctx context.Context, c *Cluster, name string) error {
 	return setup.Join(ctx, member, request, func(string, ...any) {})
 }
 
-// agentArgs are the arguments of a cluster's agent.
 func (l *Lab) agentArgs(c *Cluster) []string {
 	args := []string{"--advertise-mode=" + string(c.AdvertiseMode), "--region=" + c.Region}
 	for _, cidr := range c.PodCIDRs {
@@ -179,16 +172,15 @@ func (l *Lab) agentArgs(c *Cluster) []string {
 	return append(args, l.Spec.AgentArgs...)
 }
 
-// atollUnit makes a unit of a cluster's first node that runs one of Atoll's programs,
-// which are in one folder.
+// atollUnit returns a unit of a cluster's first node that runs one of Atoll's programs. They share a folder.
 func (l *Lab) atollUnit(c *Cluster, name, address, program string, args ...string) Unit {
 	u := l.unit(c, name, address, program, args...)
 	u.Argv[0] = filepath.Join(filepath.Dir(l.Spec.Atoll), program)
 	return u
 }
 
-// startAgent starts a cluster's agent where there are no pods: as one process, which waits
-// for no leader's lease when it is started again.
+// startAgent starts a cluster's agent as a single process if there are no pods. Without leader election, a restart does
+// not wait for a Lease.
 func (l *Lab) startAgent(ctx context.Context, c *Cluster) error {
 	local, err := l.accountKubeconfig(ctx, c, names.SystemNamespace, render.AgentName)
 	if err != nil {
@@ -203,8 +195,8 @@ func (l *Lab) startAgent(ctx context.Context, c *Cluster) error {
 	return l.Run(ctx, u)
 }
 
-// waitMember waits until a cluster's agent has registered it, and until every node gets
-// answers for the clusterset's zone.
+// waitMember waits until a cluster's agent has registered the cluster, and every node can resolve the clusterset's
+// zone.
 func (l *Lab) waitMember(ctx context.Context, c *Cluster, id string) error {
 	config, err := l.RESTConfig(Broker)
 	if err != nil {
@@ -232,8 +224,7 @@ func (l *Lab) waitMember(ctx context.Context, c *Cluster, id string) error {
 	return l.waitClustersetDNS(ctx, c, l.Spec.DNS)
 }
 
-// accountKubeconfig returns a kubeconfig, for programs on a cluster's own nodes, with a token
-// of a service account of the cluster's.
+// accountKubeconfig returns a kubeconfig with a service account's token, for programs on the cluster's own nodes.
 func (l *Lab) accountKubeconfig(ctx context.Context, cluster *Cluster, namespace, account string) ([]byte, error) {
 	kube, err := l.client(cluster.Name)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/atoll-mcs/atoll/lab/process"
 )
 
-// etcdData is the folder of a cluster's etcd, snapshot that of a copy of it.
+// etcdData is a cluster's etcd directory; snapshot is that of a copy.
 func (l *Lab) etcdData(cluster string) string { return filepath.Join(l.Dir(cluster), "etcd") }
 
 func (l *Lab) snapshot(cluster, name string) string {
 	return filepath.Join(l.Dir(cluster), "snapshots", name)
 }
 
-// Snapshot keeps a copy of all that the broker's API server stores, as a backup would. One of
-// the same name is replaced. The API server goes on; etcd is held up for as long as copying takes.
+// Snapshot copies the data of the broker's API server, like a backup, and replaces a snapshot of the same name. The API
+// server keeps running; etcd pauses during the copy.
 func (l *Lab) Snapshot(ctx context.Context, name string) error {
 	if !nameRE.MatchString(name) {
 		return fmt.Errorf("%w: %q is not the name of a snapshot", ErrUsage, name)
@@ -35,14 +35,13 @@ func (l *Lab) Snapshot(ctx context.Context, name string) error {
 		if err := os.RemoveAll(into); err != nil {
 			return fmt.Errorf("removing the old snapshot: %w", err)
 		}
-		// What etcd has written when it stands still is what a crash would leave, out of which it
-		// starts again.
+		// A paused etcd's files are as after a crash, and etcd can start from them.
 		return record.Paused(ctx, func() error { return os.CopyFS(into, os.DirFS(l.etcdData(u.Cluster))) })
 	})
 }
 
-// Restore puts the broker back to a snapshot: everything that was written since is gone, and
-// what was deleted since is there again. It returns when the API server is ready.
+// Restore resets the broker to a snapshot: later writes and deletions are undone. It returns when the API server is
+// ready.
 func (l *Lab) Restore(ctx context.Context, name string) error {
 	from := l.snapshot(Broker, name)
 	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
@@ -51,15 +50,15 @@ func (l *Lab) Restore(ctx context.Context, name string) error {
 	return l.replaceData(ctx, func(data string) error { return os.CopyFS(data, os.DirFS(from)) })
 }
 
-// Wipe takes everything from the broker: it is a new API server at the old address then, with
-// no clusterset and no accounts. Rejoin has the clusters be members of a new one.
+// Wipe replaces the broker with an empty API server at the same address, without a clusterset or accounts. Rejoin lets
+// the clusters join a new one.
 func (l *Lab) Wipe(ctx context.Context) error {
 	return l.replaceData(ctx, func(string) error { return nil })
 }
 
-// replaceData starts the broker on other data, which write puts into a folder that is not there. Its controllers are
-// started anew too, as Kubernetes advises after a restore: theirs are accounts and versions of the old data, with which
-// they are refused for some seconds.
+// replaceData restarts the broker with data that write puts into a new folder. It also restarts the controllers, as
+// Kubernetes advises after a restore: with the old accounts and versions, the API server would refuse them for some
+// seconds.
 func (l *Lab) replaceData(ctx context.Context, write func(data string) error) error {
 	for _, unit := range []string{unitControllerManager, unitAPIServer, unitEtcd} {
 		if err := l.Kill(ctx, Broker+"/"+unit); err != nil {
@@ -78,8 +77,8 @@ func (l *Lab) replaceData(ctx context.Context, write func(data string) error) er
 	return nil
 }
 
-// Rejoin makes a clusterset on the broker where there is none, and has clusters join it with
-// new join files, as their administrators would after the broker was lost.
+// Rejoin creates a clusterset on the broker if there is none, and joins clusters with new join files, like
+// administrators after the loss of the broker.
 func (l *Lab) Rejoin(ctx context.Context, clusters ...string) error {
 	if err := l.installClusterset(ctx); err != nil {
 		return err

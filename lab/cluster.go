@@ -2,8 +2,7 @@ package lab
 
 import "context"
 
-// startCluster starts the units of a cluster, or of the broker, and waits until
-// it is ready.
+// startCluster starts the units of a cluster or the broker, and waits until it is ready.
 func (l *Lab) startCluster(ctx context.Context, c *Cluster, p *progress) error {
 	for _, u := range []Unit{l.etcd(c), l.apiServer(c)} {
 		if err := l.Run(ctx, u); err != nil {
@@ -17,7 +16,7 @@ func (l *Lab) startCluster(ctx context.Context, c *Cluster, p *progress) error {
 	if err := l.Run(ctx, l.controllerManager(c)); err != nil {
 		return err
 	}
-	if len(c.PodCIDRs) == 0 { // there are no pods
+	if len(c.PodCIDRs) == 0 { // no pods
 		return l.waitServiceAccount(ctx, c.Name)
 	}
 	if err := l.writeResolvConf(c); err != nil {
@@ -36,7 +35,7 @@ func (l *Lab) startCluster(ctx context.Context, c *Cluster, p *progress) error {
 	return l.waitDNS(ctx, c)
 }
 
-// startNodes starts what runs pods, and services on each node.
+// startNodes starts pods and services on each node.
 func (l *Lab) startNodes(ctx context.Context, c *Cluster) error {
 	units := []Unit{l.scheduler(c)}
 	for i := range c.Nodes {

@@ -20,16 +20,14 @@ import (
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
-// ClusterDNS says what answers for the clusterset's zone in the DNS of all clusters. Empty
-// means atoll.
+// ClusterDNS selects the DNS server for the clusterset's zone in all clusters. Empty means atoll.
 type ClusterDNS string
 
 const (
-	// DNSAtoll has each cluster's CoreDNS forward the zone to atoll-dns, as
-	// `atoll dns install` wires it.
+	// DNSAtoll makes each cluster's CoreDNS forward the zone to atoll-dns, as `atoll dns install` configures it.
 	DNSAtoll ClusterDNS = "atoll"
-	// DNSStock has each cluster's CoreDNS answer by itself, with the option multicluster of
-	// its plugin kubernetes. atoll-dns runs all the same, and nobody asks it.
+	// DNSStock makes each cluster's CoreDNS answer itself, with the option multicluster of its plugin kubernetes.
+	// atoll-dns runs without queries.
 	DNSStock ClusterDNS = "stock"
 )
 
@@ -40,7 +38,7 @@ func (d ClusterDNS) validate() error {
 	return nil
 }
 
-// short writes the usual choice as none, so that equal labs are of equal shape.
+// short writes the default as "", so that equal labs have equal shapes.
 func (d ClusterDNS) short() ClusterDNS {
 	if d == DNSAtoll {
 		return ""
@@ -53,8 +51,7 @@ var corednsYAML string
 
 var corednsTemplate = template.Must(template.New("coredns.yaml").Parse(corednsYAML))
 
-// clusterDNS are the manifests of a cluster's own DNS, which answers for the clusterset too
-// where it is asked to.
+// clusterDNS returns the manifests of a cluster's own DNS, which serves the clusterset's zone for DNSStock.
 func clusterDNS(c *Cluster, d ClusterDNS) []byte {
 	families := make([]string, len(c.DNS))
 	for i, a := range c.DNS {
@@ -74,13 +71,12 @@ func clusterDNS(c *Cluster, d ClusterDNS) []byte {
 		Families       []string
 		ClustersetZone string
 	}{clusterDomain, c.DNS, families, zone}); err != nil {
-		panic(err) // the template and its data are ours
+		panic(err) // the template and its data are constant
 	}
 	return b.Bytes()
 }
 
-// UseDNS changes what answers for the clusterset's zone, and returns when all nodes get
-// answers from that.
+// UseDNS changes the DNS server for the clusterset's zone, and returns when all nodes get its answers.
 func (l *Lab) UseDNS(ctx context.Context, d ClusterDNS) error {
 	if err := d.validate(); err != nil {
 		return err
@@ -110,7 +106,7 @@ func (l *Lab) UseDNS(ctx context.Context, d ClusterDNS) error {
 	})
 }
 
-// wireDNS has a cluster's own DNS answer for the clusterset's zone.
+// wireDNS configures a cluster's DNS for the clusterset's zone.
 func (l *Lab) wireDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
 	if err := l.Apply(ctx, c.Name, clusterDNS(c, d)); err != nil || d == DNSStock {
 		return err
@@ -132,12 +128,12 @@ func (l *Lab) wireDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
 	return err
 }
 
-// waitClustersetDNS waits until every node gets answers for the clusterset's zone by the
-// cluster's own DNS, and from whom it should.
+// waitClustersetDNS waits until every node gets answers for the clusterset's zone from the expected server, through the
+// cluster's DNS.
 func (l *Lab) waitClustersetDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
 	version := `"1.0.0"`
 	if d == DNSStock {
-		version = `"1.1.0"` // that of the DNS specification of a single cluster
+		version = `"1.1.0"` // the version of a single cluster's DNS specification
 	}
 	for _, n := range c.Nodes {
 		for _, a := range c.DNS {
@@ -153,7 +149,7 @@ func (l *Lab) waitClustersetDNS(ctx context.Context, c *Cluster, d ClusterDNS) e
 	return nil
 }
 
-// askVersion asks a DNS server for the version of the zone's schema.
+// askVersion queries a DNS server for the zone's schema version.
 func askVersion(ctx context.Context, from network.Namespace, server netip.Addr, want string) error {
 	answer, err := exchange(ctx, from, server, "dns-version."+clustersetZone, dns.TypeTXT)
 	if err != nil {

@@ -16,11 +16,11 @@ const (
 	unitAPIServer         = "apiserver"
 	unitControllerManager = "controller-manager"
 	unitScheduler         = "scheduler"
-	unitKubeProxy         = "kube-proxy" // and -n and the node's number
+	unitKubeProxy         = "kube-proxy" // followed by -n and the node's number
 	unitGateway           = "gateway"
 )
 
-// etcd stores to the page cache only: a lab outlives no crash of its machine.
+// etcd runs without fsync: a lab does not survive a crash of its machine anyway.
 func (l *Lab) etcd(c *Cluster) Unit {
 	client := "http://" + c.Etcd.String()
 	u := l.unit(c, unitEtcd, c.Etcd.String(),
@@ -29,7 +29,7 @@ func (l *Lab) etcd(c *Cluster) Unit {
 		"--data-dir="+l.etcdData(c.Name),
 		"--listen-client-urls="+client,
 		"--advertise-client-urls="+client,
-		"--listen-peer-urls=http://127.0.0.1:0", // there are no peers
+		"--listen-peer-urls=http://127.0.0.1:0", // no peers
 		"--unsafe-no-fsync",
 		"--log-level=warn",
 	)
@@ -44,11 +44,10 @@ func (l *Lab) apiServer(c *Cluster) Unit {
 	}
 	advertise, reconciler := c.APIServer.Addr(), "lease"
 	if l.Spec.ControlPlaneOnly {
-		// No endpoint may be on the loopback interface, so the Service
-		// default/kubernetes stays without one.
+		// An endpoint must not be a loopback address, so the Service default/kubernetes gets none.
 		bind, reconciler = "127.0.0.1", "none"
 		if c.ServiceCIDRs[0].Addr().Is6() {
-			advertise = netip.IPv6Loopback() // of the family of the services
+			advertise = netip.IPv6Loopback() // the services' family
 		}
 	}
 	u := l.unit(c, unitAPIServer, c.APIServer.String(),
@@ -81,15 +80,13 @@ func (l *Lab) apiServer(c *Cluster) Unit {
 	return u
 }
 
-// AuditLog is the file in which the API server of a cluster logs all writes where
-// Options.Audit is set; package audit reads it.
+// AuditLog is a cluster's audit log of all writes, if Options.Audit is set. Package audit reads it.
 func (l *Lab) AuditLog(cluster string) string {
 	return filepath.Join(l.Dir(cluster), "logs", "audit.log")
 }
 
-// brokerControllers are those that a broker needs, which runs nothing: what
-// deletes namespaces and owned objects, gives service accounts tokens, keeps
-// roles and policies, and counts for quotas.
+// brokerControllers are the controllers that a broker needs: for namespaces, garbage collection, service account
+// tokens, roles and policies, and quotas. It runs no workloads.
 var brokerControllers = []string{
 	"namespace-controller", "garbage-collector-controller", "serviceaccount-controller",
 	"legacy-serviceaccount-token-cleaner-controller", "serviceaccount-token-controller",
@@ -107,22 +104,21 @@ func (l *Lab) controllerManager(c *Cluster) Unit {
 		"--kubeconfig="+filepath.Join(l.Dir(c.Name), "controller-manager.conf"),
 		"--secure-port=0",
 		"--leader-elect=false",
-		"--use-service-account-credentials=true", // RBAC gives each controller its own rights
+		"--use-service-account-credentials=true", // RBAC gives each controller its own permissions
 		"--controllers="+controllers,
 		"--allocate-node-cidrs=false",
 		"--service-cluster-ip-range="+join(c.ServiceCIDRs),
 		"--root-ca-file="+l.pki(c, "ca.crt"),
 		"--service-account-private-key-file="+l.pki(c, "service-accounts.key"),
-		// For one signer only: each watches its files, and a user's watches of files are
-		// few (fs.inotify.max_user_instances). Kubelets have their certificates already.
+		// Only one signer: each watches its files, and inotify instances are limited (fs.inotify.max_user_instances).
+		// Kubelets already have certificates.
 		"--cluster-signing-legacy-unknown-cert-file="+l.pki(c, "ca.crt"),
 		"--cluster-signing-legacy-unknown-key-file="+l.pki(c, "ca.key"),
-		// Tests make hundreds of objects at once; the defaults, 20 and 30, would
-		// be what they measure.
+		// Tests create hundreds of objects at once. The defaults (20 and 30) would dominate the measurements.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
-		// When the only API server was away for 20 s, this program may be as long again in watching the nodes' Leases
-		// anew; with the default of 50 s it would then take all nodes for dead, with the cluster's DNS on them.
+		// After an API server outage of 20 s, it may take as long again to watch the nodes' Leases. With the default of
+		// 50 s all nodes, and the cluster's DNS, would then count as dead.
 		"--node-monitor-grace-period=2m",
 		"--profiling=false",
 	)
@@ -144,8 +140,8 @@ func (l *Lab) scheduler(c *Cluster) Unit {
 	)
 }
 
-// kubeProxy runs on one node. Settings of connection tracking that a network
-// namespace may not change are left as they are, by zeros.
+// kubeProxy runs kube-proxy on one node. Zeros keep connection tracking settings that a network namespace cannot
+// change.
 func (l *Lab) kubeProxy(c *Cluster, n *Node, number int) Unit {
 	name := onNode(unitKubeProxy, number)
 	health := net.JoinHostPort(n.Addresses[0].String(), "10256")
@@ -175,10 +171,9 @@ conntrack:
 	return u
 }
 
-// unit makes a unit of a cluster's first node that runs one of the Kubernetes
-// programs. These collect garbage rarely: in a lab of three clusters that saves a fifth of
-// the processors' time for some 500 MiB of memory. And each uses one processor, for there are more programs than processors, and one that has
-// nothing to do looks for something to do on all that it may use: that saves another fifth, and a third where the lab is idle.
+// unit returns a unit of a cluster's first node that runs a Kubernetes program. Rare garbage collection saves 20 % of
+// the CPU time for 500 MiB of memory (three clusters). One processor per program saves another 20 %, and a third in an
+// idle lab: there are more programs than processors, and idle Go threads search all of theirs for work.
 func (l *Lab) unit(c *Cluster, name, address, program string, args ...string) Unit {
 	u := Unit{Cluster: c.Name, Name: name, Address: address, Argv: append([]string{filepath.Join(l.Spec.Programs, program)}, args...),
 		Env: []string{"GOGC=400", fmt.Sprintf("GOMAXPROCS=%d", l.Spec.Processors)}}

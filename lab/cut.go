@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Cut stops all traffic between two clusters, or a cluster and the broker, both
-// ways: of nodes, pods and services, new and established. Packets are lost
-// without an error. It holds until Heal, also when units are started again.
+// Cut stops all traffic between two clusters, or a cluster and the broker, in both directions: of nodes, pods and
+// services, new and established. Packets are dropped silently. It lasts until Heal, even if units restart.
 func (l *Lab) Cut(ctx context.Context, a, b string) error {
 	return l.change(ctx, func(s *Spec) error {
 		pair, err := s.pair(a, b)
@@ -26,7 +25,7 @@ func (l *Lab) Cut(ctx context.Context, a, b string) error {
 	})
 }
 
-// Heal ends a Cut. It is no error when there is none.
+// Heal ends a Cut, if there is one.
 func (l *Lab) Heal(ctx context.Context, a, b string) error {
 	return l.change(ctx, func(s *Spec) error {
 		pair, err := s.pair(a, b)
@@ -49,7 +48,7 @@ func (l *Lab) HealAll(ctx context.Context) error {
 	})
 }
 
-// pair puts two members of the lab in order, as there is one cut between them.
+// pair sorts two members, so that they have one cut.
 func (s *Spec) pair(a, b string) (Pair, error) {
 	if s.ControlPlaneOnly {
 		return Pair{}, fmt.Errorf("%w: lab %s has control planes only, and no network to cut", ErrUsage, s.Name)
@@ -79,7 +78,7 @@ func (s *Spec) heal(pair Pair) error {
 	return err
 }
 
-// bothEnds does something to every node of either of the pair, given the other.
+// bothEnds calls f for each node of the pair, with the other member.
 func (s *Spec) bothEnds(pair Pair, f func(Node, *Cluster) error) error {
 	for i, name := range pair {
 		local, err := s.Cluster(name)

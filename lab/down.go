@@ -18,8 +18,8 @@ import (
 	"github.com/atoll-mcs/atoll/lab/process"
 )
 
-// Down ends a lab and removes all that it has made, and nothing else, in
-// whatever state it is. The error is ErrNoLab where there is nothing.
+// Down stops a lab in any state, and removes everything that it created, and nothing else. It returns ErrNoLab if there
+// is nothing.
 func Down(ctx context.Context, name string) error {
 	dir, err := labFolder(name)
 	if err != nil {
@@ -39,11 +39,10 @@ func Down(ctx context.Context, name string) error {
 	return nil
 }
 
-// Down is the function Down for this lab.
+// Down calls the function Down for this lab.
 func (l *Lab) Down(ctx context.Context) error { return Down(ctx, l.Name()) }
 
-// remove ends what the lab of that name has recorded, and removes its folder.
-// Under the lock.
+// remove ends what a lab has recorded, and removes its folder. The caller holds the lock.
 func remove(ctx context.Context, name string) error {
 	dir, err := labFolder(name)
 	if err != nil {
@@ -53,7 +52,7 @@ func remove(ctx context.Context, name string) error {
 	if err == nil {
 		err = (&Lab{Spec: spec, dir: dir}).stop(ctx)
 	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil // nothing is made before lab.json is there
+		err = nil // nothing is created before lab.json exists
 	}
 	if err != nil {
 		return err
@@ -61,7 +60,7 @@ func remove(ctx context.Context, name string) error {
 	return removeFolder(dir)
 }
 
-// stop ends all processes of the lab and removes its network. The files stay.
+// stop ends all processes of the lab and removes its network. It keeps the files.
 func (l *Lab) stop(ctx context.Context) error {
 	if err := l.killRecorded(ctx); err != nil {
 		return err
@@ -70,7 +69,7 @@ func (l *Lab) stop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Pods' processes are recorded nowhere but in the namespaces that they run in.
+	// Pods' processes have no record: find them by their namespaces.
 	if err := process.KillIn(ctx, namespaces); err != nil {
 		return err
 	}
@@ -94,8 +93,7 @@ func (l *Lab) stop(ctx context.Context) error {
 	return mountinfo.UnmountBelow(l.dir)
 }
 
-// killRecorded ends every process that has a record, also where its unit's file
-// is missing or damaged.
+// killRecorded ends every recorded process, even if its unit's file is missing or damaged.
 func (l *Lab) killRecorded(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, cluster := range l.folders() {
@@ -116,7 +114,7 @@ func (l *Lab) killRecorded(ctx context.Context) error {
 	return group.Wait()
 }
 
-// ownNamespaces are those that the lab has recorded, and its pods'.
+// ownNamespaces are the namespaces of the lab and its pods.
 func (l *Lab) ownNamespaces() ([]network.Namespace, error) {
 	if l.Spec.ControlPlaneOnly {
 		return nil, nil
@@ -127,7 +125,7 @@ func (l *Lab) ownNamespaces() ([]network.Namespace, error) {
 	}
 	recorded := l.Spec.namespaces()
 	all = slices.DeleteFunc(all, func(n network.Namespace) bool { return !slices.Contains(recorded, n) })
-	// Those of pods that containerd has made.
+	// Pods' namespaces, created by containerd.
 	pods, err := filepath.Glob(filepath.Join(l.dir, "*", "nodes", "*", "containerd", "state", "io.containerd.grpc.v1.cri", "netns", "*"))
 	if err != nil {
 		return nil, fmt.Errorf("listing the network namespaces of pods: %w", err)
@@ -138,7 +136,7 @@ func (l *Lab) ownNamespaces() ([]network.Namespace, error) {
 	return all, nil
 }
 
-// removeFolder removes a folder, but nothing that is mounted in it.
+// removeFolder removes a folder, but not the contents of mounts in it.
 func removeFolder(dir string) error {
 	if err := mountinfo.UnmountBelow(dir); err != nil {
 		return err

@@ -18,15 +18,12 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// inNode runs a program with the file $1 in place of the machine's resolv.conf,
-// in a mount namespace that only it sees.
+// inNode runs a program with file $1 as /etc/resolv.conf, in its own mount namespace.
 const inNode = `mount --bind -- "$1" /etc/resolv.conf && shift && exec "$@"`
 
-// Exec runs a program of the machine in the network of a node until it ends or
-// ctx is done. The target is CLUSTER, for its first node, CLUSTER/NODE with the
-// node's name or number (c1/n2), or broker. Names are looked up in the cluster's
-// DNS as in a pod of the namespace default; kubectl and atoll find the cluster, and the others by their contexts. The
-// error is an *exec.ExitError when the program ran and failed.
+// Exec runs a local program in the network of a node, until it ends or ctx is done. The target is CLUSTER (its first
+// node), CLUSTER/NODE with the node's name or number (c1/n2), or broker. Names resolve as in a pod of namespace
+// default. kubectl and atoll use the cluster, and the others by context. A failed program returns an *exec.ExitError.
 func (l *Lab) Exec(ctx context.Context, target string, argv []string, s Streams) error {
 	if len(argv) == 0 {
 		return fmt.Errorf("%w: no program to run in %s", ErrUsage, target)
@@ -43,7 +40,7 @@ func (l *Lab) Exec(ctx context.Context, target string, argv []string, s Streams)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+strings.Join(l.kubeconfigsFrom(c), ":"),
-		"PATH="+strings.Join([]string{l.Spec.Programs, filepath.Dir(l.Spec.Atoll), os.Getenv("PATH")}, ":"), // the lab's kubectl before the machine's
+		"PATH="+strings.Join([]string{l.Spec.Programs, filepath.Dir(l.Spec.Atoll), os.Getenv("PATH")}, ":"), // prefer the lab's kubectl
 		"ATOLL_LAB="+l.Name(),
 	)
 	if err := node.Namespace.Do(cmd.Start); err != nil {
@@ -52,8 +49,8 @@ func (l *Lab) Exec(ctx context.Context, target string, argv []string, s Streams)
 	return cmd.Wait()
 }
 
-// kubeconfigsFrom are the files with the credentials of all API servers in the lab's network. The first one's context is
-// the current one: the given cluster's.
+// kubeconfigsFrom are the kubeconfigs for the lab's network. The first one has the current context: the given
+// cluster's.
 func (l *Lab) kubeconfigsFrom(c *Cluster) []string {
 	files := []string{l.InClusterKubeconfig(c.Name)}
 	for _, other := range l.Spec.Clusters {
@@ -64,7 +61,7 @@ func (l *Lab) kubeconfigsFrom(c *Cluster) []string {
 	return files
 }
 
-// Namespace returns the network namespace of a node, given as to Exec.
+// Namespace returns the network namespace of a node; target is as for Exec.
 func (l *Lab) Namespace(target string) (network.Namespace, error) {
 	_, node, err := l.node(target)
 	if err != nil {
@@ -94,9 +91,8 @@ func (l *Lab) node(target string) (*Cluster, *Node, error) {
 	return nil, nil, fmt.Errorf("%w: no node %q in %s, which has n1 to n%d", ErrUsage, name, cluster, len(c.Nodes))
 }
 
-// resolvConf is the file that programs in a cluster's nodes see as
-// /etc/resolv.conf, or "" where they see the machine's: without a DNS in the
-// cluster, or a file on the machine to cover.
+// resolvConf is /etc/resolv.conf for programs in a cluster's nodes, or "" to keep the machine's: if the cluster has no
+// DNS, or the machine has no such file.
 func (l *Lab) resolvConf(c *Cluster) string {
 	if _, err := os.Stat("/etc/resolv.conf"); err != nil || len(c.DNS) == 0 {
 		return ""
@@ -104,7 +100,7 @@ func (l *Lab) resolvConf(c *Cluster) string {
 	return filepath.Join(l.Dir(c.Name), "resolv.conf")
 }
 
-// writeResolvConf writes what a pod of the namespace default has.
+// writeResolvConf writes a resolv.conf as in a pod of namespace default.
 func (l *Lab) writeResolvConf(c *Cluster) error {
 	var b strings.Builder
 	for _, a := range c.DNS {

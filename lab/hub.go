@@ -14,14 +14,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Names of the units of the hub and of HAProxy, beside the broker, which runs no pods.
+// Units of the hub and HAProxy, on the broker's node, which runs no pods.
 const (
 	unitHub     = "hub"
 	unitHAProxy = "haproxy"
 )
 
-// balancerAddresses are those of the broker's node for load balancers: the two after each of its own,
-// one for each provider.
+// balancerAddresses are the load balancer addresses on the broker's node: the two after each of its own, one per
+// provider.
 func (n *Node) balancerAddresses() (embedded, proxied []netip.Addr) {
 	for _, a := range n.Addresses {
 		embedded, proxied = append(embedded, a.Next()), append(proxied, a.Next().Next())
@@ -29,10 +29,9 @@ func (n *Node) balancerAddresses() (embedded, proxied []netip.Addr) {
 	return embedded, proxied
 }
 
-// balancerDir is the directory that the hub and HAProxy share.
 func (l *Lab) balancerDir(c *Cluster) string { return filepath.Join(l.Dir(c.Name), "lb") }
 
-// startHAProxy starts HAProxy, if this machine has it: on a machine of its own a service does that.
+// startHAProxy starts HAProxy if it is installed. In production, a service does that.
 func (l *Lab) startHAProxy(ctx context.Context, c *Cluster) error {
 	program, err := haproxy.Program()
 	if err != nil || l.Spec.ControlPlaneOnly {
@@ -48,7 +47,7 @@ func (l *Lab) startHAProxy(ctx context.Context, c *Cluster) error {
 	return l.Run(ctx, u)
 }
 
-// balancerArgs give the hub its addresses for load balancers. Where there are no nodes there are none.
+// balancerArgs are the hub's flags for load balancer addresses; none without nodes.
 func (l *Lab) balancerArgs(c *Cluster) (args []string) {
 	if l.Spec.ControlPlaneOnly {
 		return nil
@@ -60,8 +59,7 @@ func (l *Lab) balancerArgs(c *Cluster) (args []string) {
 	return append(args, "--lb-option=haproxy.dir="+l.balancerDir(c))
 }
 
-// installHub puts a hub beside the broker, as the commands of atoll do it, and starts it as a
-// process, with the credentials that a pod would have.
+// installHub installs the hub like atoll's commands, and starts it as a process with a pod's credentials.
 func (l *Lab) installHub(ctx context.Context) error {
 	target, err := l.target(Broker)
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 	"github.com/atoll-mcs/atoll/lab/image"
 )
 
-// toolNames are images that people, and the tests of others, take for their tools. The lab has one that stands for all.
+// toolNames are images that people and others' tests use for tools. One lab image replaces them all.
 var toolNames = []string{
 	"docker.io/library/busybox", "docker.io/library/alpine", "docker.io/library/debian", "docker.io/library/ubuntu",
 	"docker.io/nicolaka/netshoot", "atoll.dev/lab/client",
 }
 
-// tools are programs of this machine that the tools' image has besides busybox, which does what none of them does. Busybox's stty fails where a terminal has no size yet, and its
-// date knows no fractions of a second.
+// tools are programs of this machine in the tools' image, next to busybox. Busybox's stty fails if a terminal has no
+// size, and its date lacks fractions of a second.
 var tools = []string{"bash", "curl", "date", "dig", "getent", "nc", "sh", "socat", "stty"}
 
-// registryPort is where the lab's registry listens on each node's loopback interface.
+// registryPort is the registry's port on each node's loopback interface.
 const registryPort = 5000
 
 func (l *Lab) imageFolder() string { return filepath.Join(l.Dir(wholeLab), "images") }
 
-// registries is the folder of containerd's configuration of registries (containerd's docs/hosts.md): for any of them it asks the lab's first.
+// registries is containerd's configuration folder for registries (containerd's docs/hosts.md): use the lab's first.
 func (l *Lab) registries() string { return filepath.Join(l.Dir(wholeLab), "registries") }
 
-// makeImages makes the images of all that the lab runs, and of tools.
+// makeImages builds the images of the lab's programs and of tools.
 func (l *Lab) makeImages() error {
 	store, err := image.NewStore(l.imageFolder())
 	if err != nil {
@@ -51,7 +51,7 @@ func (l *Lab) makeImages() error {
 	if err != nil {
 		return err
 	}
-	// program is a layer of one program of this machine, with the same path in the image as its name.
+	// program returns a layer with one local program, at /NAME in the image.
 	program := func(path string) *image.Layer {
 		return &image.Layer{Programs: map[string]string{"/" + filepath.Base(path): path}}
 	}
@@ -65,7 +65,7 @@ func (l *Lab) makeImages() error {
 			Entrypoint: []string{"/bin/atoll", "lab", "echo"}, Env: nodeEnv,
 		},
 	}
-	// What scenarios show Atoll beside, where this machine has it.
+	// Optional programs that scenarios use with Atoll.
 	for name, repository := range map[string]string{"haproxy": "docker.io/library/haproxy", "prometheus": "docker.io/prom/prometheus"} {
 		if path, err := exec.LookPath(name); err == nil {
 			images = append(images, image.Image{Names: []string{repository}, Layers: []*image.Layer{tools, {Programs: map[string]string{"/bin/" + name: path}}}, Entrypoint: []string{"/bin/" + name}})
@@ -74,7 +74,7 @@ func (l *Lab) makeImages() error {
 	for _, name := range []string{render.AgentName, render.DNSName, render.HubName} {
 		path := filepath.Join(filepath.Dir(l.Spec.Atoll), name)
 		if _, err := os.Stat(path); (l.Spec.Bare || name == render.HubName && !l.Spec.Hub) && errors.Is(err, fs.ErrNotExist) {
-			continue // only a lab with Atoll needs it, or one with a hub
+			continue // only labs with Atoll or a hub need it
 		}
 		images = append(images, image.Image{
 			Names: []string{render.DefaultRegistry + "/" + name}, Layers: []*image.Layer{program(path)}, Entrypoint: []string{"/" + name}, User: "65532:65532",
@@ -92,7 +92,7 @@ func (l *Lab) makeImages() error {
 	return writeFile(filepath.Join(l.registries(), "_default", "hosts.toml"), []byte(hosts), 0o644)
 }
 
-// toolLayer is made of busybox and the tools of this machine.
+// toolLayer returns a layer of busybox and this machine's tools.
 func toolLayer(busybox string) (*image.Layer, error) {
 	made := &image.Layer{
 		Programs: map[string]string{}, Links: map[string]string{},
@@ -103,7 +103,7 @@ func toolLayer(busybox string) (*image.Layer, error) {
 		},
 	}
 	made.Programs["/bin/busybox"] = busybox
-	made.Links["/usr/bin"] = "/bin" // where scripts have env, for one
+	made.Links["/usr/bin"] = "/bin" // for scripts that use /usr/bin/env
 	applets, err := exec.Command(busybox, "--list").Output()
 	if err != nil {
 		return nil, fmt.Errorf("asking busybox what it can do: %w", err)

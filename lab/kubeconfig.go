@@ -11,8 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The users that a cluster's own programs are, as the default RBAC policy knows
-// them, by the name of their kubeconfig.
+// The users of a cluster's own programs in the default RBAC policy, by kubeconfig name.
 var programUsers = map[string]struct {
 	user   string
 	groups []string
@@ -23,10 +22,8 @@ var programUsers = map[string]struct {
 	"kube-proxy":         {"system:kube-proxy", nil},
 }
 
-// UserKubeconfig makes a client certificate for a user of a cluster (a cluster
-// of the lab or the broker) and returns a kubeconfig for it, usable inside the
-// lab's network; with control planes only, anywhere on this machine. What the user
-// may do is for RBAC to say.
+// UserKubeconfig returns a kubeconfig with a client certificate for a user of a cluster or the broker. It works inside
+// the lab's network; with control planes only, anywhere on this machine. RBAC decides what the user may do.
 func (l *Lab) UserKubeconfig(cluster, user string, groups ...string) ([]byte, error) {
 	c, err := l.Spec.Cluster(cluster)
 	if err != nil {
@@ -43,8 +40,8 @@ func (l *Lab) UserKubeconfig(cluster, user string, groups ...string) ([]byte, er
 	return data, nil
 }
 
-// RESTConfig returns a cluster administrator's client configuration for this
-// machine, without client-side throttling. The context is c1 to cN or broker.
+// RESTConfig returns a cluster administrator's client configuration for this machine, without client-side throttling.
+// The context is c1 to cN or broker.
 func (l *Lab) RESTConfig(context string) (*rest.Config, error) {
 	loader := &clientcmd.ClientConfigLoadingRules{ExplicitPath: l.Kubeconfig()}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loader, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
@@ -55,7 +52,6 @@ func (l *Lab) RESTConfig(context string) (*rest.Config, error) {
 	return config, nil
 }
 
-// writeKubeconfigs writes a kubeconfig for each of the cluster's programs.
 func (l *Lab) writeKubeconfigs(c *Cluster) error {
 	for name, u := range programUsers {
 		config, err := l.kubeconfig(c, c.APIServer, u.user, u.groups)
@@ -87,7 +83,7 @@ func (l *Lab) writeMergedKubeconfig() error {
 	return writeKubeconfig(l.Kubeconfig(), merged)
 }
 
-// kubeconfig makes a kubeconfig with one context, named as the cluster.
+// kubeconfig returns a kubeconfig with one context, named after the cluster.
 func (l *Lab) kubeconfig(c *Cluster, server netip.AddrPort, user string, groups []string) (*api.Config, error) {
 	ca, err := l.authority(c)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
-// Names of the units of a node, which have -n and the node's number after them.
+// Units of a node, with suffix -n and the node's number.
 const (
 	unitContainerd = "containerd"
 	unitKubelet    = "kubelet"
@@ -34,13 +34,12 @@ const (
 
 const (
 	kubeletPort = 10250
-	// pauseImage keeps the namespaces of a pod.
+	// pauseImage holds a pod's namespaces.
 	pauseImage = "registry.k8s.io/pause:3.10"
-	// cniPlugins is where Debian's package containernetworking-plugins has them.
+	// cniPlugins is the folder of Debian's package containernetworking-plugins.
 	cniPlugins = "/usr/lib/cni"
 )
 
-// nodeDir is the folder of what runs on a node.
 func (l *Lab) nodeDir(c *Cluster, n *Node) string {
 	return filepath.Join(l.Dir(c.Name), "nodes", n.Name)
 }
@@ -61,7 +60,6 @@ func (l *Lab) podUnits(cluster string) []Unit {
 	return units
 }
 
-// startKubelets starts the container runtime and the kubelet of each node.
 func (l *Lab) startKubelets(ctx context.Context, c *Cluster) error {
 	if err := l.registerNodes(ctx, c); err != nil {
 		return err
@@ -94,7 +92,7 @@ func (l *Lab) startKubelet(ctx context.Context, c *Cluster, n *Node, number int)
 	return l.Run(ctx, l.kubelet(c, n, number))
 }
 
-// registerNodes makes the Nodes, with the ranges of their pods, which kubelets do not know.
+// registerNodes creates the Nodes with their pod ranges, which kubelets do not know.
 func (l *Lab) registerNodes(ctx context.Context, c *Cluster) error {
 	client, err := l.client(c.Name)
 	if err != nil {
@@ -112,7 +110,7 @@ func (l *Lab) registerNodes(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// containerd is the container runtime of a node. It pulls images from the lab's own registry first, and other images from theirs.
+// containerd is a node's container runtime. It pulls images from the lab's registry first, and others from their own.
 func (l *Lab) containerd(c *Cluster, n *Node, number int) Unit {
 	dir := l.nodeDir(c, n)
 	name := onNode(unitContainerd, number)
@@ -125,9 +123,9 @@ func (l *Lab) containerd(c *Cluster, n *Node, number int) Unit {
 		"[grpc]", fmt.Sprintf("address = %q", l.containerdSocket(c, n)),
 		"[debug]", `level = "warn"`,
 		"[" + cri + "]", fmt.Sprintf("sandbox_image = %q", pauseImage),
-		// Without CAP_SYS_RESOURCE no process may be made less likely to be killed for want of memory.
+		// Lowering a process's OOM score needs CAP_SYS_RESOURCE.
 		"restrict_oom_score_adj = true", "disable_apparmor = true",
-		// Where clean-up finds them.
+		// Clean-up searches there.
 		"netns_mounts_under_state_dir = true",
 		"[" + cri + ".cni]", fmt.Sprintf("bin_dir = %q", cniPlugins), fmt.Sprintf("conf_dir = %q", filepath.Join(dir, "cni")),
 		"[" + cri + ".registry]", fmt.Sprintf("config_path = %q", l.registries()),
@@ -144,7 +142,7 @@ func (l *Lab) containerd(c *Cluster, n *Node, number int) Unit {
 	return u
 }
 
-// cni has each pod of a node joined to it by a link, with an address of each of the node's ranges.
+// cni connects each pod by a link to its node, with an address of each of the node's ranges.
 func (l *Lab) cni(c *Cluster, n *Node) string {
 	var ranges [][]map[string]string
 	var routes []map[string]string
@@ -159,7 +157,6 @@ func (l *Lab) cni(c *Cluster, n *Node) string {
 	}}})
 }
 
-// kubelet runs the pods of a node.
 func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 	dir := l.nodeDir(c, n)
 	address := net.JoinHostPort(n.Addresses[0].String(), fmt.Sprint(kubeletPort))
@@ -175,13 +172,13 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 		"authorization":            map[string]any{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + l.containerdSocket(c, n),
 		"clusterDomain":            clusterDomain, "clusterDNS": texts(c.DNS), "resolvConf": filepath.Join(l.Dir(c.Name), "node.conf"),
-		// What follows lets several kubelets share a machine, and its disk and memory with whatever else is there.
+		// Settings for several kubelets on one machine, which share its disk and memory with other programs.
 		"cgroupDriver": "cgroupfs", "cgroupRoot": l.cgroupRoot(n), "failCgroupV1": false,
 		"enforceNodeAllocatable": []string{}, "failSwapOn": false, "localStorageCapacityIsolation": false, "oomScoreAdj": 0,
 		"evictionHard":                map[string]string{"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "pid.available": "0%"},
 		"imageGCHighThresholdPercent": 100, "volumePluginDir": filepath.Join(dir, "volume-plugins"), "podLogsDir": filepath.Join(dir, "logs"),
 		"makeIPTablesUtilChains": false, "volumeStatsAggPeriod": "-1s", "maxPods": 250,
-		// A lab is for changes: tests make hundreds of pods at once, and wait for what ConfigMaps say.
+		// Fast settings: tests create hundreds of pods at once, and wait for ConfigMap changes.
 		"kubeAPIQPS": 500, "kubeAPIBurst": 1000, "serializeImagePulls": false, "registryPullQPS": 0, "syncFrequency": "10s",
 		"configMapAndSecretChangeDetectionStrategy": "Watch",
 	}
@@ -192,24 +189,24 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 		"--node-ip="+join(n.Addresses),
 		"--root-dir="+filepath.Join(dir, "kubelet"),
 		"--cert-dir="+filepath.Join(dir, "kubelet", "pki"),
-		"--housekeeping-interval=5m", // labs use no metrics of containers
+		"--housekeeping-interval=5m", // labs use no container metrics
 	)
 	u.Namespace, u.Probe = n.Namespace, "tcp://"+address
-	// Nodes have no DNS server but the cluster's, whatever the machine has.
+	// Nodes use only the cluster's DNS server, not the machine's.
 	u.Files = map[string]string{name + ".json": text(config), "node.conf": ""}
 	return u
 }
 
-// text is a value as JSON.
+// text formats a value as JSON.
 func text(value any) string {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
-		panic(err) // maps, lists and texts
+		panic(err) // cannot fail for maps, lists and texts
 	}
 	return string(data) + "\n"
 }
 
-// removeTraces removes what container runtimes and kubelets have left outside of the lab's folder, in places that cannot be chosen.
+// removeTraces removes files of container runtimes and kubelets outside of the lab's folder, at fixed paths.
 func (l *Lab) removeTraces() error {
 	var failed error
 	remove := func(path string) {
@@ -218,7 +215,7 @@ func (l *Lab) removeTraces() error {
 		}
 	}
 	mine := l.dir + string(filepath.Separator)
-	// Sockets of shims, which are named in containers' folders.
+	// Sockets of shims; containers' folders have their names.
 	addresses, _ := filepath.Glob(filepath.Join(l.dir, "*", "nodes", "*", "containerd", "state", "io.containerd.runtime.v2.task", "k8s.io", "*", "address"))
 	for _, file := range addresses {
 		if address, err := os.ReadFile(file); err == nil {
@@ -227,7 +224,7 @@ func (l *Lab) removeTraces() error {
 			}
 		}
 	}
-	// What CNI remembers of pods, with their network namespaces, which are in the lab's folder.
+	// CNI's records of pods, with their network namespaces, which are in the lab's folder.
 	results, _ := filepath.Glob("/var/lib/cni/results/*")
 	for _, file := range results {
 		if result, err := os.ReadFile(file); err == nil && strings.Contains(string(result), `"`+mine) {
@@ -243,14 +240,14 @@ func (l *Lab) removeTraces() error {
 	return failed
 }
 
-// PodNetwork is the network namespace of a pod that runs on this machine, in any lab.
+// PodNetwork is the network namespace of a running pod of any lab on this machine.
 func PodNetwork(pod types.UID) (network.Namespace, error) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return "", err
 	}
 	for _, p := range processes {
-		// Its control group is …/pod<uid>/<container>.
+		// The pod's control group is …/pod<uid>/<container>.
 		if groups, err := os.ReadFile(filepath.Join(p, "cgroup")); err == nil && strings.Contains(string(groups), "/pod"+string(pod)+"/") {
 			return network.Namespace(filepath.Join(p, "ns", "net")), nil
 		}
@@ -258,14 +255,14 @@ func PodNetwork(pod types.UID) (network.Namespace, error) {
 	return "", fmt.Errorf("pod %s has no process", pod)
 }
 
-// oldestContainerd is the first release whose container runtime interface is version 1, which kubelets need.
+// oldestContainerd is the first release with CRI version 1, which kubelets need.
 const oldestContainerd = "1.6"
 
-// containerdVersion is in what containerd --version prints: "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1".
+// containerdVersion matches "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1".
 var containerdVersion = regexp.MustCompile(`\sv?(\d+\.\d+\.\d+)`)
 
-// raiseInotifyLimit raises the number of inotify instances that a user may have, usually 128. A node takes about ten, and containerd runs no pods without.
-// A limit that cannot be raised is no error: it may be enough.
+// raiseInotifyLimit raises a user's limit of inotify instances, usually 128. A node takes about ten, and without them
+// containerd runs no pods. Errors are ignored: the limit may be enough.
 func raiseInotifyLimit() {
 	const file, enough = "/proc/sys/fs/inotify/max_user_instances", 1024
 	data, err := os.ReadFile(file)
@@ -274,7 +271,7 @@ func raiseInotifyLimit() {
 	}
 }
 
-// checkContainers says what this machine lacks for containers.
+// checkContainers returns an error for missing requirements of containers.
 func checkContainers() error {
 	var missing []string
 	programs := append([]string{
@@ -305,10 +302,10 @@ func checkContainers() error {
 	return cgroup.Prepare()
 }
 
-// maxSocket is how long the path of a socket may be (unix(7): sun_path, with a zero byte at its end).
+// maxSocket limits the length of a socket's path (unix(7): sun_path, with a final zero byte).
 const maxSocket = 107
 
-// checkSockets returns an error where the folder of a lab is too deep for the sockets of its kubelets, the longest of which have a temporary name at first.
+// checkSockets returns an error if a lab's path is too long for its kubelets' sockets (and temporary names).
 func checkSockets(dir string, s Shape) error {
 	longest := filepath.Join(dir, fmt.Sprintf("c%d", s.Clusters), "nodes", fmt.Sprintf("c%d-n%d", s.Clusters, s.Nodes), "kubelet", "pod-resources", "0123456789")
 	if tooLong := len(longest) - maxSocket; tooLong > 0 {
@@ -317,7 +314,7 @@ func checkSockets(dir string, s Shape) error {
 	return nil
 }
 
-// checkOverlay mounts an overlayfs, in which containers have their files, where labs have theirs: not every file system can be below one.
+// checkOverlay mounts an overlayfs (for containers' files) in the labs' folder: some file systems do not support that.
 func checkOverlay() error {
 	root, err := stateFolder()
 	if err != nil {

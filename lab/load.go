@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// unpacked is what ctr says of each image of an archive.
+// unpacked matches ctr's output for each image of an archive.
 var unpacked = regexp.MustCompile(`(?m)^unpacking (\S+) `)
 
-// Load gives the images of an archive, as `docker save` writes it, or of an OCI layout in a tar file, to all nodes. It returns their names.
+// Load loads an archive's images (from `docker save`, or an OCI layout) into all nodes, and returns their names.
 func (l *Lab) Load(ctx context.Context, archive string) ([]string, error) {
 	if l.Spec.ControlPlaneOnly {
 		return nil, fmt.Errorf("%w: lab %s has control planes only, and no nodes that images could be loaded to", ErrUsage, l.Name())
@@ -34,7 +34,7 @@ func (l *Lab) Load(ctx context.Context, archive string) ([]string, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range l.Spec.Clusters {
 		c := &l.Spec.Clusters[i]
-		if c.Name == Broker { // which runs no pods
+		if c.Name == Broker { // runs no pods
 			continue
 		}
 		for j := range c.Nodes {

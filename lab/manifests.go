@@ -17,11 +17,10 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// fieldManager owns what the lab applies.
 const fieldManager = "atoll-lab"
 
-// Apply creates or updates the objects in a YAML stream by server-side apply,
-// in their order, as an administrator of a cluster or the broker.
+// Apply creates or updates the objects in a YAML stream by server-side apply, in order, as administrator of a cluster
+// or the broker.
 func (l *Lab) Apply(ctx context.Context, cluster string, manifests []byte) error {
 	objects, err := parse(manifests)
 	if err != nil {

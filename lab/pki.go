@@ -19,19 +19,17 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// validity is how long certificates of a lab are valid: longer than any lab.
+// validity is the lifetime of a lab's certificates, longer than any lab's.
 const validity = 10 * 365 * 24 * time.Hour
 
-// authority signs the certificates of one cluster.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// keyPair is a certificate and its key, PEM encoded.
+// keyPair is a PEM-encoded certificate and key.
 type keyPair struct{ cert, key []byte }
 
-// newAuthority makes a cluster's authority.
 func newAuthority(name string) (*authority, keyPair, error) {
 	a := &authority{cert: &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
@@ -65,8 +63,7 @@ func parseAuthority(p keyPair) (*authority, error) {
 	return &authority{cert, signer}, nil
 }
 
-// sign completes a certificate, makes a key for it, and signs it: with that key
-// where the authority has none of its own yet.
+// sign completes a certificate, creates its key and signs it. A new authority signs its own.
 func (a *authority) sign(template *x509.Certificate) (keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -81,7 +78,7 @@ func (a *authority) sign(template *x509.Certificate) (keyPair, error) {
 		return keyPair{}, fmt.Errorf("making a serial number: %w", err)
 	}
 	template.SerialNumber = serial
-	template.NotBefore = time.Now().Add(-time.Hour) // clocks may be set
+	template.NotBefore = time.Now().Add(-time.Hour) // clocks may differ
 	template.NotAfter = time.Now().Add(validity)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), signer)
 	if err != nil {
@@ -94,7 +91,7 @@ func (a *authority) sign(template *x509.Certificate) (keyPair, error) {
 	return keyPair{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM}, nil
 }
 
-// server makes a certificate for a server of those names and addresses.
+// server returns a certificate for a server with those names and addresses.
 func (a *authority) server(name string, names []string, addrs []netip.Addr) (keyPair, error) {
 	ips := make([]net.IP, len(addrs))
 	for i, addr := range addrs {
@@ -107,8 +104,7 @@ func (a *authority) server(name string, names []string, addrs []netip.Addr) (key
 	})
 }
 
-// client makes a certificate that the API server takes for that user and its
-// groups.
+// client returns a client certificate for a user and its groups.
 func (a *authority) client(user string, groups ...string) (keyPair, error) {
 	return a.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
@@ -117,13 +113,12 @@ func (a *authority) client(user string, groups ...string) (keyPair, error) {
 	})
 }
 
-// apiServerNames are the names under which pods and people call an API server.
+// apiServerNames are the names that pods and people use for an API server.
 var apiServerNames = []string{
 	"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + clusterDomain,
 }
 
-// makePKI makes all certificates and keys of a cluster that are files, and the
-// kubeconfigs of its own programs.
+// makePKI writes a cluster's certificates, keys and its programs' kubeconfigs.
 func (l *Lab) makePKI(c *Cluster) error {
 	ca, caPair, err := newAuthority("atoll-lab-" + l.Name() + "-" + c.Name)
 	if err != nil {
@@ -162,7 +157,7 @@ func (l *Lab) makePKI(c *Cluster) error {
 	return l.writeKubeconfigs(c)
 }
 
-// pki is the path of a certificate or key of a cluster.
+// pki is the path of a cluster's certificate or key.
 func (l *Lab) pki(c *Cluster, name string) string {
 	return filepath.Join(l.Dir(c.Name), "pki", name)
 }

@@ -7,12 +7,11 @@ import (
 	"net/netip"
 )
 
-// Ports of the lab on the loopback interface are taken from below those that the
-// kernel gives to outgoing connections, so that an API server that is started
-// again finds its port free.
+// The lab's loopback ports are below the kernel's range for outgoing connections, so that a restarted API server finds
+// its port free.
 const firstPort, lastPort = 20000, 32000
 
-// choosePorts gives the clusters free ports on the loopback interface.
+// choosePorts assigns free loopback ports to the clusters.
 func (s *Spec) choosePorts() error {
 	perCluster := 1
 	if s.ControlPlaneOnly {
@@ -32,8 +31,7 @@ func (s *Spec) choosePorts() error {
 	return nil
 }
 
-// FreePorts finds different ports of the loopback interface that nobody listens on
-// now. No outgoing connection takes them, either.
+// FreePorts finds different loopback ports without listeners, outside the range for outgoing connections.
 func FreePorts(n int) ([]netip.AddrPort, error) {
 	found := map[netip.AddrPort]bool{}
 	var ports []netip.AddrPort
@@ -59,8 +57,7 @@ func free(port netip.AddrPort) bool {
 	return true
 }
 
-// portStolen tells, of a lab that does not run, whether somebody else listens on
-// one of its ports.
+// portStolen reports whether another program listens on a port of a stopped lab.
 func (s *Spec) portStolen() bool {
 	for _, c := range s.Clusters {
 		if !free(c.Loopback) || (s.ControlPlaneOnly && !free(c.Etcd)) {

@@ -18,7 +18,7 @@ func (l *Lab) waitProbe(ctx context.Context, u Unit) error {
 	return l.wait(ctx, u.String(), []Unit{u}, u.probe)
 }
 
-// probe asks the unit once whether it is ready.
+// probe checks once whether the unit is ready.
 func (u Unit) probe(ctx context.Context) error {
 	target, err := url.Parse(u.Probe)
 	if err != nil {
@@ -33,7 +33,7 @@ func (u Unit) probe(ctx context.Context) error {
 	}
 	transport := &http.Transport{
 		DialContext:     u.dial,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // nothing is told to the server, and little believed
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // no secrets are sent, and only readiness is read
 	}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.Probe, nil)
@@ -51,7 +51,7 @@ func (u Unit) probe(ctx context.Context) error {
 	return nil
 }
 
-// dial connects from where the unit runs.
+// dial connects from the unit's network namespace.
 func (u Unit) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if u.Namespace == "" {
 		return (&net.Dialer{}).DialContext(ctx, network, address)

@@ -10,7 +10,7 @@ import (
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
-// DefaultName is the name of a lab that is given none.
+// DefaultName is the default name of a lab.
 const DefaultName = "atoll"
 
 // Broker is the name and the context of the broker's API server.
@@ -19,70 +19,68 @@ const Broker = "broker"
 // clusterDomain is the DNS domain of every cluster.
 const clusterDomain = "cluster.local"
 
-// nameMax keeps names of namespaces and files of a lab readable.
+// nameMax keeps names of a lab's namespaces and files readable.
 const nameMax = 30
 
 var nameRE = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// ErrUsage is in the chain of errors that say that what was asked for makes no
-// sense, whatever the machine.
+// ErrUsage is in the chain of errors for requests that are invalid on any machine.
 var ErrUsage = errors.New("invalid request")
 
-// Shape is what a person chooses about a lab.
+// Shape has the user's choices for a lab.
 type Shape struct {
 	Name     string   `json:"name"`
 	Clusters int      `json:"clusters"`
 	Nodes    int      `json:"nodes"` // of each cluster
 	IPFamily IPFamily `json:"ipFamily"`
-	// ControlPlaneOnly labs have API servers on the loopback interface and
-	// controllers, but no nodes, pods and namespaces; they need no root.
+	// ControlPlaneOnly labs have API servers on the loopback interface and controllers, but no nodes, pods and
+	// namespaces. They need no root.
 	ControlPlaneOnly bool `json:"controlPlaneOnly,omitempty"`
-	// Bare clusters do not have Atoll in them.
+	// Bare clusters do not run Atoll.
 	Bare bool `json:"bare,omitempty"`
-	// Hub has the broker have a hub beside it.
+	// Hub adds a hub on the broker's node.
 	Hub bool `json:"hub,omitempty"`
-	// AdvertiseMode is what the agents publish, and what the network lets through.
+	// AdvertiseMode is what the agents publish; the network matches it.
 	AdvertiseMode AdvertiseMode `json:"advertiseMode,omitempty"`
-	// DNS is what answers for the clusterset's zone.
+	// DNS is the DNS server of the clusterset's zone.
 	DNS ClusterDNS `json:"clustersetDNS,omitempty"`
 }
 
-// Spec is everything about a lab: where its parts are and what belongs to it.
-// It is on disk before the first of its parts is made.
+// Spec describes a lab completely. It is on disk before the first part is created.
 type Spec struct {
 	Shape
-	// Fabric is the namespace of the bridge that joins all nodes.
+	// Fabric is the namespace of the bridge that connects all nodes.
 	Fabric   network.Namespace `json:"fabric,omitempty"`
 	Clusters []Cluster         `json:"members"` // c1 to cN, then the broker
-	// Programs is the folder of the Kubernetes programs, Atoll the program atoll.
+	// Programs is the folder of the Kubernetes programs; Atoll is the program atoll.
 	Programs string `json:"programs"`
 	Atoll    string `json:"atoll"`
-	// AgentArgs are further arguments of the agents.
+	// AgentArgs are additional arguments of the agents.
 	AgentArgs []string `json:"agentArgs,omitempty"`
-	// HubArgs are further arguments of the hub.
+	// HubArgs are additional arguments of the hub.
 	HubArgs []string `json:"hubArgs,omitempty"`
-	// Processors is how many processors each of the Kubernetes programs uses.
+	// Processors is the number of processors for each Kubernetes program.
 	Processors int `json:"processors"`
-	// Audit has the API servers keep a log of all writes.
+	// Audit makes the API servers log all writes.
 	Audit bool `json:"audit,omitempty"`
-	// Ready is set when the lab has once been up entirely.
+	// Ready is set when the lab has been up completely once.
 	Ready bool `json:"ready"`
-	// Cuts are the pairs that are cut off from each other.
+	// Cuts are the disconnected pairs.
 	Cuts []Pair `json:"cuts,omitempty"`
 }
 
-// Cluster is one cluster of a lab, or its broker.
+// Cluster is a cluster of a lab, or its broker.
 type Cluster struct {
 	Name         string         `json:"name"`
 	Region       string         `json:"region"`
-	Nodes        []Node         `json:"nodes,omitempty"` // the broker has one, which runs no pods
+	Nodes        []Node         `json:"nodes,omitempty"` // the broker has one, without pods
 	PodCIDRs     []netip.Prefix `json:"podCIDRs,omitempty"`
 	ServiceCIDRs []netip.Prefix `json:"serviceCIDRs"`
 	DNS          []netip.Addr   `json:"dns,omitempty"` // addresses of the cluster's DNS service
 	// AdvertiseMode is the mode of the cluster's agent, empty for the broker.
 	AdvertiseMode AdvertiseMode `json:"advertise,omitempty"`
-	// APIServer is where nodes and pods reach the API server, Loopback where
-	// this machine does. They are the same without nodes.
+	// APIServer is the API server's address for nodes and pods, Loopback for this machine. They are equal without
+	// nodes.
 	APIServer netip.AddrPort `json:"apiServer"`
 	Loopback  netip.AddrPort `json:"loopback"`
 	Etcd      netip.AddrPort `json:"etcd"`
@@ -98,11 +96,10 @@ type Node struct {
 	PodCIDRs  []netip.Prefix    `json:"podCIDRs,omitempty"`
 }
 
-// Pair is two members of a lab, in no order.
+// Pair is an unordered pair of members of a lab.
 type Pair [2]string
 
-// validate says what is wrong with the shape, in words for the person who chose
-// it.
+// validate returns an error that explains the first invalid choice.
 func (s Shape) validate() error {
 	switch {
 	case !nameRE.MatchString(s.Name) || len(s.Name) > nameMax:
@@ -122,7 +119,7 @@ func (s Shape) validate() error {
 	return errors.Join(s.AdvertiseMode.validate(s.Clusters), s.DNS.validate())
 }
 
-// String describes the shape as the flags that ask for it.
+// String formats the shape as flags.
 func (s Shape) String() string {
 	text := fmt.Sprintf("--name %s --clusters %d", s.Name, s.Clusters)
 	if s.ControlPlaneOnly {
@@ -146,7 +143,7 @@ func (s Shape) String() string {
 	return text
 }
 
-// newSpec lays out a lab, but for the ports on the loopback interface.
+// newSpec plans a lab, without the ports on the loopback interface.
 func newSpec(s Shape) *Spec {
 	spec := &Spec{Shape: s}
 	if !s.ControlPlaneOnly {
@@ -193,7 +190,7 @@ func (s Shape) namespace(part string) network.Namespace {
 	return network.Namespace("atoll-" + s.Name + "-" + part)
 }
 
-// namespaces are those that the lab itself makes.
+// namespaces are the namespaces that the lab itself creates.
 func (s *Spec) namespaces() []network.Namespace {
 	var all []network.Namespace
 	if s.Fabric != "" {
@@ -207,7 +204,7 @@ func (s *Spec) namespaces() []network.Namespace {
 	return all
 }
 
-// Cluster finds a cluster, or the broker, by its name.
+// Cluster finds a cluster or the broker by name.
 func (s *Spec) Cluster(name string) (*Cluster, error) {
 	for i := range s.Clusters {
 		if s.Clusters[i].Name == name {
@@ -217,13 +214,12 @@ func (s *Spec) Cluster(name string) (*Cluster, error) {
 	return nil, fmt.Errorf("%w: no cluster %q in lab %s", ErrUsage, name, s.Name)
 }
 
-// hasIPv6 tells whether the cluster has IPv6 addresses.
 func (c *Cluster) hasIPv6() bool {
 	return slices.ContainsFunc(c.ServiceCIDRs, func(p netip.Prefix) bool { return p.Addr().Is6() })
 }
 
-// serverFor is where programs on the nodes of another cluster reach the API server: at
-// an address of a family that the other has too, its primary one if possible.
+// serverFor is the API server's address for programs on another cluster's nodes: of a family that both have, the
+// other's primary one if possible.
 func (c *Cluster) serverFor(other *Cluster) netip.AddrPort {
 	if len(c.Nodes) == 0 || len(other.Nodes) == 0 {
 		return c.APIServer
@@ -238,7 +234,7 @@ func (c *Cluster) serverFor(other *Cluster) netip.AddrPort {
 	return c.APIServer
 }
 
-// ranges are all addresses that traffic from a cluster can bear.
+// ranges are all source addresses of a cluster's traffic.
 func (c *Cluster) ranges() []netip.Prefix {
 	var all []netip.Prefix
 	for _, n := range c.Nodes {

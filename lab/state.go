@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lab is a lab that is, or was, on this machine. Its folder holds:
+// Lab is a present or past lab on this machine. Its folder has:
 //
 //	lab.json            the Spec
 //	kubeconfig          the contexts of all API servers, through the loopback interface
@@ -29,10 +29,10 @@ type Lab struct {
 	dir  string
 }
 
-// ErrNoLab says that there is no lab of that name.
+// ErrNoLab means that no lab has that name.
 var ErrNoLab = errors.New("no such lab")
 
-// stateFolder is where all labs of the user have their folders.
+// stateFolder is the folder of the user's labs.
 func stateFolder() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if base == "" {
@@ -48,7 +48,7 @@ func stateFolder() (string, error) {
 	return filepath.Join(base, "atoll", "labs"), nil
 }
 
-// labFolder is the folder of the lab of that name, which need not exist.
+// labFolder is the folder of a lab, which need not exist.
 func labFolder(name string) (string, error) {
 	if !nameRE.MatchString(name) || len(name) > nameMax {
 		return "", fmt.Errorf("%w: %q is not the name of a lab", ErrUsage, name)
@@ -60,7 +60,7 @@ func labFolder(name string) (string, error) {
 	return filepath.Join(root, name), nil
 }
 
-// Open finds a lab by its name. The error is ErrNoLab where there is none.
+// Open opens a lab by name, or returns ErrNoLab.
 func Open(name string) (*Lab, error) {
 	dir, err := labFolder(name)
 	if err != nil {
@@ -76,8 +76,7 @@ func Open(name string) (*Lab, error) {
 	return &Lab{Spec: spec, dir: dir}, nil
 }
 
-// List returns the names of all labs of the user, also of those that are
-// damaged.
+// List returns the names of the user's labs, including damaged ones.
 func List() ([]string, error) {
 	root, err := stateFolder()
 	if err != nil {
@@ -99,15 +98,14 @@ func List() ([]string, error) {
 // Name is the lab's name.
 func (l *Lab) Name() string { return l.Spec.Name }
 
-// Dir is the folder of a cluster's files, or of the whole lab's for "".
+// Dir is the folder of a cluster's files, or for "", of the whole lab's.
 func (l *Lab) Dir(cluster string) string { return filepath.Join(l.dir, cluster) }
 
-// Kubeconfig is the file with the contexts of all API servers of the lab, for
-// programs on this machine.
+// Kubeconfig is the file with the contexts of all API servers, for programs on this machine.
 func (l *Lab) Kubeconfig() string { return filepath.Join(l.dir, "kubeconfig") }
 
-// InClusterKubeconfig is the file with a cluster administrator's credentials for
-// programs in the lab's own network. Its one context is named as the cluster.
+// InClusterKubeconfig is the file with a cluster administrator's credentials for programs in the lab's network. Its
+// only context is named after the cluster.
 func (l *Lab) InClusterKubeconfig(cluster string) string {
 	return filepath.Join(l.dir, cluster, "admin.conf")
 }
@@ -124,8 +122,8 @@ func readSpec(dir string) (*Spec, error) {
 	return &s, nil
 }
 
-// save writes the Spec to disk, synchronously: what is made next must be found
-// by a later program whatever happens to this one.
+// save writes the Spec to disk with fsync: later programs must find everything that is created next, even after a
+// crash.
 func (l *Lab) save() error {
 	data, err := json.MarshalIndent(l.Spec, "", "  ")
 	if err != nil {
@@ -137,8 +135,7 @@ func (l *Lab) save() error {
 	return nil
 }
 
-// writeFile replaces a file so that a reader sees the old or the new contents,
-// and makes the folder it is in.
+// writeFile replaces a file atomically, and creates its folder.
 func writeFile(path string, data []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -149,9 +146,8 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 	return os.Rename(path+".new", path)
 }
 
-// lock keeps other programs from changing the lab of that name. It waits for one
-// that is at it until patience is over, and then says so. The returned function
-// ends it.
+// lock locks the lab against changes by other programs. It waits until patience is over, then returns an error. The
+// returned function unlocks.
 func lock(ctx context.Context, name string, patience time.Duration) (func(), error) {
 	dir, err := labFolder(name)
 	if err != nil {
@@ -160,7 +156,7 @@ func lock(ctx context.Context, name string, patience time.Duration) (func(), err
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder for labs: %w: set XDG_STATE_HOME to a folder that this user may write to", err)
 	}
-	path := dir + ".lock" // no lab's folder: names have no dots
+	path := dir + ".lock" // not a lab's folder: names have no dots
 	for deadline := time.Now().Add(patience); ; {
 		f, err := tryLock(path)
 		if err == nil {
@@ -180,8 +176,8 @@ func lock(ctx context.Context, name string, patience time.Duration) (func(), err
 	}
 }
 
-// tryLock locks a file, or fails with EWOULDBLOCK. A lock on a file that its
-// last owner has removed in the meantime would be worth nothing.
+// tryLock locks a file, or fails with EWOULDBLOCK. It checks that the file's last owner has not removed it, because
+// that lock would be useless.
 func tryLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

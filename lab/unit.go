@@ -17,33 +17,29 @@ import (
 	"github.com/atoll-mcs/atoll/lab/process"
 )
 
-// wholeLab is where units have their folder that belong to no cluster.
+// wholeLab is the folder of units that belong to no cluster.
 const wholeLab = "lab"
 
-// Unit is one program of a lab: it runs until it is killed, and can be started
-// again as it was.
+// Unit is a program of a lab. It runs until it is killed, and can be restarted unchanged.
 type Unit struct {
-	// Cluster is c1 to cN or broker, Name the unit's name there. Of several units
-	// that do one thing, as the kube-proxy of each node, the names end in a dash
-	// and a number, with or without a letter: kube-proxy-n2, agent-1.
+	// Cluster is c1 to cN or broker, Name the unit's name there. Units of the same kind end in a dash, an optional
+	// letter and a number: kube-proxy-n2, agent-1.
 	Cluster, Name string
-	// Namespace is the network namespace it runs in; "" means this machine's own.
+	// Namespace is the network namespace to run in; "" means this machine's own.
 	Namespace network.Namespace
 	Argv      []string
-	// Env is added to a small environment of the lab's own.
+	// Env is added to the lab's small environment.
 	Env []string
-	// Files are written before the unit starts, the contents by path, which is
-	// relative to the cluster's folder.
+	// Files are written before the unit starts: the contents by path relative to the cluster's folder.
 	Files map[string]string
-	// Address is where it is reached, for people.
+	// Address is the unit's address, for people.
 	Address string
-	// Probe is a URL that answers with 200 when the unit is ready, as it is reached
-	// where the unit runs, or tcp://ADDRESS or unix://PATH for one that accepts connections then.
-	// Without one, a unit is ready when it runs.
+	// Probe is a URL that returns 200 when the unit is ready, as seen from the unit, or tcp://ADDRESS or unix://PATH to
+	// connect to. Without a probe, a running unit is ready.
 	Probe string
 }
 
-// onNode is the name of a unit that each node has one of, by the node's number.
+// onNode is the name of a unit that each node has, by the node's number.
 func onNode(unit string, number int) string { return fmt.Sprintf("%s-n%d", unit, number) }
 
 // String is the unit's name for people and on the command line.
@@ -51,7 +47,7 @@ func (u Unit) String() string { return u.Cluster + "/" + u.Name }
 
 var unitNameRE = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// unitNumber is what tells apart units that do one thing.
+// unitNumber matches the suffix of units of the same kind.
 var unitNumber = regexp.MustCompile(`^-[a-z]?[0-9]+$`)
 
 func (l *Lab) unitFile(cluster, name string) string {
@@ -67,8 +63,7 @@ func (l *Lab) Log(u Unit) string {
 	return filepath.Join(l.Dir(u.Cluster), "logs", u.Name+".log")
 }
 
-// Run makes a unit part of the lab and starts it. A unit of that name that is
-// there already is replaced.
+// Run adds a unit to the lab and starts it. It replaces a unit of the same name.
 func (l *Lab) Run(ctx context.Context, u Unit) error {
 	if !unitNameRE.MatchString(u.Name) {
 		return fmt.Errorf("starting a unit: invalid name %q", u.Name)
@@ -106,8 +101,7 @@ func (l *Lab) start(u Unit) error {
 	return nil
 }
 
-// environment is what every unit gets: its own programs before the machine's,
-// and no setting of the user's shell.
+// environment is every unit's environment: the lab's programs come first in PATH, and the user's settings are excluded.
 func (l *Lab) environment() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH") + ":" + l.Spec.Programs,
@@ -117,7 +111,7 @@ func (l *Lab) environment() []string {
 	}
 }
 
-// kill ends a unit's process, if there is one, without giving it time.
+// kill kills a unit's process, if there is one, without a grace period.
 func (l *Lab) kill(ctx context.Context, u Unit) error {
 	record, err := process.Load(l.recordFile(u))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +126,6 @@ func (l *Lab) kill(ctx context.Context, u Unit) error {
 	return nil
 }
 
-// alive tells whether a unit runs.
 func (l *Lab) alive(u Unit) bool {
 	record, err := process.Load(l.recordFile(u))
 	return err == nil && record.Alive()
@@ -181,14 +174,13 @@ func readUnit(path string) (Unit, error) {
 	return u, nil
 }
 
-// is tells whether a name means the unit: its own, or that without the number.
+// is reports whether name is the unit's name, with or without the number.
 func (u Unit) is(name string) bool {
 	rest, ok := strings.CutPrefix(u.Name, name)
 	return ok && (rest == "" || unitNumber.MatchString(rest))
 }
 
-// find returns the units that CLUSTER/UNIT means: the one of that name, or all
-// whose names only add a number to it.
+// find returns the units that CLUSTER/UNIT matches: the one of that name, or all with that name and a number.
 func (l *Lab) find(target string) ([]Unit, error) {
 	cluster, name, ok := strings.Cut(target, "/")
 	if !ok || name == "" {
@@ -219,8 +211,8 @@ func (l *Lab) find(target string) ([]Unit, error) {
 	return found, nil
 }
 
-// Kill ends the units that target, CLUSTER/UNIT, means, as a crash would:
-// without notice, until they are started again. What they served stays as it is.
+// Kill ends the units that target (CLUSTER/UNIT) matches, like a crash, until they are started again. Their data
+// remains.
 func (l *Lab) Kill(ctx context.Context, target string) error {
 	if w, ok := l.workload(target); ok {
 		return l.killWorkload(ctx, w)
@@ -228,8 +220,8 @@ func (l *Lab) Kill(ctx context.Context, target string) error {
 	return l.each(ctx, target, func(u Unit) error { return l.kill(ctx, u) })
 }
 
-// Start starts the units that target, CLUSTER/UNIT, means, as they were, and waits
-// until they are ready. Those that run are only waited for. An API server needs etcd.
+// Start starts the units that target (CLUSTER/UNIT) matches, and waits until they are ready, even if they run already.
+// An API server needs etcd.
 func (l *Lab) Start(ctx context.Context, target string) error {
 	if w, ok := l.workload(target); ok {
 		return l.startWorkload(ctx, w)
@@ -256,7 +248,7 @@ func (l *Lab) Start(ctx context.Context, target string) error {
 			continue
 		}
 		if server, err := readUnit(l.unitFile(u.Cluster, unitAPIServer)); err == nil && l.alive(server) {
-			if err := l.waitProbe(ctx, server); err != nil { // until it has connected again
+			if err := l.waitProbe(ctx, server); err != nil { // until it has reconnected
 				return err
 			}
 		}
@@ -264,7 +256,7 @@ func (l *Lab) Start(ctx context.Context, target string) error {
 	return nil
 }
 
-// each does something to the units that target means, while nobody else does.
+// each calls f for the units that target matches, under the lock.
 func (l *Lab) each(ctx context.Context, target string, f func(Unit) error) error {
 	units, err := l.find(target)
 	if err != nil {
@@ -283,8 +275,7 @@ func (l *Lab) each(ctx context.Context, target string, f func(Unit) error) error
 	return nil
 }
 
-// failed says that a unit has ended while it was waited for, with the end of its
-// log.
+// failed reports that a unit ended during a wait, with the end of its log.
 func (l *Lab) failed(u Unit) error {
 	const lines = 8
 	data, _ := os.ReadFile(l.Log(u))

@@ -22,29 +22,26 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options say what lab to start and with what.
+// Options are the options for starting a lab.
 type Options struct {
 	Shape
-	// Programs is a folder with the Kubernetes programs; "" means those that are
-	// built from source once, which takes minutes.
+	// Programs is a folder with the Kubernetes programs; "" means to build them from source once, which takes minutes.
 	Programs string
-	// Atoll is the program atoll, of which units are sub-commands; "" means this
-	// program.
+	// Atoll is the program atoll, whose subcommands are units; "" means this program.
 	Atoll string
-	// AgentArgs are further arguments of the agents.
+	// AgentArgs are additional arguments of the agents.
 	AgentArgs []string
-	// HubArgs are further arguments of the hub.
+	// HubArgs are additional arguments of the hub.
 	HubArgs []string
-	// Processors is how many processors each of the Kubernetes programs uses; 0 means 1.
+	// Processors is the number of processors for each Kubernetes program; 0 means 1.
 	Processors int
-	// Audit has the API servers keep a log of all writes, for AuditLog.
+	// Audit makes the API servers log all writes, for AuditLog.
 	Audit bool
-	// Progress gets lines about what happens; nil means nobody does.
+	// Progress receives progress messages; nil means none.
 	Progress io.Writer
 }
 
-// progress writes lines from several goroutines, each with the time since the
-// beginning.
+// progress writes lines from several goroutines, each with the elapsed time.
 type progress struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -57,19 +54,16 @@ func (p *progress) say(format string, args ...any) {
 	fmt.Fprintf(p.w, "%5.1fs  %s\n", time.Since(p.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// Up starts a lab and returns when all of it is ready. A lab of the same shape
-// that runs is left as it is, but for units that have been killed, which are
-// started again; what a lab that did not come up, or crashed, has
-// left is removed first. The processes outlive this program.
+// Up starts a lab and returns when it is ready. If a lab of the same shape runs, Up only restarts its killed units. It
+// first removes the remains of a lab that crashed or did not start. The processes outlive this program.
 //
-// When starting fails, or ctx is done, all processes are ended again; the logs
-// stay for reading until the next Up or Down.
+// If the start fails or ctx is done, Up ends all processes. Logs remain until the next Up or Down.
 func Up(ctx context.Context, o Options) (*Lab, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
 	p := &progress{w: o.Progress, start: time.Now()}
-	// A lab that runs has its programs: they are neither looked for nor built.
+	// A running lab has its programs: do not search or build them.
 	if l, err := o.locked(ctx, func() (*Lab, error) { return o.running(ctx, p) }); l != nil || err != nil {
 		return l, err
 	}
@@ -77,7 +71,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the Kubernetes programs: %w", err)
 	}
-	p.start = time.Now() // without the time for building
+	p.start = time.Now() // excludes the build time
 	return o.locked(ctx, func() (*Lab, error) {
 		if l, err := o.running(ctx, p); l != nil || err != nil {
 			return l, err
@@ -86,8 +80,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	})
 }
 
-// locked calls f while nobody else changes the lab. An Up that has been killed is still
-// about to end for a moment.
+// locked calls f under the lab's lock. It waits briefly, because a killed Up may still be ending.
 func (o *Options) locked(ctx context.Context, f func() (*Lab, error)) (*Lab, error) {
 	unlock, err := lock(ctx, o.Name, 2*time.Second)
 	if err != nil {
@@ -97,7 +90,7 @@ func (o *Options) locked(ctx context.Context, f func() (*Lab, error)) (*Lab, err
 	return f()
 }
 
-// begin starts a lab from nothing, again where another program takes one of its ports.
+// begin starts a new lab, and retries if another program takes one of its ports.
 func (o *Options) begin(ctx context.Context, p *progress, programs string) (*Lab, error) {
 	for attempt := 1; ; attempt++ {
 		l, err := o.attempt(ctx, p, programs)
@@ -112,8 +105,7 @@ func (o *Options) begin(ctx context.Context, p *progress, programs string) (*Lab
 	}
 }
 
-// attempt starts a lab from nothing. When that fails it ends what it has started,
-// and returns the lab as far as there is one.
+// attempt starts a new lab. On failure it ends what it started, and returns the lab if it exists.
 func (o *Options) attempt(ctx context.Context, p *progress, programs string) (*Lab, error) {
 	if err := remove(ctx, o.Name); err != nil {
 		return nil, fmt.Errorf("removing what is left of an earlier one: %w", err)
@@ -128,7 +120,7 @@ func (o *Options) attempt(ctx context.Context, p *progress, programs string) (*L
 	return l, nil
 }
 
-// complete checks what can be checked before anything is done.
+// complete checks the options as far as possible in advance.
 func (o *Options) complete() error {
 	if err := o.validate(); err != nil {
 		return err
@@ -158,9 +150,7 @@ func (o *Options) complete() error {
 	return errors.Join(checkSockets(dir, o.Shape), checkContainers(), network.CheckNft())
 }
 
-// running returns the lab if it is up already, an error if one of another shape
-// is, and neither if there is nothing to keep. Units that have been killed are
-// started again.
+// running returns the lab if it is up, an error if a lab of another shape is, or nil. It restarts killed units.
 func (o *Options) running(ctx context.Context, p *progress) (*Lab, error) {
 	l, err := Open(o.Name)
 	if errors.Is(err, ErrNoLab) {
@@ -188,10 +178,10 @@ func (o *Options) running(ctx context.Context, p *progress) (*Lab, error) {
 	return l, nil
 }
 
-// revive starts units again, those first that others need, and what was killed of Atoll, and
-// waits until the lab is as it was.
+// revive restarts units in the order of their dependencies, and killed parts of Atoll, and waits until the lab is ready
+// again.
 func (l *Lab) revive(ctx context.Context, p *progress, dead []Unit) error {
-	order := []string{unitContainerd, unitAPIServer, unitEtcd, unitGateway} // from the last to the first
+	order := []string{unitContainerd, unitAPIServer, unitEtcd, unitGateway} // from last to first
 	rank := func(u Unit) int { return slices.IndexFunc(order, u.is) }
 	slices.SortStableFunc(dead, func(a, b Unit) int { return rank(b) - rank(a) })
 	for _, u := range dead {
@@ -213,7 +203,7 @@ func (l *Lab) revive(ctx context.Context, p *progress, dead []Unit) error {
 	return l.reviveWorkloads(ctx, p)
 }
 
-// waitCluster waits until a cluster that has started before answers as it did.
+// waitCluster waits until a restarted cluster answers again.
 func (l *Lab) waitCluster(ctx context.Context, c *Cluster) error {
 	if err := l.waitAPIServer(ctx, c.Name); err != nil || len(c.PodCIDRs) == 0 {
 		return err
@@ -224,7 +214,7 @@ func (l *Lab) waitCluster(ctx context.Context, c *Cluster) error {
 	return l.waitDNS(ctx, c)
 }
 
-// record lays out the lab and writes that down, before any of it is made.
+// record plans the lab and writes the plan, before anything is created.
 func (o *Options) record(programs string) (*Lab, error) {
 	dir, err := labFolder(o.Name)
 	if err != nil {
@@ -246,7 +236,7 @@ func (o *Options) record(programs string) (*Lab, error) {
 	return l, l.save()
 }
 
-// up makes all that is recorded.
+// up creates everything that is recorded.
 func (l *Lab) up(ctx context.Context, p *progress) error {
 	for i := range l.Spec.Clusters {
 		if err := l.makePKI(&l.Spec.Clusters[i]); err != nil {
@@ -281,8 +271,8 @@ func (l *Lab) up(ctx context.Context, p *progress) error {
 	return l.save()
 }
 
-// startClusters starts all clusters, as many at a time as the machine has
-// processors: more would all be slow, and watch their deadlines pass.
+// startClusters starts all clusters, as many at a time as there are processors: with more, all would be slow and exceed
+// their deadlines.
 func (l *Lab) startClusters(ctx context.Context, p *progress) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(2, runtime.NumCPU()))
@@ -299,7 +289,7 @@ func (l *Lab) startClusters(ctx context.Context, p *progress) error {
 	return group.Wait()
 }
 
-// startGateway starts what lets this machine's programs reach the API servers.
+// startGateway starts the gateway, through which this machine's programs reach the API servers.
 func (l *Lab) startGateway(ctx context.Context) error {
 	var config gateway.Config
 	for _, c := range l.Spec.Clusters {

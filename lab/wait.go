@@ -22,15 +22,13 @@ import (
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
-// pollInterval is how often something that is waited for is looked at;
-// patience, for how long.
+// pollInterval is the interval between checks while waiting; patience is the limit.
 const (
 	pollInterval = 50 * time.Millisecond
 	patience     = 3 * time.Minute
 )
 
-// wait looks until ready says nil, or one of the units, which it depends on, is
-// no longer there. The error is what was wrong in the end.
+// wait polls until ready returns nil, or one of the units that it depends on has ended. It returns the last error.
 func (l *Lab) wait(ctx context.Context, what string, units []Unit, ready func(context.Context) error) error {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -54,10 +52,10 @@ func (l *Lab) wait(ctx context.Context, what string, units []Unit, ready func(co
 	}
 }
 
-// withPods adds to an error why pods are not ready: an image cannot be pulled, say, or a container ends again and again.
+// withPods adds to an error why pods are not ready, such as a failed image pull or a crash loop.
 func withPods(ctx context.Context, client kubernetes.Interface, namespace, selector string, err error) error {
 	if ctx.Err() != nil {
-		return err // nobody waits any more
+		return err // the caller no longer waits
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -91,7 +89,7 @@ func withPods(ctx context.Context, client kubernetes.Interface, namespace, selec
 	return err
 }
 
-// named returns units by name only, enough to find their process and log.
+// named returns units with only a name, enough to find their process and log.
 func named(cluster string, names ...string) []Unit {
 	units := make([]Unit, len(names))
 	for i, n := range names {
@@ -112,8 +110,8 @@ func (l *Lab) client(cluster string) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// waitAPIServer waits until an API server says that it is ready and has the
-// namespaces that every cluster has, which it makes on its own a little later.
+// waitAPIServer waits until an API server is ready and has created the default namespaces, which happens a little
+// later.
 func (l *Lab) waitAPIServer(ctx context.Context, cluster string) error {
 	client, err := l.client(cluster)
 	if err != nil {
@@ -136,8 +134,7 @@ func (l *Lab) waitAPIServer(ctx context.Context, cluster string) error {
 	})
 }
 
-// waitServiceAccount waits until the controller manager has shown that it works,
-// by what pods need first.
+// waitServiceAccount waits until the controller manager has created the objects that pods need first.
 func (l *Lab) waitServiceAccount(ctx context.Context, cluster string) error {
 	client, err := l.client(cluster)
 	if err != nil {
@@ -152,14 +149,13 @@ func (l *Lab) waitServiceAccount(ctx context.Context, cluster string) error {
 	})
 }
 
-// waitNodes waits until all nodes are ready.
 func (l *Lab) waitNodes(ctx context.Context, c *Cluster) error {
 	client, err := l.client(c.Name)
 	if err != nil {
 		return err
 	}
-	// All kubelets of a machine have one socket for device plugins (pluginapi.KubeletSocket). Of two that make it at once one ends, as one that has an init
-	// system to start it again may.
+	// All kubelets of a machine share one socket for device plugins (pluginapi.KubeletSocket). If two create it at
+	// once, one exits, because it expects an init system to restart it.
 	isKubelet := func(u Unit) bool { return u.is(unitKubelet) }
 	runtimes := slices.DeleteFunc(l.podUnits(c.Name), isKubelet)
 	restarts := 3 * len(c.Nodes)
@@ -200,8 +196,8 @@ func readiness(node *corev1.Node) corev1.NodeCondition {
 	return corev1.NodeCondition{Message: "its kubelet has said nothing yet"}
 }
 
-// waitDNS waits until each node gets answers from the cluster's DNS at its service
-// address: then pods run and kube-proxy works, and is told where it is.
+// waitDNS waits until each node gets answers from the cluster's DNS at its service address. This shows that pods run
+// and kube-proxy is ready.
 func (l *Lab) waitDNS(ctx context.Context, c *Cluster) error {
 	client, err := l.client(c.Name)
 	if err != nil {
@@ -222,8 +218,8 @@ func (l *Lab) waitDNS(ctx context.Context, c *Cluster) error {
 	return l.tellZones(ctx, c)
 }
 
-// tellZones has each kube-proxy hear of its node's zone once more. It listens for that before it has somebody to tell (Kubernetes 1.36,
-// pkg/proxy/config.NodeTopologyConfig), so that the first news may be lost, and then it goes by no hints until the zone is another one.
+// tellZones makes each kube-proxy read its node's zone again. It may miss the first event, because it listens before
+// its handler exists (Kubernetes 1.36, NodeTopologyConfig), and then ignores hints.
 func (l *Lab) tellZones(ctx context.Context, c *Cluster) error {
 	client, err := l.client(c.Name)
 	if err != nil {
@@ -246,7 +242,7 @@ func (l *Lab) tellZones(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// ask asks a DNS server for a name that exists. Whether it has an address of the family that is asked for does not matter.
+// ask queries a DNS server for an existing name. The name need not have an address of the family.
 func ask(ctx context.Context, from network.Namespace, server netip.Addr, name string) error {
 	answer, err := exchange(ctx, from, server, name, dns.TypeA)
 	if err != nil {
@@ -258,7 +254,6 @@ func ask(ctx context.Context, from network.Namespace, server netip.Addr, name st
 	return nil
 }
 
-// exchange sends one question to a DNS server.
 func exchange(ctx context.Context, from network.Namespace, server netip.Addr, name string, qtype uint16) (*dns.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()

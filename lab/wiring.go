@@ -8,12 +8,10 @@ import (
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
-// bridge is the name of the fabric's bridge.
 const bridge = "fabric"
 
-// makeNetwork makes the lab's namespaces and joins them: every node to the
-// fabric, and each to the services of other clusters, and to the pods of all that do
-// not hide theirs.
+// makeNetwork creates the lab's namespaces and routes: every node reaches the fabric, other clusters' services, and the
+// pods of clusters that do not hide them.
 func (l *Lab) makeNetwork() error {
 	for _, n := range l.Spec.namespaces() {
 		if err := n.Create(); err != nil {
@@ -44,8 +42,7 @@ func (l *Lab) makeNetwork() error {
 	return nil
 }
 
-// routes are the ways out of a node, in the families that it has itself. Its own pods
-// have routes of their own.
+// routes are a node's routes in its families. Its own pods have separate routes.
 func (s *Spec) routes(cluster string, node *Node) []network.Route {
 	var routes []network.Route
 	for _, c := range s.Clusters {
@@ -56,13 +53,12 @@ func (s *Spec) routes(cluster string, node *Node) []network.Route {
 			if c.Name == cluster || !c.hidesPods() {
 				routes = append(routes, via(node, &n, n.PodCIDRs)...)
 			}
-			if i == 0 && c.Name != cluster { // a cluster's first node is the way to its services
+			if i == 0 && c.Name != cluster { // a cluster's first node routes to its services
 				routes = append(routes, via(node, &n, c.ServiceCIDRs)...)
 			}
 		}
 	}
-	// A program on the node that calls a service address needs a route before
-	// kube-proxy gives the packet its real destination.
+	// A program on the node needs a route to a service address before kube-proxy rewrites the packet's destination.
 	for _, a := range node.Addresses {
 		everywhere, _ := a.Prefix(0)
 		routes = append(routes, network.Route{To: everywhere})
@@ -70,7 +66,7 @@ func (s *Spec) routes(cluster string, node *Node) []network.Route {
 	return routes
 }
 
-// via are a node's routes to ranges by another node, in the families that both have.
+// via are a node's routes to ranges through another node, in the families that both have.
 func via(node, other *Node, ranges []netip.Prefix) []network.Route {
 	var routes []network.Route
 	for _, to := range ranges {
@@ -82,8 +78,7 @@ func via(node, other *Node, ranges []netip.Prefix) []network.Route {
 	return routes
 }
 
-// checkNamesFree makes sure that no namespace has the name of one that the lab is
-// about to make: it would be somebody else's.
+// checkNamesFree returns an error if a namespace of the lab already exists: another program created it.
 func (s *Spec) checkNamesFree() error {
 	for _, n := range s.namespaces() {
 		if n.Exists() {

@@ -20,14 +20,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// workload is one of the Deployments that Atoll has in a cluster with nodes. It is killed and
-// started as a unit is, by the unit's name.
+// workload is one of Atoll's Deployments in a cluster with nodes. It is killed and started like a unit, by the unit's
+// name.
 type workload struct{ cluster, unit, deployment string }
 
 // String is the workload's name on the command line.
 func (w workload) String() string { return w.cluster + "/" + w.unit }
 
-// workloads are those of a cluster: none of the broker's, and none where agents are processes.
+// workloads are a cluster's workloads; the broker, and clusters with agent processes, have none.
 func (l *Lab) workloads(cluster string) []workload {
 	if l.Spec.ControlPlaneOnly || l.Spec.Bare || cluster == Broker {
 		return nil
@@ -38,7 +38,6 @@ func (l *Lab) workloads(cluster string) []workload {
 	return []workload{{cluster, unitAgent, render.AgentName}, {cluster, unitDNS, render.DNSName}}
 }
 
-// workloadUnits are the names of a cluster's workloads.
 func (l *Lab) workloadUnits(cluster string) []string {
 	var all []string
 	for _, w := range l.workloads(cluster) {
@@ -47,7 +46,7 @@ func (l *Lab) workloadUnits(cluster string) []string {
 	return all
 }
 
-// workload finds the workload that CLUSTER/UNIT means, if it means one.
+// workload finds the workload that CLUSTER/UNIT names, if any.
 func (l *Lab) workload(target string) (workload, bool) {
 	cluster, _, _ := strings.Cut(target, "/")
 	all := l.workloads(cluster)
@@ -58,10 +57,8 @@ func (l *Lab) workload(target string) (workload, bool) {
 	return all[i], true
 }
 
-// killWorkload ends all pods of a workload without giving them time, and lets none come in
-// their place. Pods that the controller makes all the same before it is told so end too;
-// agents among them have done nothing yet, for they wait for the lease of the one that was
-// killed.
+// killWorkload kills all pods of a workload and prevents new ones. Pods that the controller still creates are killed
+// too; agents in them have done nothing, because they wait for the killed leader's Lease.
 func (l *Lab) killWorkload(ctx context.Context, w workload) error {
 	kube, err := l.client(w.cluster)
 	if err != nil {
@@ -93,7 +90,7 @@ func (l *Lab) killWorkload(ctx context.Context, w workload) error {
 	})
 }
 
-// startWorkload has a workload run as it did, and waits until all its pods are ready.
+// startWorkload starts a killed workload, and waits until all its pods are ready.
 func (l *Lab) startWorkload(ctx context.Context, w workload) error {
 	if err := l.scale(ctx, w, replicas); err != nil {
 		return err
@@ -114,7 +111,7 @@ func (l *Lab) scale(ctx context.Context, w workload, replicas int32) error {
 	return nil
 }
 
-// reviveWorkloads starts what was killed.
+// reviveWorkloads starts killed workloads.
 func (l *Lab) reviveWorkloads(ctx context.Context, p *progress) error {
 	for _, c := range l.Spec.Clusters {
 		for _, w := range l.workloads(c.Name) {
@@ -146,7 +143,6 @@ func (l *Lab) deployment(ctx context.Context, w workload) (*appsv1.Deployment, e
 	return d, nil
 }
 
-// waitWorkload waits until all pods of a workload are ready.
 func (l *Lab) waitWorkload(ctx context.Context, w workload) error {
 	kube, err := l.client(w.cluster)
 	if err != nil {
@@ -170,17 +166,17 @@ func (l *Lab) waitWorkload(ctx context.Context, w workload) error {
 	return nil
 }
 
-// WorkloadStatus is how many pods a part of Atoll has that runs in pods.
+// WorkloadStatus is the number of pods of a part of Atoll.
 type WorkloadStatus struct {
-	// Target is CLUSTER/UNIT, by which the part is killed and started.
+	// Target is CLUSTER/UNIT, to kill and start the part.
 	Target string
-	// Wanted is how many pods there shall be, none when it was killed; Ready how many are.
+	// Wanted is the desired number of pods, 0 if killed; Ready is the number of ready pods.
 	Wanted, Ready int32
-	// Err is why that can't be told.
+	// Err says why the numbers are unknown.
 	Err error
 }
 
-// Workloads returns how the parts of Atoll are that run in pods, by cluster.
+// Workloads returns the status of Atoll's parts that run in pods, by cluster.
 func (l *Lab) Workloads(ctx context.Context) []WorkloadStatus {
 	var all []WorkloadStatus
 	for _, c := range l.Spec.Clusters {
@@ -199,9 +195,8 @@ func (l *Lab) Workloads(ctx context.Context) []WorkloadStatus {
 	return all
 }
 
-// PodLogs writes the logs of a part of Atoll that runs in pods, each line with its pod's name,
-// and what is added until ctx is done if follow is set. It returns false where target,
-// CLUSTER/UNIT, is nothing of the kind.
+// PodLogs writes the logs of a part of Atoll that runs in pods, with pod names; with follow, until ctx is done. It
+// returns false if target (CLUSTER/UNIT) is not such a part.
 func (l *Lab) PodLogs(ctx context.Context, target string, follow bool, out, problems io.Writer) (bool, error) {
 	w, ok := l.workload(target)
 	if !ok {

@@ -23,14 +23,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// leaderElectionID names the Lease by which the replicas elect a leader.
 const leaderElectionID = "atoll-agent.atoll.dev"
 
-// waiting is what a probe is told of an agent that is not ready.
+// waiting is the readiness probe's message until the agent is ready.
 const waiting = "the agent waits for its API server, or for the cluster to join: see its log"
 
-// Run runs an agent until ctx is done. What it can't do just now, because an API server is
-// away or something is missing there, it waits for.
+// Run runs an agent until ctx is done. It waits for an API server or an object that is not available yet.
 func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if err := options.Validate(); err != nil {
 		return err
@@ -39,21 +37,20 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &lifecycle.Health{Waiting: waiting}, traffic: metrics.NewTraffic()}
 	ctrl.SetLogger(p.logger)
 	if options.Local == nil {
-		klog.SetLogger(p.logger) // client-go's messages; a process of several agents decides about them itself
+		klog.SetLogger(p.logger) // client-go's log is global: a process with several agents sets it itself
 	}
 	var err error
 	if p.local, err = lifecycle.Config(options.Local, options.Kubeconfig); err != nil {
 		return fmt.Errorf("configuring the client for this cluster: %w", err)
 	}
 	p.local = rest.CopyConfig(p.local)
-	p.local.QPS = -1 // the API server's priority and fairness limits, not the client
+	p.local.QPS = -1 // the API server's priority and fairness limits requests, not the client
 	if err := p.health.Serve(ctx, options.HealthAddress); err != nil {
 		return err
 	}
 	return p.run(ctx)
 }
 
-// scheme has the kinds that an agent knows of its own cluster.
 func scheme() *runtime.Scheme {
 	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install)
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// deployment is the name of what runs agents, where people look when nothing is imported.
+// deployment is the agent's Deployment, where people look when nothing is imported.
 const deployment = "atoll-agent"
 
-// warn records an Event on the agent's Deployment. It does not wait for the API server, since its callers must not be delayed.
+// warn records an Event on the agent's Deployment. It does not block: callers must not wait for the API server.
 func (s *session) warn(ctx context.Context, reason, action, text string) {
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -33,12 +33,11 @@ func (s *session) warn(ctx context.Context, reason, action, text string) {
 	}()
 }
 
-// deploymentEvent is an Event on the agent's Deployment, where people look when nothing is imported.
 func deploymentEvent(ctx context.Context, c client.Reader, instance, kind, reason, action, note string) *eventsv1.Event {
 	about := corev1.ObjectReference{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Namespace: names.SystemNamespace, Name: deployment}
 	entry := &metav1.PartialObjectMetadata{}
 	entry.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-	if c.Get(ctx, client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, entry) == nil { // else the agent runs in another way
+	if c.Get(ctx, client.ObjectKey{Namespace: about.Namespace, Name: about.Name}, entry) == nil { // else the agent does not run in a Deployment
 		about.UID = entry.UID
 	}
 	return &eventsv1.Event{

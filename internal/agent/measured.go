@@ -14,7 +14,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// remotes is what is known of the other members.
 func remotes(heartbeats *lost.Heartbeats, withdrawn *lost.Set, over []string) map[string]metrics.Remote {
 	all := map[string]metrics.Remote{}
 	for id, renewed := range heartbeats.Renewals() {
@@ -23,7 +22,7 @@ func remotes(heartbeats *lost.Heartbeats, withdrawn *lost.Set, over []string) ma
 	return all
 }
 
-// conflictReasons are those that an export can be in conflict for.
+// conflictReasons are the possible reasons of the Conflict condition.
 var conflictReasons = []string{
 	string(mcsv1beta1.ServiceExportReasonPortConflict), string(mcsv1beta1.ServiceExportReasonTypeConflict),
 	string(mcsv1beta1.ServiceExportReasonSessionAffinityConflict), string(mcsv1beta1.ServiceExportReasonSessionAffinityConfigConflict),
@@ -32,10 +31,9 @@ var conflictReasons = []string{
 	string(mcsv1beta1.ServiceExportReasonIPFamilyConflict),
 }
 
-// collectTimeout is how long a cache that is not filled yet is waited for when somebody asks for metrics.
+// collectTimeout is how long a metrics request waits for a cache that is not synced.
 const collectTimeout = time.Second
 
-// measuredObjects are the cluster's exports and imports, as metrics tell of them.
 func measuredObjects(ctx context.Context, c client.Reader) (exports []metrics.Export, imports []metrics.Import, err error) {
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()

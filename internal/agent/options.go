@@ -22,82 +22,76 @@ import (
 )
 
 const (
-	// defaultWriteInterval has a change of a slice reach other clusters within tens of milliseconds also where it follows others.
+	// defaultWriteInterval lets a change of a slice reach other clusters within tens of milliseconds, even in a series.
 	defaultWriteInterval = 50 * time.Millisecond
-	// writeBurst is how many changes of a slice in a row are written at once. A change is often followed by some others: a pod that ends is not
-	// ready first and then gone, and another one begins.
+	// writeBurst is how many changes of a slice in a row are written at once. Changes come in groups: a pod that ends
+	// is first not ready, then gone, and another pod starts.
 	writeBurst = 5
-	// maxWithdrawalDelay is how long a change waits at most after which clients must not use an endpoint any more.
+	// maxWithdrawalDelay is the longest wait of a change that removes an endpoint from use.
 	maxWithdrawalDelay = 50 * time.Millisecond
-	// maxWriteInterval keeps a slip of the pen from stopping the clusterset.
+	// maxWriteInterval guards against a typing error that would stop the clusterset.
 	maxWriteInterval = time.Minute
 
-	// defaultServiceGrace is longer than GitOps tools take to delete a Service and make it again.
+	// defaultServiceGrace exceeds the time in which GitOps tools delete and re-create a Service.
 	defaultServiceGrace = 30 * time.Second
-	// maxServiceGrace is as long as anybody should wait for an import to go.
+	// maxServiceGrace limits how long an import outlives its Service.
 	maxServiceGrace = time.Hour
 
 	defaultLeaseTimeout = 40 * time.Second
-	// minLeaseTimeout keeps heartbeats from being most of what the broker does.
+	// minLeaseTimeout keeps heartbeats from dominating the broker's load.
 	minLeaseTimeout = 2 * time.Second
 )
 
 // minTokenLifetime is the API's limit.
 const minTokenLifetime = 10 * time.Minute
 
-// Options is what a person decides about an agent.
+// Options are the settings of an agent.
 type Options struct {
-	// ClusterID is the id of the agent's cluster within the clusterset, where that does not
-	// come with its membership.
+	// ClusterID is the cluster's id in the clusterset, if the membership does not contain it.
 	ClusterID string
-	// Kubeconfig is the file for the agent's own cluster; empty inside that cluster.
+	// Kubeconfig is the file for the agent's own cluster; empty means in-cluster.
 	Kubeconfig string
-	// BrokerKubeconfig is the file for the broker; empty means the membership in the cluster's
-	// Secret.
+	// BrokerKubeconfig is the file for the broker; empty means the membership in the cluster's Secret.
 	BrokerKubeconfig string
-	// BrokerNamespace is the clusterset's namespace on the broker, as ClusterID.
+	// BrokerNamespace is the clusterset's namespace on the broker, if the membership does not contain it.
 	BrokerNamespace string
-	// BrokerTokenLifetime is how long the tokens live that the agent asks the broker for.
+	// BrokerTokenLifetime is the lifetime of the tokens that the agent requests from the broker.
 	BrokerTokenLifetime time.Duration
-	// Region is where the cluster is.
+	// Region is the cluster's region.
 	Region string
-	// SharedZones says that zones of the same name are one zone in all member clusters.
+	// SharedZones is set if zones of the same name are one zone in all member clusters.
 	SharedZones bool
-	// RefuseImportsFrom are the ids of clusters from which nothing is imported into any namespace, or "*".
+	// RefuseImportsFrom are the ids of clusters whose exports no namespace imports, or "*".
 	RefuseImportsFrom []string
-	// PodCIDRs are the ranges of the cluster's pod addresses.
+	// PodCIDRs are the cluster's pod ranges.
 	PodCIDRs []string
-	// AdvertiseMode says what addresses the cluster publishes as its endpoints; empty
-	// means pods.
+	// AdvertiseMode selects which addresses the cluster publishes as endpoints; empty means pods.
 	AdvertiseMode string
-	// MemberBudget is how many times the default budget of one member applies to its EndpointSlices, 0 for no limit.
+	// MemberBudget is a factor of the default budget for each member's EndpointSlices; 0 means no limit.
 	MemberBudget float64
-	// WriteInterval is the least mean time between two writes of one EndpointSlice of the cluster's own. The first ones of several are made at once,
-	// and none waits for long after which clients must not use an endpoint any more.
+	// WriteInterval is the minimum mean time between writes of one of the cluster's EndpointSlices. The first writes of
+	// a series are immediate, and changes that remove an endpoint from use wait only briefly.
 	WriteInterval time.Duration
-	// ServiceGrace is how long imports of a Service stay that was deleted while its ServiceExport stands.
+	// ServiceGrace is how long imports of a deleted Service remain while its ServiceExport exists.
 	ServiceGrace time.Duration
-	// LeaseTimeout is how long a member's heartbeat may be missing until the others
-	// take it for lost. It is renewed several times in that time.
+	// LeaseTimeout is how long a member's heartbeat may be missing before others consider the member lost.
 	LeaseTimeout time.Duration
-	// LeaderElect has one of several replicas do the work.
+	// LeaderElect lets one of several replicas do the work.
 	LeaderElect bool
-	// MetricsAddress and HealthAddress are where the agent listens; "0" for nowhere.
+	// MetricsAddress and HealthAddress are the listen addresses; "0" disables them.
 	MetricsAddress, HealthAddress string
-	// MetricsTLS has the metrics be served by TLS, with a certificate that signs itself.
+	// MetricsTLS serves the metrics by TLS, with a self-signed certificate.
 	MetricsTLS bool
-	// PprofAddress is where profiles of the running agent can be taken; "0" or empty for
-	// nowhere.
+	// PprofAddress is the listen address for profiles; "0" or empty disables it.
 	PprofAddress string
-	// Verbose makes the agent log what it does in detail.
+	// Verbose enables debug logs.
 	Verbose bool
 
-	// Local and Broker take the place of the kubeconfigs where they are set.
+	// Local and Broker replace the kubeconfigs if set.
 	Local, Broker *rest.Config
-	// Dial takes the place of the network over which lost members are asked whether they
-	// live, where it is set.
+	// Dial replaces the network for probes of lost members if set.
 	Dial lost.Dial
-	// Now takes the place of this host's clock in what the other members are told, where it is set.
+	// Now replaces this host's clock in data for other members if set.
 	Now func() time.Time
 }
 
@@ -111,7 +105,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Region, "region", "", "region of this cluster; a Service's trafficDistribution prefers members of the same region")
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "treat zones of other members as this cluster's zones of the same name, for a Service's trafficDistribution")
 	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters from which no namespace imports, or * for all; see also the annotation "+names.AnnotationRefuseImports+" of a namespace")
-	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses; may be repeated; default are the nodes' spec.podCIDRs")
+	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses; may be repeated; default: the nodes' spec.podCIDRs")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "addresses that other clusters send traffic to: \"pods\", or \"cluster-ip\" if they reach only this cluster's Service addresses")
 	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("budget for the EndpointSlices of each other member, in units of %d MiB; slices beyond it are read one by one, which is slow; 0 for no limit", border.DefaultBudget>>20))
 	flags.DurationVar(&o.WriteInterval, "slice-write-interval", defaultWriteInterval, fmt.Sprintf("average interval between writes of one exported EndpointSlice; bursts of up to %d changes are written at once, and the removal of an endpoint waits at most %v; 0 disables the limit", writeBurst, maxWithdrawalDelay))
@@ -125,7 +119,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log more details")
 }
 
-// Validate returns an error that says what to do about the first wrong option.
+// Validate returns the first invalid option as an error that names the fix.
 func (o *Options) Validate() error {
 	if err := o.validateBroker(); err != nil {
 		return err
@@ -157,7 +151,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// validateBroker checks what says which broker is meant, and as whom.
+// validateBroker checks the options that select the broker and the membership.
 func (o *Options) validateBroker() error {
 	if o.BrokerKubeconfig == "" && o.Broker == nil {
 		if o.ClusterID != "" {
@@ -177,12 +171,10 @@ func (o *Options) validateBroker() error {
 	return nil
 }
 
-// mode is the advertise mode with its default.
 func (o *Options) mode() brokerv1alpha1.AdvertiseMode {
 	return cmp.Or(brokerv1alpha1.AdvertiseMode(o.AdvertiseMode), brokerv1alpha1.AdvertisePods)
 }
 
-// refuses are the clusters from which nothing is imported.
 func (o *Options) refuses() (refusal.Clusters, error) {
 	if len(o.RefuseImportsFrom) == 0 {
 		return refusal.Clusters{}, nil
@@ -190,7 +182,6 @@ func (o *Options) refuses() (refusal.Clusters, error) {
 	return refusal.Parse(strings.Join(o.RefuseImportsFrom, ","))
 }
 
-// now is the clock for what the other members are told.
 func (o *Options) now() func() time.Time {
 	if o.Now != nil {
 		return o.Now
@@ -198,10 +189,9 @@ func (o *Options) now() func() time.Time {
 	return time.Now
 }
 
-// budget is how many bytes of one member's EndpointSlices are held, 0 for any number.
+// budget returns the limit in bytes for one member's EndpointSlices, 0 for none.
 func (o *Options) budget() int64 { return int64(o.MemberBudget * border.DefaultBudget) }
 
-// pace is how writes of one slice are spaced.
 func (o *Options) pace() pace.Limits {
 	return pace.Limits{Interval: o.WriteInterval, Burst: writeBurst, Withdrawals: maxWithdrawalDelay}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// sayOverEach is the least time between two Events about this cluster being over budget: other members decide how often they say so.
+// sayOverEach is the minimum time between two Events about this cluster's budget: other members trigger them.
 const sayOverEach = time.Minute
 
-// sayOverBudgetOf says in the log and in Events which other clusters name this one as over their budget, whenever that changes.
+// sayOverBudgetOf logs and records Events when the clusters that list this one as over their budget change.
 func (s *session) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
 	said, when := "", time.Time{}
 	for {
@@ -37,7 +37,7 @@ func (s *session) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
 	}
 }
 
-// overBudgetOfText says that other clusters name this one, "" where none does.
+// overBudgetOfText names the clusters whose budget this one exceeds, "" if there are none.
 func overBudgetOfText(by []string) string {
 	if len(by) == 0 {
 		return ""

@@ -27,9 +27,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// serve runs the controllers, as long as the cluster id is this cluster's, until ctx is done.
 func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logger) error {
-	config.QPS = -1 // the API server's priority and fairness limits, not the client
+	config.QPS = -1 // the API server's priority and fairness limits requests, not the client
 	c, err := broker.Connect(config)
 	if err != nil {
 		return err
@@ -50,7 +49,7 @@ func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logg
 	member.Restored = func() {
 		select {
 		case restored <- struct{}{}:
-		default: // it is told already
+		default: // already notified
 		}
 	}
 	member.Pods = func(published []string) []string {
@@ -79,7 +78,7 @@ func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logg
 	return nil
 }
 
-// take runs the controllers as long as the cluster id is this cluster's.
+// take runs the controllers while the cluster id belongs to this cluster.
 func (s *session) take(ctx context.Context, member *membership.Membership, heartbeats *lost.Heartbeats, restored <-chan struct{}, config *rest.Config, running *atomic.Pointer[core.Agent], log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -122,8 +121,8 @@ func (s *session) take(ctx context.Context, member *membership.Membership, heart
 	return group.Wait()
 }
 
-// namesOverBudget returns what says which members this cluster's MemberCluster names as over its budget, where it names the given ones. What is new is
-// said in the log and in an Event. Only the leader decides: the replicas' budgets differ a little, and they must not overwrite each other's entries.
+// namesOverBudget returns a function that computes which members the MemberCluster lists as over budget, and logs new
+// ones. Only the leader decides: the replicas' budgets differ, so they would overwrite each other's entries.
 func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[core.Agent]) func([]string) []string {
 	return func(published []string) (named []string) {
 		agent := running.Load()
@@ -147,7 +146,7 @@ func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[c
 	}
 }
 
-// podRanges returns which ranges of pods this cluster tells the others.
+// podRanges returns the pod ranges that this cluster publishes.
 func podRanges(options []string, nodes *local.Hosts, published []string) []string {
 	if len(options) > 0 {
 		return options

@@ -26,7 +26,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// process is a running agent.
 type process struct {
 	options Options
 	log     *slog.Logger
@@ -36,18 +35,17 @@ type process struct {
 	traffic *metrics.Traffic // with the broker
 }
 
-// session is what lasts as long as the cluster's membership is the same one: its heartbeat
-// and its token go on whatever becomes of the controllers, of the lease by which their leader
-// is elected and of the cluster's own API server.
+// session lives as long as the cluster's membership. Its heartbeat and token continue even if the controllers, the
+// leader election or the cluster's own API server fail.
 type session struct {
 	*process
 	membership credential.Membership
 	facts      brokerv1alpha1.MemberClusterSpec
 	network    local.ServiceNetwork
-	placed     func() // called when the cluster id is known to be this cluster's own
+	placed     func() // called when the cluster id is known to belong to this cluster
 }
 
-// run is one membership after the other, until ctx is done.
+// run serves one membership after another, until ctx is done.
 func (p *process) run(ctx context.Context) error {
 	if static := p.options.Broker != nil || p.options.BrokerKubeconfig != ""; static {
 		config, err := lifecycle.Config(p.options.Broker, p.options.BrokerKubeconfig)
@@ -81,7 +79,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 }
 
-// joined serves a membership for as long as it is the one in the cluster's Secret.
+// joined serves a membership while the cluster's Secret contains it.
 func (p *process) joined(ctx context.Context, m credential.Membership, tokens *token.Controller) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -111,8 +109,8 @@ func (p *process) joined(ctx context.Context, m credential.Membership, tokens *t
 	return context.Cause(ctx)
 }
 
-// serve does an agent's work for a membership, until ctx is done. It calls placed when the
-// cluster id is known to be this cluster's own.
+// serve does an agent's work for a membership, until ctx is done. It calls placed when the cluster id is known to
+// belong to this cluster.
 func (p *process) serve(ctx context.Context, m credential.Membership, config *rest.Config, placed func()) error {
 	s := &session{process: p, membership: m, placed: placed}
 	log := p.log.With("cluster", m.ClusterID)
@@ -120,7 +118,7 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 	return s.serve(ctx, config, log)
 }
 
-// served returns nil when the cluster's API server serves what the controllers watch.
+// served returns nil when the cluster's API server serves the kinds that the controllers watch.
 func (s *session) served(ctx context.Context) error {
 	c, err := client.New(s.local, client.Options{Scheme: scheme()})
 	if err != nil {
@@ -134,7 +132,7 @@ func (s *session) served(ctx context.Context) error {
 	return nil
 }
 
-// describe reads what the agent tells the other members of its cluster.
+// describe reads the facts that the agent publishes about its cluster.
 func (s *session) describe(ctx context.Context) error {
 	reader, err := client.New(s.local, client.Options{Scheme: scheme()})
 	if err != nil {

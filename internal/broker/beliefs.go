@@ -22,40 +22,40 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// remembered is of how many objects that were ended the revisions are remembered, so that a restored backup does not bring them back.
+// remembered is how many ended objects' revisions are remembered, so that a restored backup does not revive them.
 const remembered = 100_000
 
-// Beliefs are what this process believes of other members' objects on the broker (docs/explanation/protocol.md). They outlive connections to it. Create them with
-// NewBeliefs.
+// Beliefs are this process's beliefs about other members' objects on the broker (docs/explanation/protocol.md). They
+// outlive connections. Create with NewBeliefs.
 type Beliefs struct {
-	// Suspicions are told of the members' Leases by whoever reads them.
+	// Suspicions receive the members' Leases from the code that reads them.
 	Suspicions *belief.Suspicions
-	// Lost tells of which members the endpoints are withdrawn.
+	// Lost reports whether a member's endpoints are withdrawn.
 	Lost func(names.ClusterID) bool
 
 	clusterset string
 	changed    func(types.NamespacedName)
 
 	mu      sync.Mutex
-	records map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService // the last ones that were believed
-	ended   *lru.Cache                                                                   // revisions by the keys of objects that were ended
+	records map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService // the last believed ones
+	ended   *lru.Cache                                                                   // revisions by the keys of ended objects
 	removed map[names.ClusterID]bool
-	joined  map[names.ClusterID]int // how often a member that had been removed has joined again
+	joined  map[names.ClusterID]int // how often a removed member has joined again
 }
 
-// Connection is how the broker is read: from a cache with the transform of a border, and past it.
+// Connection reads the broker: Cache through a border's transform, Live without a cache.
 type Connection struct {
 	Cache, Live client.Reader
 	Border      *border.Border
 }
 
-// found is an object from the cache as belief has it.
+// found returns a cached object for package belief.
 func (c Connection) found(object client.Object) *belief.Found {
 	state, _ := c.Border.State(object)
 	return &belief.Found{Revision: layout.Revision(object), Withdrawn: state == border.Withdrawn}
 }
 
-// NewBeliefs returns beliefs about nothing. changed is called with services of which something else is believed although nothing has changed on the broker.
+// NewBeliefs returns empty beliefs. changed is called with services whose beliefs change without an event.
 func NewBeliefs(clusterset string, suspicions *belief.Suspicions, lost func(names.ClusterID) bool, changed func(types.NamespacedName)) *Beliefs {
 	return &Beliefs{
 		Suspicions: suspicions, Lost: lost, clusterset: clusterset, changed: changed, ended: lru.New(remembered),
@@ -64,7 +64,7 @@ func NewBeliefs(clusterset string, suspicions *belief.Suspicions, lost func(name
 	}
 }
 
-// Member notes whether a member has been removed. When it joins again, the revisions of what it had are forgotten, so that it may start with any.
+// Member records whether a member is removed. If it joins again, its revisions may start at any number.
 func (s *Beliefs) Member(id names.ClusterID, removed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,48 +76,48 @@ func (s *Beliefs) Member(id names.ClusterID, removed bool) {
 	}
 }
 
-// key is an object's, of a kind and a name on the broker.
+// key returns the key of an object, by its kind and name on the broker.
 func (s *Beliefs) key(kind, name string, id names.ClusterID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return fmt.Sprintf("%s/%s/%d", kind, name, s.joined[id])
 }
 
-// owner is what is known of a member.
+// owner returns the state of a member.
 func (s *Beliefs) owner(ctx context.Context, c Connection, id names.ClusterID) (belief.Owner, error) {
 	member, err := kit.Get(ctx, c.Cache, client.ObjectKey{Namespace: s.clusterset, Name: id.String()}, &brokerv1alpha1.MemberCluster{})
 	return belief.Owner{Removed: member != nil && member.Removed(), Lost: s.Lost(id)}, err
 }
 
-// remember notes at which revision an object was ended.
+// remember records the revision at which an object ended.
 func (s *Beliefs) remember(object string, revision int64) {
 	if revision > 0 {
 		s.ended.Add(object, revision)
 	}
 }
 
-// endedAt returns at which revision an object was ended, 0 where that is not known.
+// endedAt returns the revision at which an object ended, 0 if unknown.
 func (s *Beliefs) endedAt(object string) int64 {
 	revision, _ := s.ended.Get(object)
 	of, _ := revision.(int64)
 	return of
 }
 
-// Object is one that is decided about.
+// Object is an object to decide about.
 type Object struct {
-	// Key names it among all.
+	// Key identifies the object.
 	Key     string
 	OwnerID names.ClusterID
 	Owner   belief.Owner
 	Applied belief.Applied
-	// Found returns it as it was read last, nil for none; Read reads it again, past the cache.
+	// Found returns the object as last read, or nil. Read reads it again, without the cache.
 	Found func() *belief.Found
 	Read  func() error
 	// Again is called when the owner vouches.
 	Again func()
 }
 
-// Decide decides about an object, and whether its owner has vouched.
+// Decide returns the verdict on an object, and whether its owner has vouched.
 func (s *Beliefs) Decide(ctx context.Context, live client.Reader, o Object) (verdict belief.Verdict, vouched bool, _ error) {
 	verdict = belief.Decide(o.Applied, o.Found(), o.Owner)
 	if verdict == belief.Keep {
@@ -136,7 +136,7 @@ func (s *Beliefs) Decide(ctx context.Context, live client.Reader, o Object) (ver
 			counter := layout.Counter(lease)
 			o.Owner.Vouched, o.Owner.Refused = by.Stands(counter), counter.Refused
 		}
-		if verdict = belief.Decide(o.Applied, o.Found(), o.Owner); verdict == belief.Keep { // the broker has lost what was read since then, or refuses it
+		if verdict = belief.Decide(o.Applied, o.Found(), o.Owner); verdict == belief.Keep { // the broker has lost the object since it was read, or refuses it
 			s.Suspicions.Clear(o.Key)
 			s.Suspicions.Suspect(o.Key, o.OwnerID, time.Now(), o.Again)
 			return belief.Keep, false, nil
@@ -146,8 +146,8 @@ func (s *Beliefs) Decide(ctx context.Context, live client.Reader, o Object) (ver
 	return verdict, o.Owner.Vouched, nil
 }
 
-// Slice decides about another cluster's slice, of which this process has imported have, nil for nothing. source is the slice on the broker, nil for
-// none; where its owner has vouched it was read past the cache. The slice is judged again by again when the owner vouches.
+// Slice decides about another cluster's slice. have is the imported slice, source the one on the broker; both may be
+// nil. If the owner has vouched, source was read without the cache. again is called when the owner vouches.
 func (s *Beliefs) Slice(ctx context.Context, c Connection, cluster names.ClusterID, of types.NamespacedName, have, source *discoveryv1.EndpointSlice, again func()) (belief.Verdict, *discoveryv1.EndpointSlice, error) {
 	name := names.BrokerSlice(cluster, of.Namespace, of.Name)
 	key := s.key("slice", name, cluster)
@@ -186,13 +186,13 @@ func (s *Beliefs) Slice(ctx context.Context, c Connection, cluster names.Cluster
 	return verdict, source, nil
 }
 
-// Remember notes the revision of an imported slice that is removed for another reason than its owner's.
+// Remember records the revision of an imported slice that is removed for a reason other than its owner's.
 func (s *Beliefs) Remember(have *discoveryv1.EndpointSlice, cluster names.ClusterID, source types.NamespacedName) {
 	s.remember(s.key("slice", names.BrokerSlice(cluster, source.Namespace, source.Name), cluster), layout.Revision(have))
 }
 
-// Records returns the records that are believed of one service, but for that of the cluster self, and the clusters of which it is not known what they
-// export: their records were there before this process began, and are missing. applied has the revisions of the records that something was made of before.
+// Records returns a service's believed records, except that of self, and the clusters whose exports are unknown: their
+// records existed before this process began, and are missing. applied has the last applied revisions.
 func (s *Beliefs) Records(ctx context.Context, c Connection, service types.NamespacedName, self names.ClusterID, applied map[names.ClusterID]int64) (records []*brokerv1alpha1.ExportedService, awaited []names.ClusterID, _ error) {
 	list := &brokerv1alpha1.ExportedServiceList{}
 	if err := c.Cache.List(ctx, list, client.InNamespace(s.clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
@@ -224,8 +224,8 @@ func (s *Beliefs) Records(ctx context.Context, c Connection, service types.Names
 	return records, awaited, nil
 }
 
-// Record returns what is believed of a cluster's record of a service: the record, nil for none, and whether that is known. cached is what the cache
-// has, applied the revision of the record that something was made of before.
+// Record returns the believed record of a cluster, or nil, and whether it is known. cached is the cache's record,
+// applied the last applied revision.
 func (s *Beliefs) Record(ctx context.Context, c Connection, service types.NamespacedName, id names.ClusterID, cached *brokerv1alpha1.ExportedService, applied int64) (record *brokerv1alpha1.ExportedService, known bool, _ error) {
 	name := names.Export(id, service.Namespace, service.Name)
 	key := s.key("record", name, id)
@@ -243,7 +243,7 @@ func (s *Beliefs) Record(ctx context.Context, c Connection, service types.Namesp
 	}
 	read := func() (err error) {
 		if cached, err = kit.Get(ctx, c.Live, client.ObjectKey{Namespace: s.clusterset, Name: name}, &brokerv1alpha1.ExportedService{}); cached != nil {
-			_, _ = c.Border.Transform(cached) // which returns no error
+			_, _ = c.Border.Transform(cached) // cannot fail
 		}
 		return err
 	}
@@ -254,7 +254,7 @@ func (s *Beliefs) Record(ctx context.Context, c Connection, service types.Namesp
 		return last, last != nil || !state.Exists, err
 	}
 	if vouched {
-		defer s.changed(service) // others that read the records have to know
+		defer s.changed(service) // notify other readers of the records
 	}
 	if verdict == belief.Apply {
 		if state, _ := c.Border.State(cached); state == border.Full {
@@ -265,8 +265,8 @@ func (s *Beliefs) Record(ctx context.Context, c Connection, service types.Namesp
 	return record, true, nil
 }
 
-// last returns the record of a cluster that was believed last, and what is imported of it. Before this process has judged, what something says that it was
-// made of counts: a revision.
+// last returns a cluster's last believed record, and what is imported of it. Before this process has decided, only the
+// applied revision counts.
 func (s *Beliefs) last(service types.NamespacedName, id names.ClusterID, key string, applied int64) (*brokerv1alpha1.ExportedService, belief.Applied) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +280,7 @@ func (s *Beliefs) last(service types.NamespacedName, id names.ClusterID, key str
 	return nil, belief.Applied{Exists: true, Revision: applied}
 }
 
-// setLast notes the record that is believed, nil for none. That there is none has to be noted as long as something says that there was one.
+// setLast records the believed record. A nil is recorded only with note: while an object lists an applied revision.
 func (s *Beliefs) setLast(service types.NamespacedName, id names.ClusterID, key string, record *brokerv1alpha1.ExportedService, found *belief.Found, note bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,14 +304,14 @@ func (s *Beliefs) setLast(service types.NamespacedName, id names.ClusterID, key 
 	of[id] = record
 }
 
-// Release forgets the records of a service that nothing is made of any more.
+// Release forgets the records of a service that is not used any more.
 func (s *Beliefs) Release(service types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.records, service)
 }
 
-// Revisions returns those of the records of a service that are believed.
+// Revisions returns the revisions of a service's believed records.
 func (s *Beliefs) Revisions(service types.NamespacedName) map[names.ClusterID]int64 {
 	revisions := map[names.ClusterID]int64{}
 	s.mu.Lock()

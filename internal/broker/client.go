@@ -17,11 +17,10 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 )
 
-// DefaultNamespace is the broker namespace of a clusterset that nobody named
-// otherwise.
+// DefaultNamespace is the default broker namespace of a clusterset.
 const DefaultNamespace = "atoll-clusterset"
 
-// Scheme returns the kinds that are kept on a broker.
+// Scheme returns the kinds that are stored on a broker.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -30,16 +29,16 @@ func Scheme() *runtime.Scheme {
 		brokerv1alpha1.AddToScheme, mcsv1beta1.Install,
 	} {
 		if err := add(scheme); err != nil {
-			panic(err) // two kinds of one name: a fault of the program's, seen by any test
+			panic(err) // duplicate kinds: a programming error that any test finds
 		}
 	}
 	return scheme
 }
 
-// Connect returns a client of a broker, without a cache. A broker whose packets are lost answers nothing: client-go gives up its connection after 45 s.
+// Connect returns a client of a broker, without a cache. If packets are lost, client-go disconnects after 45 s.
 func Connect(config *rest.Config) (client.WithWatch, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // the API server's priority and fairness limits, not the client
+	config.QPS = -1 // the API server's priority and fairness limits requests, not the client
 	c, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the broker at %s: %w", config.Host, err)

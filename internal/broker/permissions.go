@@ -11,8 +11,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Permissions is what the broker's administrators permit members, as the cache has it. While the ConfigMap is missing its last content holds: to permit
-// more, the administrators write it.
+// Permissions are the members' permissions, from the cache. If the ConfigMap is missing, its last content applies:
+// administrators must write it to permit more.
 type Permissions struct {
 	key client.ObjectKey
 
@@ -22,19 +22,19 @@ type Permissions struct {
 	members permissions.Members
 }
 
-// NewPermissions returns what is permitted in a clusterset.
+// NewPermissions returns the permissions in a clusterset.
 func NewPermissions(from client.Reader, clusterset string) *Permissions {
 	return &Permissions{from: from, key: client.ObjectKey{Namespace: clusterset, Name: names.MemberPermissions}}
 }
 
-// Read has the ConfigMap be read from another cache from now on.
+// Read replaces the cache that the ConfigMap is read from.
 func (p *Permissions) Read(from client.Reader) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.from, p.version = from, ""
 }
 
-// Members returns what members are permitted. It must not be changed.
+// Members returns the members' permissions. Callers must not change them.
 func (p *Permissions) Members() permissions.Members {
 	p.mu.Lock()
 	from := p.from

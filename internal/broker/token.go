@@ -10,16 +10,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 )
 
-// Token is a bearer token that can be replaced while clients use it. Their connections
-// stay, and what is asked for over them next bears the new one: there is nothing to connect
-// anew, and no watch ends.
+// Token is a bearer token that can be replaced while clients use it. Connections and watches continue; the next request
+// carries the new token.
 type Token struct {
 	value   atomic.Pointer[string]
 	refused func(token string)
 }
 
-// NewToken returns a token. The function refused is called whenever the broker does not
-// accept the one that was sent, in whatever goroutine has sent it.
+// NewToken returns a token. refused is called when the broker rejects a token, in the request's goroutine.
 func NewToken(value string, refused func(token string)) *Token {
 	t := &Token{refused: refused}
 	t.Set(value)
@@ -29,8 +27,7 @@ func NewToken(value string, refused func(token string)) *Token {
 // Set replaces the token.
 func (t *Token) Set(value string) { t.value.Store(&value) }
 
-// Config returns the configuration of a client that proves with this token that it is a
-// member, or about to be.
+// Config returns a client configuration that authenticates with this token.
 func (t *Token) Config(m credential.Membership) *rest.Config {
 	return &rest.Config{
 		Host:            m.Server,
@@ -39,7 +36,6 @@ func (t *Token) Config(m credential.Membership) *rest.Config {
 	}
 }
 
-// bearer adds the token to each request.
 type bearer struct {
 	token *Token
 	base  http.RoundTripper
@@ -50,7 +46,7 @@ var _ utilnet.RoundTripperWrapper = (*bearer)(nil)
 // RoundTrip implements http.RoundTripper.
 func (b *bearer) RoundTrip(request *http.Request) (*http.Response, error) {
 	token := *b.token.value.Load()
-	request = request.Clone(request.Context()) // it is the caller's
+	request = request.Clone(request.Context()) // the caller owns the original
 	request.Header.Set("Authorization", "Bearer "+token)
 	response, err := b.base.RoundTrip(request)
 	if err == nil && response.StatusCode == http.StatusUnauthorized && b.token.refused != nil {
@@ -59,5 +55,5 @@ func (b *bearer) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper gives client-go access to the wrapped transport.
 func (b *bearer) WrappedRoundTripper() http.RoundTripper { return b.base }

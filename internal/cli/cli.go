@@ -32,15 +32,14 @@ import (
 	"github.com/atoll-mcs/atoll/lab/kubebin"
 )
 
-// Exit statuses. A command that runs another program passes its status on.
+// Exit statuses. A command that runs another program returns that program's status.
 const (
 	exitError = 1
 	exitUsage = 64 // EX_USAGE of sysexits.h
 )
 
-// Main runs a command line, args[0] being the program as it was called, and
-// returns the exit status. Data goes to stdout, all that is for a person to
-// stderr. It ends early on SIGINT and SIGTERM.
+// Main runs a command line, whose args[0] is the program's name, and returns the exit status. It writes data to stdout,
+// and messages to stderr. It ends early on SIGINT and SIGTERM.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -58,7 +57,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	var status interface{ ExitStatus() int }
 	if errors.As(err, &status) {
-		return status.ExitStatus() // of a program that has spoken for itself
+		return status.ExitStatus() // the other program has reported its error
 	}
 	fmt.Fprintf(stderr, "%s: %v\n", command.CommandPath(), err)
 	if !begun || errors.Is(err, lab.ErrUsage) || errors.Is(err, target.ErrUsage) {
@@ -68,11 +67,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitError
 }
 
-// Names by which the program is a plugin of kubectl's: itself, and what kubectl calls to have the
-// shell complete its commands (https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/).
+// Names as a kubectl plugin: the plugin itself, and the name that kubectl calls for shell completion
+// (https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/).
 const pluginName, pluginCompletion = "kubectl-atoll", "kubectl_complete-atoll"
 
-// called returns how the program was called, for people, and with what arguments.
+// called returns the program's name for messages, and its arguments.
 func called(args []string) (program string, rest []string) {
 	switch program, rest = args[0], args[1:]; filepath.Base(program) {
 	case pluginName:
@@ -83,7 +82,7 @@ func called(args []string) (program string, rest []string) {
 	return program, rest
 }
 
-// NewRoot returns the command with all that are below it. program is how it is called.
+// NewRoot returns the root command with all subcommands. program is the name it was called by.
 func NewRoot(program string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "atoll",
@@ -115,7 +114,7 @@ func NewRoot(program string) *cobra.Command {
 	return root
 }
 
-// versions are what the command version tells.
+// versions is the output of the version command.
 type versions struct {
 	Atoll      string `json:"atoll"`
 	Kubernetes string `json:"kubernetes"`
@@ -126,7 +125,7 @@ func newVersion() *cobra.Command {
 	var format output.Format
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of Atoll and of what a lab runs",
+		Short: "Print the versions of Atoll and of a lab's programs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{version.String(), kubebin.KubernetesVersion, kubebin.CoreDNSVersion}

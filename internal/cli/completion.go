@@ -18,25 +18,24 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 )
 
-// completionTime is how long a cluster may take to say what there is; a person is waiting with a
-// finger on the tab key.
+// completionTime limits a cluster's response time, because the user waits at the Tab key.
 const completionTime = 2 * time.Second
 
-// completer proposes words, given those before.
+// completer proposes words after the given ones.
 type completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// names are the commands whose arguments are names in a cluster, and what these are of.
+// names are the commands whose arguments are names in a cluster, with the objects' kinds.
 var names = map[string]func() client.ObjectList{
 	"export": func() client.ObjectList { return &corev1.ServiceList{} }, "unexport": func() client.ObjectList { return &mcsv1beta1.ServiceExportList{} },
 	"exports": func() client.ObjectList { return &mcsv1beta1.ServiceExportList{} }, "imports": func() client.ObjectList { return &mcsv1beta1.ServiceImportList{} },
 	"endpoints": func() client.ObjectList { return &mcsv1beta1.ServiceImportList{} },
 }
 
-// complete has the shell complete contexts, namespaces, names and formats in a command and all below it.
+// complete registers completion of contexts, namespaces, names and formats for a command and its subcommands.
 func complete(command *cobra.Command) {
 	for flag, with := range map[string]completer{"context": contexts, "namespace": namespaces, "output": formats} {
 		if command.LocalFlags().Lookup(flag) != nil {
-			// It fails only for a flag that is not there, or has one already.
+			// Fails only if the flag does not exist, or has a completion.
 			_ = command.RegisterFlagCompletionFunc(flag, with)
 		}
 	}
@@ -54,7 +53,7 @@ func complete(command *cobra.Command) {
 	}
 }
 
-// one proposes words for the first argument alone.
+// one proposes words for the first argument only.
 func one(words func(*cobra.Command) []string) completer {
 	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -69,7 +68,7 @@ func beginning(words []string, with string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, with) })
 }
 
-// chosen is the cluster that the flags name, as far as there are such flags.
+// chosen is the cluster that the flags select, if there are such flags.
 func chosen(c *cobra.Command) target.Cluster {
 	value := func(name string) string {
 		if f := c.Flag(name); f != nil {
@@ -80,7 +79,7 @@ func chosen(c *cobra.Command) target.Cluster {
 	return target.Cluster{Kubeconfig: value("kubeconfig"), Context: value("context")}
 }
 
-// contexts are those of the kubeconfig that were not named yet.
+// contexts are the kubeconfig's contexts that the arguments do not contain yet.
 func contexts(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = chosen(c).Kubeconfig
@@ -101,7 +100,7 @@ func namespaces(c *cobra.Command, _ []string, word string) ([]string, cobra.Shel
 	return beginning(objects(c, &corev1.NamespaceList{}, true), word), cobra.ShellCompDirectiveNoFileComp
 }
 
-// formats are what --output can be.
+// formats are the values of --output.
 func formats(c *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 	f := c.Flag("output")
 	if several, ok := f.Value.(interface{ Formats() []string }); ok {
@@ -110,8 +109,8 @@ func formats(c *cobra.Command, _ []string, word string) ([]string, cobra.ShellCo
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// objects are the names of what there is in a cluster: in one namespace, or, with full, in all, with the
-// namespace in front. Where the cluster does not say so in time, there are none.
+// objects returns names of objects in a cluster: in one namespace or, with full, in all, as NAMESPACE/NAME. It returns
+// none if the cluster does not respond in time.
 func objects(c *cobra.Command, list client.ObjectList, full bool) []string {
 	cluster := chosen(c)
 	config, err := cluster.Config()
@@ -141,7 +140,7 @@ func objects(c *cobra.Command, list client.ObjectList, full bool) []string {
 		return nil
 	}
 	var words []string
-	_ = meta.EachListItem(list, func(o runtime.Object) error { // it fails only as the function does
+	_ = meta.EachListItem(list, func(o runtime.Object) error { // fails only if the function does
 		accessor, err := meta.Accessor(o)
 		if err != nil {
 			return err

@@ -1,7 +1,7 @@
 // Package kit has what every controller needs: options, sources of requests (source.go), writes and their errors
-// (write.go), the order of bursts (stages.go), and trimmed caches (trim.go, strip.go). Folders have what a
-// process needs: lifecycle, metrics, status, version.
+// (write.go), the order of bursts (stages.go), and trimmed caches (trim.go, strip.go). Folders have what a process
+// needs: lifecycle, metrics, status, version.
 //
-// Nothing here knows what a multi-cluster service is, but for what of an object is worth keeping. Start with kit.New and source.go; internal/agent/catalogue is a
-// small controller that uses most of it.
+// Except for trimming, nothing here depends on multi-cluster services. Start with kit.New and source.go;
+// internal/agent/catalogue is a small controller that uses most of it.
 package kit

@@ -16,14 +16,14 @@ const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 30 * time.Second
 	workers    = 8
-	// syncTimeout is how long a controller waits for its caches before it fails. It outlasts the absence of an API server.
+	// syncTimeout is how long a controller waits for its caches. It is longer than an API server's outage.
 	syncTimeout = 24 * time.Hour
-	// reconcileTimeout keeps an API server that never answers from holding a worker for ever. It outlasts two calls of a load balancer's provider.
+	// reconcileTimeout frees a worker from an unresponsive API server. It allows two calls of a load balancer provider.
 	reconcileTimeout = 3 * time.Minute
 )
 
-// Options returns the options of a controller: parallel workers, a queue in which first lists come last, and an exponential backoff for each
-// request. There is no limit to the overall rate: the API server's priority and fairness sets it.
+// Options returns a controller's options: parallel workers, low priority for first lists, and exponential backoff per
+// request. There is no overall rate limit: the API server's priority and fairness sets it.
 func Options[R comparable]() controller.TypedOptions[R] {
 	return controller.TypedOptions[R]{
 		MaxConcurrentReconciles: workers,
@@ -32,12 +32,12 @@ func Options[R comparable]() controller.TypedOptions[R] {
 		CacheSyncTimeout:        syncTimeout,
 		ReconciliationTimeout:   reconcileTimeout,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[R](firstRetry, lastRetry),
-		// A session's controllers have the names of those of the session before.
+		// A new session's controllers reuse the previous session's names.
 		SkipNameValidation: ptr.To(true),
 	}
 }
 
-// New returns a controller that is in no manager, with the sources of its requests.
+// New returns a controller without a manager, with the sources of its requests.
 func New[R comparable](name string, r reconcile.TypedReconciler[R], sources ...source.TypedSource[R]) (controller.TypedController[R], error) {
 	options := Options[R]()
 	options.Reconciler = r
@@ -53,28 +53,28 @@ func New[R comparable](name string, r reconcile.TypedReconciler[R], sources ...s
 	return c, nil
 }
 
-// After returns a result that has a request reconciled again. It comes before first lists then, of which it may be a part: a request of low
-// priority that is put off again and again would starve.
+// After returns a result that requeues a request at normal priority. At the low priority of first lists, a request that
+// is delayed repeatedly would starve.
 func After(d time.Duration) reconcile.Result {
 	return reconcile.Result{RequeueAfter: d, Priority: ptr.To(0)}
 }
 
 const (
-	// statusDelay is how long the status of an object waits after the first reason to write it, so that one write says all.
+	// statusDelay is how long a status write waits after its first cause, to combine several.
 	statusDelay = 100 * time.Millisecond
-	// startDelay is how long it waits after the start of its controller, until other controllers have done their part: what a status said before
-	// stands until then.
+	// startDelay is how long status writes wait after a controller starts, so that other controllers finish first.
+	// Until then the previous status stays.
 	startDelay = 5 * time.Second
 )
 
-// Late delays the writing of statuses. The zero value is ready for use.
+// Late delays status writes. The zero value is ready for use.
 type Late[R comparable] struct {
 	mu    sync.Mutex
 	start time.Time
 	first map[R]time.Time
 }
 
-// Wait returns how long a request has to wait, 0 when its time has come: after the delays, and in its stage.
+// Wait returns how long a request must wait for the delays and its stage, 0 if it is due.
 func (l *Late[R]) Wait(request R, order *Stages) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,14 +95,14 @@ func (l *Late[R]) Wait(request R, order *Stages) time.Duration {
 	return 0
 }
 
-// Since remembers since when something has been so. The zero value remembers nothing.
+// Since remembers since when a condition has held. The zero value is ready for use.
 type Since[K comparable] struct{ first sync.Map }
 
-// For returns for how long something has been so, which is 0 the first time.
+// For returns how long a condition has held; 0 the first time.
 func (s *Since[K]) For(key K, now time.Time) time.Duration {
 	first, _ := s.first.LoadOrStore(key, now)
 	return now.Sub(first.(time.Time))
 }
 
-// Over notes that something is not so any more.
+// Over records that a condition has ended.
 func (s *Since[K]) Over(key K) { s.first.Delete(key) }

@@ -7,8 +7,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 )
 
-// CountSlice counts a slice that is as wanted now, nil for none, and its write where it was not. It returns how many endpoints the write has added and
-// removed.
+// CountSlice counts a slice, which is nil for none, and its write if it changed. It returns how many endpoints the
+// write added and removed.
 func CountSlice(to *metrics.Slices, service metrics.Service, source string, have, want *discoveryv1.EndpointSlice) (changed int, written bool) {
 	count := 0
 	if want != nil {

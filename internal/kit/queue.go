@@ -9,24 +9,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// endingQueue is controller-runtime's priority queue, but that it can be shut down while its workers wait for requests. In the
-// version that Atoll needs a worker that gives up waiting at that moment may leave the queue locked for ever, so that
-// the process ends half a minute late and with an error (kubernetes-sigs/controller-runtime#3538, mended in a version for
-// a later Kubernetes). So here all workers go with a request in hand, one after the other, and the queue below last.
+// endingQueue is controller-runtime's priority queue with a reliable shutdown. In our version, a worker that stops
+// waiting during the shutdown may leave the queue locked forever: the process then ends half a minute late with an
+// error (kubernetes-sigs/controller-runtime#3538, fixed in a version for a later Kubernetes). Therefore each worker
+// first gets a dummy request, one after another, and the underlying queue shuts down last.
 type endingQueue[T comparable] struct {
 	priorityqueue.PriorityQueue[T]
 
 	mu      sync.Mutex
-	waiting int // workers
+	waiting int // number of workers
 	ended   bool
 }
 
-// NewQueue returns a queue whose ShutDown always ends its workers. It is the NewQueue of a controller's options.
+// NewQueue returns a queue whose ShutDown always ends its workers. Use it as a controller's NewQueue option.
 func NewQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	return &endingQueue[T]{PriorityQueue: priorityqueue.New(name, func(o *priorityqueue.Opts[T]) { o.RateLimiter = limiter })}
 }
 
-// GetWithPriority waits for a request, or for the end.
+// GetWithPriority waits for a request or the shutdown.
 func (q *endingQueue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
 	q.mu.Lock()
 	if q.ended {
@@ -47,13 +47,13 @@ func (q *endingQueue[T]) GetWithPriority() (item T, priority int, shutdown bool)
 	return item, 0, true
 }
 
-// Get is GetWithPriority for those that the priority does not concern.
+// Get is GetWithPriority without the priority.
 func (q *endingQueue[T]) Get() (item T, shutdown bool) {
 	item, _, shutdown = q.GetWithPriority()
 	return item, shutdown
 }
 
-// ShutDown has workers get nothing more.
+// ShutDown stops giving requests to workers.
 func (q *endingQueue[T]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,22 +63,22 @@ func (q *endingQueue[T]) ShutDown() {
 	}
 }
 
-// ShutDownWithDrain is ShutDown, as it is in controller-runtime's.
+// ShutDownWithDrain is ShutDown, as in controller-runtime.
 func (q *endingQueue[T]) ShutDownWithDrain() { q.ShutDown() }
 
-// ShuttingDown tells whether workers get nothing more.
+// ShuttingDown reports whether ShutDown was called.
 func (q *endingQueue[T]) ShuttingDown() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.ended
 }
 
-// dismiss has the next of the waiting workers go, or ends the queue when there are none. q.mu is held.
+// dismiss ends the next waiting worker, or the queue if there are none. The caller holds q.mu.
 func (q *endingQueue[T]) dismiss() {
 	if q.waiting == 0 {
 		q.PriorityQueue.ShutDown()
 		return
 	}
-	var any T // which nobody acts on
+	var any T // ignored
 	q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(math.MaxInt)}, any)
 }

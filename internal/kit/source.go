@@ -17,13 +17,13 @@ import (
 
 // Event is a change of an object in a cache.
 type Event[O client.Object] struct {
-	// Old and New are the object before and after; nil where there was none, or is none.
+	// Old and New are the object before and after the change; nil if it did not or does not exist.
 	Old, New O
-	// Initial says that the object was there when the controller started.
+	// Initial is true if the object existed when the controller started.
 	Initial bool
 }
 
-// Latest returns the object after the change, or the one that is gone.
+// Latest returns the object after the change, or the deleted object.
 func (e Event[O]) Latest() O {
 	if any(e.New) == any(*new(O)) {
 		return e.Old
@@ -31,16 +31,16 @@ func (e Event[O]) Latest() O {
 	return e.New
 }
 
-// Versions returns the object before and after the change, without the one that there is not.
+// Versions returns the existing objects of Old and New.
 func (e Event[O]) Versions() []O {
 	return slices.DeleteFunc([]O{e.Old, e.New}, func(o O) bool { return any(o) == any(*new(O)) })
 }
 
-// Deleted tells whether the object is gone.
+// Deleted reports whether the object was deleted.
 func (e Event[O]) Deleted() bool { return any(e.New) == any(*new(O)) }
 
-// Watch is a source of requests for the changes of objects in a cache. Unlike controller-runtime's source.Kind (v0.24.1) it removes its handler when
-// its controller ends, so that a cache may outlive the controllers that watch it. Objects of the first list get the low priority.
+// Watch is a source of requests for changes of cached objects. Unlike controller-runtime's source.Kind (v0.24.1), it
+// removes its handler when its controller ends: a cache may outlive it. First lists get low priority.
 func Watch[O client.Object, R comparable](from cache.Cache, of O, requests func(context.Context, Event[O]) []R) source.TypedSyncingSource[R] {
 	return &watch[O, R]{cache: from, object: of, requests: requests, synced: make(chan error, 1)}
 }
@@ -52,7 +52,7 @@ type watch[O client.Object, R comparable] struct {
 	synced   chan error
 }
 
-// String names the source in logs.
+// String returns the source's name in logs.
 func (w *watch[O, R]) String() string { return fmt.Sprintf("watch of %T", w.object) }
 
 // Start implements source.TypedSource. It does not wait for the cache.
@@ -63,7 +63,7 @@ func (w *watch[O, R]) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 	return nil
 }
 
-// Follow calls a function for the changes of objects in a cache until ctx is done. It returns after the calls for the first list.
+// Follow calls f for the changes of cached objects until ctx is done. It returns after the calls for the first list.
 func Follow[O client.Object](ctx context.Context, from cache.Cache, of O, f func(context.Context, Event[O])) error {
 	informer, err := from.GetInformer(ctx, of)
 	if err != nil {
@@ -84,7 +84,7 @@ func Follow[O client.Object](ctx context.Context, from cache.Cache, of O, f func
 	if err != nil {
 		return fmt.Errorf("watching %T: %w", of, err)
 	}
-	context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(registration) }) // fails where the cache has ended too
+	context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(registration) }) // fails if the cache has stopped too
 	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		return context.Cause(ctx)
 	}
@@ -101,7 +101,7 @@ func (w *watch[O, R]) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// WaitFor is a source without requests, of a controller that begins when a channel is closed.
+// WaitFor is a source without requests that delays a controller's start until a channel is closed.
 func WaitFor[R comparable](closed <-chan struct{}) source.TypedSyncingSource[R] {
 	return waitFor[R](closed)
 }
@@ -122,7 +122,7 @@ func (w waitFor[R]) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// Feed is a source of requests for one controller that come from elsewhere than a cache. Create one with NewFeed.
+// Feed is a source of requests that do not come from a cache. Create one with NewFeed.
 type Feed[R comparable] struct {
 	started chan struct{}
 	queue   workqueue.TypedRateLimitingInterface[R]
@@ -138,7 +138,7 @@ func (f *Feed[R]) Start(_ context.Context, queue workqueue.TypedRateLimitingInte
 	return nil
 }
 
-// Add queues requests. Before the controller has started it does nothing: the controller then reconciles everything in its caches anyway.
+// Add queues requests. Before the controller starts it does nothing, because the start reconciles all cached objects.
 func (f *Feed[R]) Add(initial bool, requests ...R) {
 	select {
 	case <-f.started:
@@ -147,7 +147,7 @@ func (f *Feed[R]) Add(initial bool, requests ...R) {
 	}
 }
 
-// Add queues requests, those of first lists with the priority that controller-runtime gives first lists.
+// Add queues requests; those of first lists get controller-runtime's low priority.
 func Add[R comparable](queue workqueue.TypedRateLimitingInterface[R], initial bool, requests ...R) {
 	priority := 0
 	if initial {

@@ -6,40 +6,40 @@ import (
 	"time"
 )
 
-// Stage is how far a service is when something is written for it.
+// Stage is a service's progress at a write.
 type Stage int
 
-// The stages of an export, in the order in which others wait for them.
+// The stages of an export, in order.
 const (
 	// Exported is its record on the broker.
 	Exported Stage = iota
-	// Imported is its ServiceImport, and its EndpointSlices on the broker, which the importing clusters wait for next.
+	// Imported is its ServiceImport, and its EndpointSlices on the broker.
 	Imported
-	// Usable is its derived Service, the address of that in the ServiceImport, and its EndpointSlices.
+	// Usable is its derived Service, that Service's address in the ServiceImport, and its EndpointSlices.
 	Usable
-	// Reported is what only tells how it went: statuses and the catalogue.
+	// Reported is its statuses and its catalogue entry.
 	Reported
 
 	stages = int(Reported) + 1
 )
 
 const (
-	// So many writes of earlier stages within burstWindow are a burst, which later stages wait for, but not for longer than burstPatience in all.
+	// burstWrites writes of earlier stages within burstWindow are a burst. Later stages wait, at most burstPatience.
 	burstWrites   = 8
 	burstWindow   = 250 * time.Millisecond
 	burstPatience = 5 * time.Second
 )
 
-// Stages has the stages of many exports at once be written one after the other: most writes are of the last two stages, and on busy API servers the
-// first ones of the last services would have to wait for all of them. A service that comes alone never waits. Only what is created waits: changes and
-// removals of endpoints go out at once. The zero value is ready for use.
+// Stages orders the writes of many simultaneous exports by stage. Most writes belong to the last two stages, and would
+// delay the first stages of other services on a busy API server. A single service never waits. Only creations wait:
+// endpoint changes and removals are immediate. The zero value is ready for use.
 type Stages struct {
 	mu     sync.Mutex
-	latest [stages][]time.Time // when the latest writes began, burstWrites at most
-	began  [stages]time.Time   // since when a stage has waited for a burst
+	latest [stages][]time.Time // start times of the latest writes, at most burstWrites
+	began  [stages]time.Time   // since when a stage waits for a burst
 }
 
-// Wait returns for how long a write of a stage has to wait, 0 when it is to be made now.
+// Wait returns how long a write of a stage must wait, 0 for none.
 func (s *Stages) Wait(stage Stage, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,12 +58,12 @@ func (s *Stages) Wait(stage Stage, now time.Time) time.Duration {
 	return 0
 }
 
-// Enter returns an error that Outcome understands when a write of a stage has to wait.
+// Enter returns an error for Outcome if a write of a stage must wait.
 func (s *Stages) Enter(stage Stage) error {
 	return Later(s.Wait(stage, time.Now()))
 }
 
-// Later returns an error that Outcome understands when a write has to wait, nil when it has not.
+// Later returns an error for Outcome if wait is positive, else nil.
 func Later(wait time.Duration) error {
 	if wait > 0 {
 		return laterError(wait)
@@ -71,14 +71,14 @@ func Later(wait time.Duration) error {
 	return nil
 }
 
-// laterError is for how long a write has to wait.
+// laterError is how long a write must wait.
 type laterError time.Duration
 
 func (e laterError) Error() string {
 	return "waits for a burst of exports, " + time.Duration(e).String()
 }
 
-// burst returns for how long a burst of earlier stages goes on if no more is written of them.
+// burst returns how long the current burst of earlier stages lasts without further writes.
 func (s *Stages) burst(stage Stage, now time.Time) time.Duration {
 	latest := slices.Concat(s.latest[:stage]...)
 	if len(latest) < burstWrites {

@@ -8,12 +8,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// StripService leaves of a Service in a cache what a contribution is made of. Derived
-// Services, which are written back, stay as they are.
+// StripService reduces a cached Service to the fields of a contribution. Derived Services are written back, so they
+// stay whole.
 func StripService(object any) (any, error) {
 	service, ok := object.(*corev1.Service)
 	if !ok {
-		return object, nil // a note that one was deleted
+		return object, nil // a tombstone (cache.DeletedFinalStateUnknown)
 	}
 	service.ManagedFields = nil
 	if contribution.IsDerived(service) || service.Labels[names.LabelManagedBy] != "" {
@@ -21,11 +21,11 @@ func StripService(object any) (any, error) {
 	}
 	service.ObjectMeta = identity(&service.ObjectMeta)
 	service.Status = corev1.ServiceStatus{}
-	service.Spec.Selector, service.Spec.ExternalIPs = nil, nil // the source ranges are of use to the hub
+	service.Spec.Selector, service.Spec.ExternalIPs = nil, nil // the hub uses the source ranges
 	return object, nil
 }
 
-// StripNamespace leaves of a Namespace in a cache that it is there, and from whom it may have imports.
+// StripNamespace reduces a cached Namespace to its identity and its import settings.
 func StripNamespace(object any) (any, error) {
 	namespace, ok := object.(*corev1.Namespace)
 	if !ok {
@@ -44,7 +44,7 @@ func StripNamespace(object any) (any, error) {
 	return object, nil
 }
 
-// identity is what every object needs that is not written.
+// identity is the metadata that every cached, read-only object needs.
 func identity(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,

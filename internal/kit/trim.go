@@ -8,11 +8,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Trim takes what nobody needs out of an object that is to be kept, as informers'
-// transforms do: the managed fields, and, of an EndpointSlice, what its endpoints say
-// alike, and the room for more of them. A hundred thousand endpoints have some few zones, nodes
-// and conditions, and each a copy of them otherwise; and decoding leaves up to as much room
-// again as there are endpoints.
+// Trim is an informer transform that removes unused data: the managed fields and, in an EndpointSlice, duplicate values
+// and spare capacity. 100,000 endpoints share few zones, nodes and conditions, but each has its own copy after
+// decoding, which also leaves up to twice the needed capacity.
 func Trim(object any) (any, error) {
 	if accessor, ok := object.(metav1.Object); ok {
 		accessor.SetManagedFields(nil)
@@ -26,7 +24,7 @@ func Trim(object any) (any, error) {
 	return object, nil
 }
 
-// exact returns endpoints in no more memory than they need.
+// exact returns endpoints without spare capacity.
 func exact(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	if cap(endpoints) == len(endpoints) {
 		return endpoints
@@ -34,7 +32,7 @@ func exact(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	return append(make([]discoveryv1.Endpoint, 0, len(endpoints)), endpoints...)
 }
 
-// share has an endpoint point to the one copy of what others say too.
+// share makes an endpoint use shared copies of common values.
 func share(e *discoveryv1.Endpoint) {
 	for _, condition := range []**bool{&e.Conditions.Ready, &e.Conditions.Serving, &e.Conditions.Terminating} {
 		if *condition != nil {
@@ -49,9 +47,8 @@ var (
 	places = interner{limit: 1 << 16, known: map[string]*string{}}
 )
 
-// interner keeps one copy of each string. Zones and nodes come and go, and what a member
-// of the clusterset says is not ours to trust, so it forgets everything when there is too
-// much of it.
+// interner keeps one copy of each string. Zones and nodes change, and members are not trusted, so it forgets everything
+// at its limit.
 type interner struct {
 	limit int
 	mu    sync.Mutex

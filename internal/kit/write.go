@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// outdatedPause is how long a request waits after a conflict. The event that the cache is behind with comes first, but there is none for an
-	// object that is not watched, or when a quota's own counter was in conflict.
+	// outdatedPause is the wait after a conflict. The event that the cache lacks usually comes first, but unwatched
+	// objects and conflicts of a quota's counter have none.
 	outdatedPause = time.Second
 	behindPause   = 100 * time.Millisecond
-	// refusedPause is how long a request waits after the API server has refused an object: quotas, rights and webhooks change without an event.
+	// refusedPause is the wait after the API server's refusal: quotas, permissions and webhooks change without events.
 	refusedPause = 20 * time.Second
 	jitter       = 0.5
 )
 
-// TakenError says that an object cannot be created because somebody else has one of its name.
+// TakenError says that an object cannot be created because a foreign object has its name.
 type TakenError struct{ Kind, Namespace, Name string }
 
 func (e *TakenError) Error() string {
 	return fmt.Sprintf("%s %s/%s exists already and was not created by Atoll: delete or rename it", e.Kind, e.Namespace, e.Name)
 }
 
-// Outcome is what an error of a write means. A conflict says that the cache is behind, and a namespace that is being deleted refuses everything:
-// neither is an error. What the API server refuses is returned as refusal, for a condition, and tried again after a pause. Anything else is
-// returned as the error, and tried again with backoff.
+// Outcome interprets the error of a write. A conflict (the cache is outdated) and a namespace in deletion are no
+// errors. A refusal by the API server is returned as refusal, for a condition, and is retried after a pause. Other
+// errors are returned and retried with backoff.
 func Outcome(err error) (result reconcile.Result, refusal string, _ error) {
 	var taken *TakenError
 	var later laterError
@@ -50,14 +50,14 @@ func Outcome(err error) (result reconcile.Result, refusal string, _ error) {
 	return reconcile.Result{}, "", err
 }
 
-// Outdated returns the result of a write that was decided on an old copy.
+// Outdated returns the result of a write that was based on an outdated copy.
 func Outdated() reconcile.Result { return After(wait.Jitter(outdatedPause, jitter)) }
 
-// Behind returns the result of a write that another controller of this process was faster with. The cache shows that in a moment.
+// Behind returns the result if another controller of this process wrote first. The cache shows that write soon.
 func Behind() reconcile.Result { return After(wait.Jitter(behindPause, jitter)) }
 
-// Create creates an object. Where there is one of its name already, which the cache does not show yet, it is read past the cache by live: one that
-// is ours makes a conflict, another one a TakenError.
+// Create creates an object. If one of this name exists that the cache does not show yet, it is read with live: ours is
+// a conflict, a foreign one a TakenError.
 func Create(ctx context.Context, to client.Writer, live client.Reader, object client.Object, ours func(client.Object) bool) error {
 	err := to.Create(ctx, object)
 	if !apierrors.IsAlreadyExists(err) {
@@ -65,7 +65,7 @@ func Create(ctx context.Context, to client.Writer, live client.Reader, object cl
 	}
 	there := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
 	if readErr := live.Get(ctx, client.ObjectKeyFromObject(object), there); readErr != nil {
-		if apierrors.IsNotFound(readErr) { // there may be no event of that: a cache that is filled anew does not know that it was there
+		if apierrors.IsNotFound(readErr) { // maybe without an event: a refilled cache does not know that it existed
 			return outdated(object, err)
 		}
 		return readErr
@@ -76,7 +76,7 @@ func Create(ctx context.Context, to client.Writer, live client.Reader, object cl
 	return &TakenError{Kind: kind(object), Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// Get reads an object, and returns nil for one that does not exist.
+// Get reads an object, and returns nil if it does not exist.
 func Get[O client.Object](ctx context.Context, from client.Reader, key client.ObjectKey, object O, options ...client.GetOption) (O, error) {
 	if err := from.Get(ctx, key, object, options...); err != nil {
 		return *new(O), client.IgnoreNotFound(err)
@@ -84,7 +84,7 @@ func Get[O client.Object](ctx context.Context, from client.Reader, key client.Ob
 	return object, nil
 }
 
-// Update replaces an object if it is still of the resource version that was decided on. One that is gone makes a conflict too.
+// Update replaces an object if its resource version is unchanged. A deleted object is a conflict too.
 func Update(ctx context.Context, to client.Writer, object client.Object) error {
 	err := to.Update(ctx, object)
 	if apierrors.IsNotFound(err) {
@@ -93,14 +93,14 @@ func Update(ctx context.Context, to client.Writer, object client.Object) error {
 	return err
 }
 
-// Delete deletes an object if it is still of the resource version that was decided on. That it is gone already is success.
+// Delete deletes an object if its resource version is unchanged. It succeeds if the object is already gone.
 func Delete(ctx context.Context, to client.Writer, object client.Object) error {
 	uid, version := object.GetUID(), object.GetResourceVersion()
 	return client.IgnoreNotFound(to.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
-// Apply deletes an object, or writes it: have is as the cache has it, want as it should be, and nil is none. What exists although the cache has none
-// is ours, because nobody else may create it.
+// Apply deletes or writes an object. have is the cached object, want the wanted one; nil means none. An object that
+// exists without being cached is ours, because nobody else may create it.
 func Apply[O client.Object](ctx context.Context, to client.Writer, live client.Reader, have, want O, remove bool) error {
 	none := any(*new(O))
 	switch {

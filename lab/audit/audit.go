@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Policy is the audit policy of an API server that logs every write once, when it is
-// answered, and nothing else.
+// Policy is an audit policy that logs every write once, when it is answered, and nothing else.
 const Policy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -22,27 +21,26 @@ rules:
 - level: None
 `
 
-// Write is one request to write something.
+// Write is a write request.
 type Write struct {
-	// User is who asked for it, as system:serviceaccount:atoll-system:atoll-agent.
+	// User is the requesting user, such as system:serviceaccount:atoll-system:atoll-agent.
 	User string
 	// Verb is create, update, patch, delete or deletecollection.
 	Verb string
-	// Resource is what kind it was, as endpointslices, and Subresource its part, as status.
+	// Resource is the kind, such as endpointslices; Subresource such as status.
 	Resource, Subresource string
-	// Namespace and Name are the object's; the latter is empty for a deletecollection.
+	// Namespace and Name are the object's. Name is empty for a deletecollection.
 	Namespace, Name string
-	// Code is the HTTP status of the answer.
+	// Code is the HTTP status of the response.
 	Code int
-	// At is when it was answered, by the API server's clock.
+	// At is the time of the response, by the API server's clock.
 	At time.Time
 }
 
-// Succeeded tells whether something was written. An update that changes nothing is
-// answered alike, so it counts as well.
+// Succeeded reports whether the request succeeded. That includes updates without a change, which look the same.
 func (w Write) Succeeded() bool { return w.Code >= 200 && w.Code < 300 }
 
-// String is the write in short, as "update endpointslices/web-1: 200".
+// String formats the write, such as "update endpointslices/web-1: 200".
 func (w Write) String() string {
 	resource := w.Resource
 	if w.Subresource != "" {
@@ -51,7 +49,7 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s %s %s: %d", w.Verb, resource, w.Name, w.Code)
 }
 
-// event is what is read of a line of the log (audit.k8s.io/v1, Event).
+// event has the used fields of a log line (audit.k8s.io/v1, Event).
 type event struct {
 	Verb           string                    `json:"verb"`
 	User           struct{ Username string } `json:"user"`
@@ -60,13 +58,13 @@ type event struct {
 	StageTimestamp time.Time `json:"stageTimestamp"`
 }
 
-// Log is an API server's log from some point on.
+// Log is an API server's log from some position.
 type Log struct {
 	path   string
 	offset int64
 }
 
-// Open returns the log in the file of that path, from its present end on.
+// Open opens a log file at its current end.
 func Open(path string) (*Log, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -75,7 +73,7 @@ func Open(path string) (*Log, error) {
 	return &Log{path: path, offset: info.Size()}, nil
 }
 
-// Read returns the writes that have been logged since the last Read, in their order.
+// Read returns the writes since the last Read, in order.
 func (l *Log) Read() ([]Write, error) {
 	file, err := os.Open(l.path)
 	if err != nil {
@@ -86,7 +84,7 @@ func (l *Log) Read() ([]Write, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the audit log: %w", err)
 	}
-	end := bytes.LastIndexByte(data, '\n') + 1 // a line may be half written
+	end := bytes.LastIndexByte(data, '\n') + 1 // the last line may be incomplete
 	writes, err := parse(data[:end])
 	if err != nil {
 		return nil, fmt.Errorf("reading the audit log %s: %w", l.path, err)
@@ -115,8 +113,8 @@ func parse(data []byte) ([]Write, error) {
 	}
 }
 
-// Quiet reads until none of the writes that count has been logged for as long as calm, and
-// returns all that count. A heartbeat, for one, should not count.
+// Quiet reads until no write that counts is logged for the time calm, and returns all that count. Heartbeats, for
+// example, should not count.
 func (l *Log) Quiet(ctx context.Context, calm time.Duration, counts func(Write) bool) ([]Write, error) {
 	const interval = 20 * time.Millisecond
 	again := time.NewTicker(interval)

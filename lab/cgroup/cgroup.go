@@ -19,11 +19,10 @@ import (
 	"github.com/atoll-mcs/atoll/lab/internal/mountinfo"
 )
 
-// root is where control groups are mounted.
 const root = "/sys/fs/cgroup"
 
-// hierarchies are the folders of the control groups of this machine: one with version 2, and with version 1 one for each controller, or several, beside
-// which there may be one of version 2.
+// hierarchies are the mounted control group hierarchies: one for version 2; one or more for version 1, each for one or
+// more controllers, possibly next to one for version 2.
 func hierarchies() ([]string, error) {
 	mounts, err := mountinfo.Read()
 	if err != nil {
@@ -41,7 +40,7 @@ func hierarchies() ([]string, error) {
 	return all, nil
 }
 
-// Prepare has control groups be passed the controllers that pods need. The error is why none can be made here.
+// Prepare enables the controllers that pods need. The error says why control groups are unavailable.
 func Prepare() error {
 	all, err := hierarchies()
 	if err != nil {
@@ -58,7 +57,7 @@ func Prepare() error {
 	return nil
 }
 
-// Make makes a control group in all hierarchies, by its path from their roots. It may be there already.
+// Make creates a control group in all hierarchies, by its path from their roots. It may already exist.
 func Make(path string) error {
 	all, err := hierarchies()
 	if err != nil {
@@ -69,8 +68,8 @@ func Make(path string) error {
 		if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("making a control group, in which pods run: %w", err)
 		}
-		// All pods of a node together would have as much of a processor as one of the many other programs of labs, and those that request nothing
-		// hardly any: a request would take seconds.
+		// By default, all pods of a node share the CPU weight of a single other process of labs. Pods without CPU
+		// requests would get almost none, and a request would take seconds.
 		for file, weight := range map[string]string{"cpu.shares": "8192", "cpu.weight": "800"} {
 			if _, err := os.Stat(filepath.Join(group, file)); err != nil {
 				continue
@@ -79,7 +78,7 @@ func Make(path string) error {
 				return fmt.Errorf("preparing a control group, in which pods run: %w", err)
 			}
 		}
-		// In version 1 no process can be put where no processor is allowed yet.
+		// In version 1, a group without CPUs accepts no process.
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 			if err := inherit(hierarchy, group, file); err != nil {
 				return err
@@ -89,10 +88,10 @@ func Make(path string) error {
 	return nil
 }
 
-// controllers are those that kubelets need in the group of their pods, if the machine has them.
+// controllers are those that kubelets need for pods, if available.
 var controllers = []string{"cpu", "cpuset", "memory", "hugetlb", "pids"}
 
-// enableControllers has a version 2 hierarchy pass the controllers on to the groups in it. With version 1 there is nothing to do.
+// enableControllers enables the controllers for child groups of a version 2 hierarchy. Version 1 needs nothing.
 func enableControllers(hierarchy string) error {
 	there, err := os.ReadFile(filepath.Join(hierarchy, "cgroup.controllers"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +111,7 @@ func enableControllers(hierarchy string) error {
 	}
 	file := filepath.Join(hierarchy, "cgroup.subtree_control")
 	err = os.WriteFile(file, []byte(strings.Join(enable, " ")), 0o644)
-	if errors.Is(err, unix.EBUSY) { // in a container, whose first group has its processes
+	if errors.Is(err, unix.EBUSY) { // in a container, whose root group has processes
 		return fmt.Errorf("%s cannot enable controllers for pods, because processes run in it (%w): move them to a child group", hierarchy, err)
 	}
 	if err != nil {
@@ -135,7 +134,7 @@ func inherit(from, to, file string) error {
 	return nil
 }
 
-// Remove removes a control group, and what is below it, from all hierarchies. Processes in it have been killed, and may need a moment to be gone.
+// Remove deletes a control group and its children from all hierarchies. It waits for killed processes to end.
 func Remove(ctx context.Context, path string) error {
 	all, err := hierarchies()
 	if err != nil {

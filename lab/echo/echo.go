@@ -23,11 +23,10 @@ import (
 // Options say where to listen; an empty address means not at all.
 type Options struct{ HTTP, TCP, UDP string }
 
-// Identity is who answers.
+// Identity identifies the responding server.
 type Identity struct{ Pod, Cluster, Node string }
 
-// FromEnvironment takes the identity from POD_NAME or else the host name, from
-// ATOLL_LAB_CLUSTER, and from NODE_NAME or else ATOLL_LAB_NODE.
+// FromEnvironment reads the identity: POD_NAME or the host name, ATOLL_LAB_CLUSTER, and NODE_NAME or ATOLL_LAB_NODE.
 func FromEnvironment() Identity {
 	id := Identity{Pod: os.Getenv("POD_NAME"), Cluster: os.Getenv("ATOLL_LAB_CLUSTER"), Node: os.Getenv("NODE_NAME")}
 	if id.Pod == "" {
@@ -39,7 +38,7 @@ func FromEnvironment() Identity {
 	return id
 }
 
-// line is the answer to a client.
+// line returns the response to a client.
 func (id Identity) line(remote, proto string) string {
 	if a, err := netip.ParseAddrPort(remote); err == nil {
 		remote = a.Addr().Unmap().WithZone("").String()
@@ -47,7 +46,7 @@ func (id Identity) line(remote, proto string) string {
 	return fmt.Sprintf("pod=%s cluster=%s node=%s remote=%s proto=%s\n", id.Pod, id.Cluster, id.Node, remote, proto)
 }
 
-// Server answers on all of its listeners.
+// Server serves all of its listeners.
 type Server struct {
 	id   Identity
 	http net.Listener
@@ -57,7 +56,7 @@ type Server struct {
 	failing atomic.Bool
 }
 
-// Listen opens the listeners, on IPv4 and IPv6 where the address names neither.
+// Listen opens the listeners, for both IPv4 and IPv6 unless the address has a family.
 func Listen(ctx context.Context, o Options, id Identity) (*Server, error) {
 	s := &Server{id: id}
 	if err := s.listen(ctx, o); err != nil {
@@ -99,7 +98,7 @@ func (s *Server) close() {
 	}
 }
 
-// Serve answers until ctx is done.
+// Serve serves until ctx is done.
 func (s *Server) Serve(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -121,7 +120,7 @@ func (s *Server) Serve(ctx context.Context) error {
 
 func (s *Server) serveHTTP(ctx context.Context) error {
 	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
-	// A connection for each request, so that each is balanced by itself.
+	// One connection per request, so that each request is balanced separately.
 	server.SetKeepAlivesEnabled(false)
 	defer server.Close()
 	if err := server.Serve(s.http); err != nil && ctx.Err() == nil {
@@ -179,8 +178,8 @@ func (s *Server) serveTCP() error {
 	}
 }
 
-// answer writes the line and waits for the client to close: closing with its
-// data unread would reset the connection, and lose the line.
+// answer writes the line and waits until the client closes: closing with unread data would reset the connection and
+// lose the line.
 func (s *Server) answer(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
@@ -201,7 +200,7 @@ func (s *Server) serveUDP() error {
 		if err != nil {
 			return fmt.Errorf("serving UDP: %w", err)
 		}
-		// A lost answer is the client's to miss.
+		// UDP clients handle lost responses.
 		_, _ = s.udp.WriteTo([]byte(s.id.line(remote.String(), "udp")), remote)
 	}
 }

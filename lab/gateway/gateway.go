@@ -1,5 +1,5 @@
-// Package gateway forwards TCP connections from the loopback interface to servers in the network namespaces of a
-// lab. And it serves the lab's images in these.
+// Package gateway forwards TCP connections from the loopback interface to servers in the network namespaces of a lab.
+// It also serves the lab's images in these.
 package gateway
 
 import (
@@ -20,27 +20,26 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Config says what to pass on, and where images are served.
+// Config configures the forwards and the image registry.
 type Config struct {
 	Forwards []Forward `json:"forwards"`
-	// Images is the folder of an image.Store, served at Registry in the namespaces of Nodes, which are by their names; "" serves none.
+	// Images is an image.Store's folder, served at Registry in the namespaces of Nodes (by name); "" for none.
 	Images   string                       `json:"images,omitempty"`
 	Registry netip.AddrPort               `json:"registry"`
 	Nodes    map[string]network.Namespace `json:"nodes,omitempty"`
 }
 
-// Forward passes connections to Listen on to Target as seen from Namespace.
+// Forward forwards connections from Listen to Target, as seen from Namespace.
 type Forward struct {
 	Listen    netip.AddrPort    `json:"listen"`
 	Namespace network.Namespace `json:"namespace"`
 	Target    netip.AddrPort    `json:"target"`
 }
 
-// dialTimeout is how long a client waits for a server that does not answer.
+// dialTimeout limits the wait for an unresponsive server.
 const dialTimeout = 5 * time.Second
 
-// Run forwards until the context is done, and then ends all connections. The
-// error is of a port that it cannot listen on.
+// Run forwards until ctx is done, then closes all connections. It fails if a port is unavailable.
 func Run(ctx context.Context, config Config, log *slog.Logger) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, f := range config.Forwards {
@@ -63,7 +62,7 @@ func Run(ctx context.Context, config Config, log *slog.Logger) error {
 	return group.Wait()
 }
 
-// serveImages is the registry of one node, and the proxy by which its container runtime reaches others, for a node has no way to the internet.
+// serveImages serves a node's registry and a proxy to other registries, because nodes have no internet access.
 func serveImages(ctx context.Context, registry http.Handler, in network.Namespace, at netip.AddrPort) error {
 	var l net.Listener
 	err := in.Do(func() (err error) {
@@ -88,7 +87,7 @@ func serveImages(ctx context.Context, registry http.Handler, in network.Namespac
 	return nil
 }
 
-// registriesOnly refuses addresses of the machine itself, and ports that registries do not have: the tunnel is no way around cuts.
+// registriesOnly refuses this machine's addresses and non-registry ports: the tunnel must not bypass cuts.
 func registriesOnly(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || at.Addr().IsLoopback() || at.Addr().IsLinkLocalUnicast() || at.Port() != 443 {
@@ -97,7 +96,7 @@ func registriesOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// tunnel connects a client of a proxy with the server that it asks for (RFC 9110, section 9.3.6).
+// tunnel connects a proxy client with the requested server (RFC 9110, section 9.3.6).
 func tunnel(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	server, err := (&net.Dialer{Timeout: dialTimeout, Control: registriesOnly}).DialContext(ctx, "tcp", r.Host)
 	if err != nil {
@@ -110,7 +109,7 @@ func tunnel(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	if _, err := io.WriteString(client, "HTTP/1.1 200 Connected\r\n\r\n"); err != nil || buffered.Reader.Buffered() > 0 { // nobody speaks before the answer
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connected\r\n\r\n"); err != nil || buffered.Reader.Buffered() > 0 { // clients must not send before the response
 		_, _ = server.Close(), client.Close()
 		return
 	}
@@ -137,7 +136,6 @@ func (f Forward) serve(ctx context.Context, l net.Listener, log *slog.Logger) er
 	}
 }
 
-// pass passes one connection on.
 func (f Forward) pass(ctx context.Context, client net.Conn) error {
 	defer client.Close()
 	if ctx.Err() != nil {
@@ -153,7 +151,7 @@ func (f Forward) pass(ctx context.Context, client net.Conn) error {
 	return nil
 }
 
-// join copies both ways until both ends have said that they are done, one is broken, or ctx is done.
+// join copies both ways until both ends are closed, one fails, or ctx is done.
 func join(ctx context.Context, client, server net.Conn) {
 	defer client.Close()
 	defer server.Close()
@@ -164,8 +162,7 @@ func join(ctx context.Context, client, server net.Conn) {
 	<-done
 }
 
-// copyHalf copies what src sends until it has no more, and tells dst so. A broken
-// connection ends the other direction too.
+// copyHalf copies from src to its end, then closes dst for writing. A broken connection also ends the other direction.
 func copyHalf(dst, src net.Conn) {
 	if _, err := io.Copy(dst, src); err != nil {
 		_ = dst.Close()

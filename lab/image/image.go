@@ -1,7 +1,6 @@
-// Package image builds container images from programs of this machine, and serves them to a lab's nodes as a
-// registry.
+// Package image builds container images from programs of this machine, and serves them to a lab's nodes as a registry.
 //
-// Nothing is downloaded for that, nor is Docker needed: an image is layers of programs, with the libraries that they are linked with.
+// It needs no downloads and no Docker: layers are programs with the libraries that they are linked with.
 package image
 
 import (
@@ -30,30 +29,30 @@ const (
 	typeLayer    = "application/vnd.oci.image.layer.v1.tar"
 )
 
-// Image says what is in an image, and how it runs.
+// Image is an image's contents and configuration.
 type Image struct {
-	// Names are the repositories by which pods name it, with the registry, as docker.io/library/busybox. It has any tag.
+	// Names are the repositories that pods use, with registry, such as docker.io/library/busybox. Any tag works.
 	Names []string
-	// Layers are from the lowest to the highest. One that several images have is made once.
+	// Layers are from lowest to highest. A layer of several images is built once.
 	Layers []*Layer
-	// Entrypoint and User are those of the image's configuration, as an OCI image has them.
+	// Entrypoint and User are the OCI image's configuration.
 	Entrypoint []string
 	User       string
-	// Env are further variables, as NAME=value, by the node that pulls the image. Other nodes get it without any.
+	// Env are additional variables (NAME=value) for a node; other nodes get none.
 	Env map[string][]string
 }
 
-// Layer says what a layer adds to those below it, by paths in the image.
+// Layer has the files that a layer adds, by their paths in the image.
 type Layer struct {
-	// Programs are files of this machine. A program that is linked dynamically brings its libraries.
+	// Programs are files of this machine. Dynamic libraries are added.
 	Programs map[string]string
-	// Links are symbolic ones, with what they lead to.
+	// Links are symbolic links and their targets.
 	Links map[string]string
 	// Files are texts.
 	Files map[string]string
 }
 
-// descriptor refers to a blob, as the OCI image specification has it.
+// descriptor is an OCI descriptor of a blob.
 type descriptor struct {
 	MediaType string `json:"mediaType"`
 	Digest    string `json:"digest"`
@@ -68,7 +67,7 @@ type Store struct {
 	layers    map[*Layer]descriptor
 }
 
-// NewStore returns an empty store in a folder, of which anything that was in it is removed.
+// NewStore returns an empty store. It removes the previous contents of the folder.
 func NewStore(dir string) (*Store, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("making a folder for images: %w", err)
@@ -79,7 +78,7 @@ func NewStore(dir string) (*Store, error) {
 	return &Store{dir: dir, manifests: map[string]string{}, layers: map[*Layer]descriptor{}}, nil
 }
 
-// Open returns the store that Save has recorded in a folder.
+// Open opens a store that Save has recorded.
 func Open(dir string) (*Store, error) {
 	s := &Store{dir: dir}
 	data, err := os.ReadFile(s.index())
@@ -92,7 +91,7 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// Save records which images there are.
+// Save records the images.
 func (s *Store) Save() error {
 	data, err := json.MarshalIndent(s.manifests, "", "  ")
 	if err == nil {
@@ -106,7 +105,7 @@ func (s *Store) Save() error {
 
 func (s *Store) index() string { return filepath.Join(s.dir, "images.json") }
 
-// blob is the file of a blob, "" for what is no digest.
+// blob returns a blob's file, or "" for an invalid digest.
 func (s *Store) blob(digest string) string {
 	sum, ok := strings.CutPrefix(digest, "sha256:")
 	if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != sha256.Size {
@@ -115,7 +114,7 @@ func (s *Store) blob(digest string) string {
 	return filepath.Join(s.dir, sum)
 }
 
-// Add makes an image.
+// Add builds an image.
 func (s *Store) Add(image Image) error {
 	err := s.add(image)
 	if err != nil {
@@ -136,7 +135,7 @@ func (s *Store) add(image Image) error {
 			}
 			s.layers[l] = made
 		}
-		layers, sums = append(layers, made), append(sums, made.Digest) // it is not compressed
+		layers, sums = append(layers, made), append(sums, made.Digest) // uncompressed, so the digests are equal
 	}
 	for _, node := range append(slices.Collect(maps.Keys(image.Env)), "") {
 		env := append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, image.Env[node]...)
@@ -159,7 +158,7 @@ func (s *Store) add(image Image) error {
 	return nil
 }
 
-// key is that of an image as a node gets it, "" for any node.
+// key identifies an image for a node, "" for any node.
 func key(node, name string) string { return node + " " + name }
 
 func (s *Store) writeJSON(mediaType string, value any) (descriptor, error) {
@@ -172,7 +171,7 @@ func (s *Store) write(mediaType string, content func(io.Writer) error) (descript
 	if err != nil {
 		return descriptor{}, err
 	}
-	defer os.Remove(file.Name()) // which fails where it has its name
+	defer os.Remove(file.Name()) // fails after the rename
 	defer file.Close()
 	sum := sha256.New()
 	if err := content(io.MultiWriter(file, sum)); err != nil {
@@ -186,7 +185,7 @@ func (s *Store) write(mediaType string, content func(io.Writer) error) (descript
 	return d, os.Rename(file.Name(), s.blob(d.Digest))
 }
 
-// write writes the files of a layer as a tar archive, which is the same for the same files.
+// write writes a layer as a tar archive, reproducibly.
 func (l *Layer) write(w io.Writer) error {
 	files := maps.Clone(l.Programs)
 	for _, program := range slices.Sorted(maps.Values(l.Programs)) {
@@ -265,10 +264,10 @@ func copyFile(archive io.Writer, header func(name string, kind byte, mode, size 
 	return err
 }
 
-// loaded is a library in what ldd prints: "libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x…)", and the interpreter "/lib64/ld-linux-x86-64.so.2 (0x…)".
+// loaded matches libraries in ldd's output: "libc.so.6 => /lib/libc.so.6 (0x…)" or "/lib64/ld-linux.so.2 (0x…)".
 var loaded = regexp.MustCompile(`(?m)^\s*(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$`)
 
-// libraries are the files that a program is linked with, none where it is linked statically or is a script.
+// libraries returns a program's dynamic libraries; none for static programs and scripts.
 func libraries(program string) ([]string, error) {
 	ldd := exec.Command("ldd", program)
 	ldd.Env = append(os.Environ(), "LC_ALL=C")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// For answers a node as a registry does that mirrors others, with whatever tag an image is asked for by (OCI distribution specification 1.1, pull). Query
-// parameter ns is the registry that is mirrored, as containerd has it. What is not in the store is not found, so that who asks goes on to the registry itself.
+// For serves images to a node as a mirror of registries, for any tag (OCI distribution specification 1.1, pull).
+// Parameter ns is the mirrored registry (containerd). If an image is missing, clients use the registry itself.
 func (s *Store) For(node string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -47,7 +47,7 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request, digest, mediaType 
 	http.ServeFile(w, r, path)
 }
 
-// cutLast cuts a text around the last appearance of a separator.
+// cutLast cuts text around the last separator.
 func cutLast(text, separator string) (before, after string, found bool) {
 	i := strings.LastIndex(text, separator)
 	if i < 0 {

@@ -1,9 +1,8 @@
 // Command kube is etcd and the Kubernetes programs of labs in one multi-call program, which chooses by its name.
-// kubectl is a program of its own, because it starts a thousand times in a run of all tests.
+// kubectl is separate, because tests start it a thousand times.
 //
-// One program instead of five links once instead of five times, and the
-// processes of all clusters share its pages in memory. The package kubebin
-// builds it and lays the links.
+// One program is linked once instead of five times, and all clusters' processes share its memory pages. Package kubebin
+// builds it and creates the links.
 package main
 
 import (
@@ -27,8 +26,7 @@ import (
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
-// programs maps a program's name to its main function, which returns the exit
-// status.
+// programs are the main functions by program name; they return the exit status.
 var programs = map[string]func() int{
 	"etcd":                    func() int { etcdmain.Main(os.Args); return 0 },
 	"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },

@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// progressInterval is how often a build that is under way says so.
+// progressInterval is the interval between progress messages of a build.
 const progressInterval = 10 * time.Second
 
-// build makes all programs and puts them into dir. A program appears there
-// only when it is whole.
+// build builds all programs. Each one appears in dir only when it is complete.
 func build(ctx context.Context, progress io.Writer, source, dir string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("finding the go command, which builds the Kubernetes programs: %w", err)
@@ -39,7 +38,6 @@ func build(ctx context.Context, progress io.Writer, source, dir string) error {
 	return install(staging, dir)
 }
 
-// buildKube builds the multi-call program, and kubectl.
 func buildKube(ctx context.Context, progress io.Writer, source, out string) error {
 	version := "k8s.io/component-base/version."
 	major, minor, _ := strings.Cut(strings.TrimPrefix(KubernetesVersion, "v"), ".")
@@ -48,7 +46,7 @@ func buildKube(ctx context.Context, progress io.Writer, source, out string) erro
 		" -X " + version + "gitVersion=" + KubernetesVersion +
 		" -X " + version + "gitMajor=" + major +
 		" -X " + version + "gitMinor=" + minor
-	// The tags leave out what a lab has no use for: cloud providers and SELinux.
+	// The tags omit cloud providers and SELinux.
 	for program, of := range map[string]string{"kube": ".", "kubectl": "k8s.io/kubernetes/cmd/kubectl"} {
 		cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-mod=readonly",
 			"-tags", "providerless,selinux_none", "-ldflags", flags, "-o", filepath.Join(out, program), of)
@@ -60,8 +58,8 @@ func buildKube(ctx context.Context, progress io.Writer, source, out string) erro
 	return nil
 }
 
-// buildCoreDNS builds the upstream program as it is, with its own choice of
-// dependencies, which "go install package@version" guarantees.
+// buildCoreDNS builds the upstream program with its own dependency versions, as "go install package@version"
+// guarantees.
 func buildCoreDNS(ctx context.Context, progress io.Writer, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "install", "-v", "-trimpath", "-ldflags", "-s -w",
 		"github.com/coredns/coredns@"+CoreDNSVersion)
@@ -69,8 +67,7 @@ func buildCoreDNS(ctx context.Context, progress io.Writer, out string) error {
 	return run(ctx, cmd, progress, "CoreDNS "+CoreDNSVersion)
 }
 
-// run runs a verbose go build, and says every progressInterval how many packages
-// it has compiled.
+// run runs a verbose go build, and reports the number of compiled packages every progressInterval.
 func run(ctx context.Context, cmd *exec.Cmd, progress io.Writer, what string) error {
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-buildvcs=false")
 	stderr, err := cmd.StderrPipe()
@@ -96,8 +93,8 @@ func run(ctx context.Context, cmd *exec.Cmd, progress io.Writer, what string) er
 	return nil
 }
 
-// readBuildOutput counts the packages that go build -v names and returns its other
-// lines, the last 40 of them: those explain a failure.
+// readBuildOutput counts the packages in go build -v's output, and returns the last 40 other lines, which explain a
+// failure.
 func readBuildOutput(stderr io.Reader, compiled *atomic.Int64) []string {
 	var other []string
 	scanner := bufio.NewScanner(stderr)
@@ -114,7 +111,7 @@ func readBuildOutput(stderr io.Reader, compiled *atomic.Int64) []string {
 	return other
 }
 
-// report prints a line every progressInterval until the returned function is called.
+// report prints a line every progressInterval until stop is called.
 func report(progress io.Writer, what string, start time.Time, compiled *atomic.Int64) (stop func()) {
 	done := make(chan struct{})
 	finished := make(chan struct{})

@@ -1,8 +1,7 @@
 // Package kubebin provides etcd, the Kubernetes programs, kubectl and stock CoreDNS, and builds them if needed.
 //
-// They are built from the Go module registry, once for each version, into the
-// user's cache folder. Somebody who has such programs already points to their
-// folder instead.
+// It builds each version once, from the Go module registry, into the user's cache folder. Users can point to a folder
+// with existing programs instead.
 package kubebin
 
 import (
@@ -20,32 +19,26 @@ import (
 )
 
 const (
-	// KubernetesVersion is the version of the Kubernetes programs, as they
-	// report it. It must be the one that lab/kube/go.mod requires.
+	// KubernetesVersion is the Kubernetes programs' version. It must match lab/kube/go.mod.
 	KubernetesVersion = "v1.36.3"
-	// CoreDNSVersion is the version of the stock CoreDNS that serves
-	// cluster.local in the lab.
+	// CoreDNSVersion is the version of the stock CoreDNS that serves cluster.local in the lab.
 	CoreDNSVersion = "v1.14.7"
-	// FolderVariable names the environment variable that points to a folder
-	// with the programs, in place of the cache.
+	// FolderVariable is the environment variable for a folder with the programs, instead of the cache.
 	FolderVariable = "ATOLL_KUBE_BIN"
 )
 
-// kubePrograms are the names under which lab/kube's multi-call program runs.
+// kubePrograms are the names of lab/kube's multi-call program.
 var kubePrograms = []string{
 	"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubelet",
 }
 
-// Programs lists the names of all programs that a folder must hold.
+// Programs lists all programs that a folder must have.
 func Programs() []string {
 	return append([]string{"coredns", "kubectl"}, kubePrograms...)
 }
 
-// Ensure returns a folder that holds all Programs. It is, in this order:
-// override if not empty, the folder that the environment variable
-// FolderVariable names, or the user's cache, where the programs are built
-// first if they are not there yet. Building takes minutes; its progress goes to
-// progress, a line at least every 15 seconds.
+// Ensure returns a folder with all Programs: override if set, else the folder in FolderVariable, else the user's cache,
+// where it builds missing programs. A build takes minutes, and writes to progress at least every 15 seconds.
 func Ensure(ctx context.Context, progress io.Writer, override string) (string, error) {
 	if override == "" {
 		override = os.Getenv(FolderVariable)
@@ -72,7 +65,7 @@ func Ensure(ctx context.Context, progress io.Writer, override string) (string, e
 		return "", err
 	}
 	defer unlock()
-	if complete(dir) { // built by another process while this one waited
+	if complete(dir) { // built by another process in the meantime
 		return dir, nil
 	}
 	if err := build(ctx, progress, source, dir); err != nil {
@@ -105,9 +98,8 @@ func missingPrograms(dir string) []string {
 	return missing
 }
 
-// findSource returns the folder of the module lab/kube, looked for upwards from
-// this program's own place (bin/atoll in a source tree) and from the current
-// folder.
+// findSource finds the folder of module lab/kube, upwards from this program's folder (bin/atoll in a source tree) and
+// from the current folder.
 func findSource() (string, error) {
 	var starts []string
 	if exe, err := os.Executable(); err == nil {
@@ -131,9 +123,8 @@ func findSource() (string, error) {
 		"run this inside Atoll's source tree, or name a folder that has the programs with --kube-bin or " + FolderVariable)
 }
 
-// cacheFolder names the folder for the programs built from source. Its name
-// holds the versions for people and a digest of the sources, so that a changed
-// source is built anew.
+// cacheFolder names the folder of built programs. The name has the versions, for people, and a digest of the sources,
+// so that changed sources are rebuilt.
 func cacheFolder(source string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -151,8 +142,7 @@ func cacheFolder(source string) (string, error) {
 	return filepath.Join(cache, "atoll", "kube", name), nil
 }
 
-// lock waits for the exclusive lock of a file, so that two processes do not
-// build the same folder.
+// lock waits for a file's exclusive lock, so that only one process builds a folder.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -9,12 +9,10 @@ import (
 	"strings"
 )
 
-// errNoNft says that the program nft, which cuts and kube-proxy need, is not
-// there.
+// errNoNft means that nft is missing, which cuts and kube-proxy need.
 var errNoNft = errors.New("the program nft is missing: install the package nftables")
 
-// CheckNft returns an error that says what to install where the program nft is
-// missing.
+// CheckNft returns an error with the fix if nft is missing.
 func CheckNft() error {
 	if _, err := exec.LookPath("nft"); err != nil {
 		return errNoNft
@@ -22,10 +20,9 @@ func CheckNft() error {
 	return nil
 }
 
-// Cut drops everything that arrives in the namespace from the given ranges,
-// established connections included, until Heal. Both ends of a way need it: a
-// packet is lost where it arrives, as on a broken line, so that the sender gets
-// no error. Cuts are told apart by name; one of the same name is replaced.
+// Cut drops everything that arrives in the namespace from the given ranges, including established connections, until
+// Heal. Call it at both ends. Packets are lost at the receiver, as on a broken line, so the sender gets no error. A cut
+// replaces an earlier one of the same name.
 func (n Namespace) Cut(name string, from []netip.Prefix) error {
 	if err := n.nft(cutScript(name, from)); err != nil {
 		return fmt.Errorf("cutting %s off from %s: %w", n, name, err)
@@ -33,7 +30,7 @@ func (n Namespace) Cut(name string, from []netip.Prefix) error {
 	return nil
 }
 
-// Heal removes a cut. It is no error when there is none.
+// Heal removes a cut, if there is one.
 func (n Namespace) Heal(name string) error {
 	t := cutTable(name)
 	if err := n.nft(fmt.Sprintf("table inet %s\ndelete table inet %s\n", t, t)); err != nil {
@@ -46,9 +43,8 @@ func cutTable(name string) string {
 	return "atoll_lab_cut_" + strings.ReplaceAll(name, "-", "_")
 }
 
-// cutScript makes a table that drops before connection tracking and kube-proxy
-// see the packet: replies still bear the remote address there. Naming a table
-// makes it where it is absent, so that it can be deleted in any case.
+// cutScript creates a table that drops packets before connection tracking and kube-proxy, where replies still have the
+// remote address. Naming a table creates it, so the deletion before never fails.
 func cutScript(name string, from []netip.Prefix) string {
 	t := cutTable(name)
 	var b strings.Builder

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Interface is the name that a node's link to the fabric bears inside.
+// Interface is the name of a node's link to the fabric inside the node.
 const Interface = "eth0"
 
-// CreateBridge makes a bridge in the namespace that forwards at once and to
-// every port, without spanning tree or multicast snooping.
+// CreateBridge creates a bridge in the namespace that forwards immediately to every port, without spanning tree or
+// multicast snooping.
 func (n Namespace) CreateBridge(name string) error {
 	err := n.Do(func() error {
 		attrs := netlink.NewLinkAttrs()
@@ -33,8 +33,8 @@ func (n Namespace) CreateBridge(name string) error {
 	return nil
 }
 
-// AttachBridge joins node to a bridge in the namespace fabric by a veth: eth0
-// in the node with addrs, port at the bridge.
+// AttachBridge connects node to a bridge in the namespace fabric by a veth: eth0 in the node with addrs, port at the
+// bridge.
 func AttachBridge(fabric Namespace, bridge, port string, node Namespace, addrs []netip.Prefix) error {
 	if err := join(fabric, node, port); err != nil {
 		return fmt.Errorf("attaching %s to bridge: %w", node, err)
@@ -62,15 +62,13 @@ func AttachBridge(fabric Namespace, bridge, port string, node Namespace, addrs [
 	return nil
 }
 
-// Route is a way out of a node by eth0. Without Via the destination is taken to
-// be on the link itself.
+// Route is a route by eth0. Without Via, the destination is on the link itself.
 type Route struct {
 	To  netip.Prefix
 	Via netip.Addr
 }
 
-// AddRoutes adds routes by the namespace's eth0. One that is there already is
-// replaced.
+// AddRoutes adds or replaces routes by the namespace's eth0.
 func (n Namespace) AddRoutes(routes []Route) error {
 	err := n.Do(func() error {
 		link, err := netlink.LinkByName(Interface)
@@ -101,8 +99,7 @@ func (r Route) on(link netlink.Link) *netlink.Route {
 	return route
 }
 
-// join makes a veth with one end, port, in outer and the other, eth0, in inner.
-// A port of that name that is left over is replaced.
+// join creates a veth with one end, port, in outer and the other, eth0, in inner. It replaces a leftover port.
 func join(outer, inner Namespace, port string) error {
 	peer, err := netns.GetFromPath(inner.Path())
 	if err != nil {
@@ -136,7 +133,7 @@ func deleteLink(name string) error {
 	return netlink.LinkDel(link)
 }
 
-// configure gives a link of the calling thread's namespace its addresses.
+// configure sets the addresses of a link in the calling thread's namespace.
 func configure(name string, addrs []netip.Prefix) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {

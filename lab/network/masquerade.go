@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Masquerade has traffic of the ranges bear the address of the node when it leaves for
-// anywhere but the ranges, as clusters do whose pods' addresses mean nothing outside.
+// Masquerade gives traffic that leaves the ranges the node's address, as in clusters whose pod addresses are not routed
+// outside.
 func (n Namespace) Masquerade(ranges []netip.Prefix) error {
 	if err := n.nft(masqueradeScript(ranges)); err != nil {
 		return fmt.Errorf("masquerading in %s: %w", n, err)
@@ -15,7 +15,7 @@ func (n Namespace) Masquerade(ranges []netip.Prefix) error {
 	return nil
 }
 
-// masqueradeScript makes a table of its own beside kube-proxy's, whatever was in it.
+// masqueradeScript creates or replaces a separate table, next to kube-proxy's.
 func masqueradeScript(ranges []netip.Prefix) string {
 	const table = "atoll_lab_egress"
 	var b strings.Builder

@@ -1,5 +1,5 @@
-// Package network creates a lab's network namespaces, links and routes, and cuts traffic between parts of it.
-// Nothing here touches an interface, a rule or a setting of the namespace that the caller runs in.
+// Package network creates a lab's network namespaces, links and routes, and cuts traffic between parts of it. It never
+// changes interfaces, rules or settings of the caller's own namespace.
 //
 // All of it needs root.
 package network
@@ -20,32 +20,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runDir is where iproute2 keeps named network namespaces, so that `ip netns`
-// sees the lab's too.
+// runDir has iproute2's named network namespaces, so that `ip netns` shows the lab's.
 const runDir = "/run/netns"
 
-// Namespace is a network namespace, by its name below /run/netns or, where somebody else has made it, by its path.
+// Namespace is a network namespace: its name below /run/netns or, if another program created it, its path.
 type Namespace string
 
-// sysctls are set in every namespace when it is made.
+// sysctls are set in every new namespace.
 var sysctls = map[string]string{
 	// Nodes forward between pods, the fabric and service addresses.
 	"net/ipv4/ip_forward":          "1",
 	"net/ipv6/conf/all/forwarding": "1",
-	// A pod's way to another cluster and the way back need not be the same.
+	// A pod's route to another cluster and the return route may differ.
 	"net/ipv4/conf/all/rp_filter":     "0",
 	"net/ipv4/conf/default/rp_filter": "0",
-	// Pods behind one node reach each other through it, which is no detour.
+	// Pods behind one node reach each other through it, so it must not send redirects.
 	"net/ipv4/conf/all/send_redirects":     "0",
 	"net/ipv4/conf/default/send_redirects": "0",
-	// Addresses are unique by construction: they are usable at once.
+	// Addresses are unique by construction, so they are usable at once.
 	"net/ipv6/conf/all/accept_dad":     "0",
 	"net/ipv6/conf/default/accept_dad": "0",
 	"net/ipv6/conf/all/accept_ra":      "0",
 	"net/ipv6/conf/default/accept_ra":  "0",
 }
 
-// Path returns the file that stands for the namespace.
+// Path returns the namespace's file.
 func (n Namespace) Path() string {
 	if filepath.IsAbs(string(n)) {
 		return string(n)
@@ -53,15 +52,14 @@ func (n Namespace) Path() string {
 	return filepath.Join(runDir, string(n))
 }
 
-// Exists tells whether there is a namespace of this name. A file of that name
-// that is no namespace does not count.
+// Exists reports whether the namespace exists. A regular file of this name does not count.
 func (n Namespace) Exists() bool {
 	var st unix.Statfs_t
 	return unix.Statfs(n.Path(), &st) == nil && st.Type == unix.NSFS_MAGIC
 }
 
-// Create makes the namespace as `ip netns add` does, brings its loopback
-// interface up and lets it forward. It fails when the name is taken.
+// Create creates the namespace like `ip netns add`, with its loopback interface up and forwarding on. It fails if the
+// name is taken.
 func (n Namespace) Create() error {
 	if n == "" || strings.ContainsAny(string(n), "/\x00") || n == "." || n == ".." {
 		return fmt.Errorf("creating network namespace: invalid name %q", string(n))
@@ -90,7 +88,6 @@ func (n Namespace) Create() error {
 	return nil
 }
 
-// initialise prepares the calling thread's new namespace.
 func initialise() error {
 	for name, value := range sysctls {
 		err := os.WriteFile("/proc/sys/"+name, []byte(value), 0o644)
@@ -108,12 +105,11 @@ func initialise() error {
 	return netlink.LinkSetUp(lo)
 }
 
-// Delete removes the namespace's links, so that their other ends are gone when
-// Delete returns, and then its name; the kernel frees the rest when the last
-// process in it ends. It is no error when there is none.
+// Delete removes the namespace's links, so that their other ends are gone when it returns, and then its name. The
+// kernel frees the rest when its last process ends. A missing namespace is no error.
 func (n Namespace) Delete() error {
 	if n.Exists() {
-		_ = n.Do(deleteLinks) // the kernel does it too, some time later
+		_ = n.Do(deleteLinks) // the kernel does it later too
 		if err := unix.Unmount(n.Path(), unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("deleting network namespace %s: %w", n, err)
 		}
@@ -137,8 +133,8 @@ func deleteLinks() error {
 	return nil
 }
 
-// Do runs f inside the namespace on an OS thread of its own and returns its
-// error. A process started by f is inside too; a goroutine started by f is not.
+// Do runs f inside the namespace on its own OS thread and returns its error. Processes that f starts are inside too;
+// goroutines are not.
 func (n Namespace) Do(f func() error) error {
 	h, err := netns.GetFromPath(n.Path())
 	if err != nil {
@@ -153,13 +149,12 @@ func (n Namespace) Do(f func() error) error {
 	})
 }
 
-// onThread runs f, which may change the thread's network namespace, and brings
-// the thread back afterwards. A thread that cannot be brought back is not used
-// again: a goroutine that ends locked takes its thread with it.
+// onThread runs f, which may change the thread's network namespace, and restores it afterwards. A thread that cannot be
+// restored is not reused: a goroutine that ends locked ends its thread.
 func onThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		defer close(done) // also when f ends the goroutine
+		defer close(done) // even if f ends the goroutine
 		runtime.LockOSThread()
 		home, err := netns.Get()
 		if err != nil {
@@ -178,8 +173,7 @@ func onThread(f func() error) error {
 	return <-done
 }
 
-// Listen is net.ListenConfig.Listen inside the namespace. The address is a
-// literal one, for a name would be looked up outside.
+// Listen is net.ListenConfig.Listen inside the namespace. The address must be literal, because names resolve outside.
 func (n Namespace) Listen(ctx context.Context, network, address string) (l net.Listener, err error) {
 	err = n.Do(func() error {
 		l, err = (&net.ListenConfig{}).Listen(ctx, network, address)
@@ -188,8 +182,7 @@ func (n Namespace) Listen(ctx context.Context, network, address string) (l net.L
 	return l, err
 }
 
-// DialContext is net.Dialer.DialContext inside the namespace, to a literal
-// address.
+// DialContext is net.Dialer.DialContext inside the namespace, for a literal address.
 func (n Namespace) DialContext(ctx context.Context, network, address string) (c net.Conn, err error) {
 	err = n.Do(func() error {
 		c, err = (&net.Dialer{}).DialContext(ctx, network, address)
@@ -198,7 +191,7 @@ func (n Namespace) DialContext(ctx context.Context, network, address string) (c 
 	return c, err
 }
 
-// List returns the network namespaces of the machine that have a name.
+// List returns the machine's named network namespaces.
 func List() ([]Namespace, error) {
 	entries, err := os.ReadDir(runDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -15,39 +15,37 @@ import (
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
-// Command says what to start.
+// Command is a program to start.
 type Command struct {
 	// Argv is the program, looked up in this program's PATH, and its arguments.
 	Argv []string
 	// Env is the whole environment; nothing is inherited.
 	Env []string
-	// Dir is the working directory; "" means this program's.
+	// Dir is the working directory; "" means the current one.
 	Dir string
-	// Log is the file that standard output and error are appended to.
+	// Log is the file to which standard output and error are appended.
 	Log string
-	// Namespace is the network namespace to run in; "" means this program's.
+	// Namespace is the network namespace to run in; "" means the current one.
 	Namespace network.Namespace
 }
 
-// Record identifies a process for as long as the machine runs.
+// Record identifies a process until the machine reboots.
 type Record struct {
 	PID int `json:"pid"`
-	// StartTime is the process's start in clock ticks since boot. With the
-	// boot's id it tells the process from a later one of the same id.
+	// StartTime is the process's start in clock ticks since boot. With the boot's id it distinguishes a later process
+	// with the same PID.
 	StartTime uint64   `json:"startTime"`
 	BootID    string   `json:"bootID"`
 	Argv      []string `json:"argv"`
 }
 
-// gate holds the program back until its record is safe: it goes on when it
-// reads a line, and ends when the starter dies before that. The exec keeps the
-// process id and the start time.
+// gate delays the program until its record is written: it continues when it reads a line, and ends if the starter dies
+// first. exec keeps the PID and the start time.
 const gate = `read -r go || exit 1; exec "$@" </dev/null`
 
-// Start runs the command in a session of its own and writes its record to the
-// file record. The program does not begin before the record is written, so that
-// no crash of the caller leaves a process without one. A program that fails to
-// load says so in its log and is found not to be running.
+// Start runs the command in its own session and writes its record to the file record. The program starts only after
+// that, so that a crash of the caller leaves no unrecorded process. If a program fails to load, its log says so and it
+// is not Alive.
 func Start(c Command, record string) (Record, error) {
 	r, err := start(c, record)
 	if err != nil {
@@ -67,7 +65,7 @@ func start(c Command, record string) (Record, error) {
 	}
 	defer log.Close()
 	cmd := exec.Command("/bin/sh", append([]string{"-c", gate, "sh", program}, c.Argv[1:]...)...)
-	cmd.Env, cmd.Dir = append([]string{}, c.Env...), c.Dir // never nil, which would mean to inherit
+	cmd.Env, cmd.Dir = append([]string{}, c.Env...), c.Dir // never nil, which would inherit
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	open, err := cmd.StdinPipe()
@@ -94,11 +92,11 @@ func start(c Command, record string) (Record, error) {
 		_ = cmd.Wait()
 		return Record{}, err
 	}
-	go func() { _ = cmd.Wait() }() // no zombie stays while this program lives
+	go func() { _ = cmd.Wait() }() // avoids a zombie
 	return r, nil
 }
 
-// identify makes the record of a live process.
+// identify returns the record of a live process.
 func identify(pid int, argv []string) (Record, error) {
 	boot, err := bootID()
 	if err != nil {
@@ -111,8 +109,7 @@ func identify(pid int, argv []string) (Record, error) {
 	return Record{PID: pid, StartTime: st.startTime, BootID: boot, Argv: argv}, nil
 }
 
-// Load reads a record that Start wrote. The error is fs.ErrNotExist where there
-// is none.
+// Load reads a record that Start wrote, or returns fs.ErrNotExist.
 func Load(path string) (Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -128,7 +125,7 @@ func Load(path string) (Record, error) {
 	return r, nil
 }
 
-// save writes the record so that a reader sees all of it or nothing.
+// save writes the record atomically.
 func (r Record) save(path string) error {
 	data, err := json.Marshal(r)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Alive tells whether the recorded process still runs. One that has ended but
-// not yet been collected by its parent does not.
+// Alive reports whether the recorded process runs. A zombie does not.
 func (r Record) Alive() bool {
 	boot, err := bootID()
 	if err != nil || boot != r.BootID {
@@ -24,9 +23,8 @@ func (r Record) Alive() bool {
 	return err == nil && st.startTime == r.StartTime && st.state != 'Z' && st.state != 'X'
 }
 
-// Stop asks the process to end with SIGTERM, and after the grace period, or at
-// once where that is zero, ends it with SIGKILL. It returns when the process has
-// ended. A process that is not there is no error.
+// Stop sends SIGTERM, and SIGKILL after the grace period, or at once if that is zero. It returns when the process has
+// ended. A missing process is no error.
 func (r Record) Stop(ctx context.Context, grace time.Duration) error {
 	fd, ok, err := r.open()
 	if err != nil || !ok {
@@ -52,7 +50,7 @@ func (r Record) Stop(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// Paused calls f while the process stands still.
+// Paused calls f while the process is stopped.
 func (r Record) Paused(ctx context.Context, f func() error) error {
 	fd, ok, err := r.open()
 	if err != nil {
@@ -75,7 +73,7 @@ func (r Record) Paused(ctx context.Context, f func() error) error {
 	return err
 }
 
-// waitStopped returns when a stop signal has taken effect. There is nothing to wait on.
+// waitStopped polls until a stop signal has taken effect, because there is no event.
 func (r Record) waitStopped(ctx context.Context) error {
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
@@ -92,8 +90,7 @@ func (r Record) waitStopped(ctx context.Context) error {
 	}
 }
 
-// Wait returns when the process has ended, at once if it has already, or the
-// context's error.
+// Wait returns when the process has ended, or with the context's error.
 func (r Record) Wait(ctx context.Context) error {
 	fd, ok, err := r.open()
 	if err != nil || !ok {
@@ -103,9 +100,8 @@ func (r Record) Wait(ctx context.Context) error {
 	return wait(ctx, fd)
 }
 
-// open returns a descriptor of the recorded process, or false when it is gone.
-// The descriptor is opened before the start time is compared: whatever that
-// finds out holds for the descriptor.
+// open returns a descriptor of the recorded process, or false if it has ended. It opens the descriptor before it
+// compares the start time, so that the result is valid for the descriptor.
 func (r Record) open() (int, bool, error) {
 	fd, err := unix.PidfdOpen(r.PID, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -121,7 +117,7 @@ func (r Record) open() (int, bool, error) {
 	return fd, true, nil
 }
 
-// send signals; a process that has ended in the meantime is no error.
+// send sends a signal, unless the process has ended.
 func send(fd int, sig unix.Signal) error {
 	if err := unix.PidfdSendSignal(fd, sig, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err
@@ -129,10 +125,9 @@ func send(fd int, sig unix.Signal) error {
 	return nil
 }
 
-// pollInterval is how often wait looks at its context.
 const pollInterval = 50 * time.Millisecond
 
-// wait returns when the process of the descriptor has ended.
+// wait returns when the descriptor's process has ended.
 func wait(ctx context.Context, fd int) error {
 	for {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -149,9 +144,8 @@ func wait(ctx context.Context, fd int) error {
 	}
 }
 
-// KillIn ends, with SIGKILL, every process that runs in one of the namespaces,
-// but not the calling one, and returns when there is none left. Namespaces that
-// are not there are passed over.
+// KillIn kills (SIGKILL) every process in the namespaces, except the calling one, and returns when none is left. It
+// skips missing namespaces.
 func KillIn(ctx context.Context, namespaces []network.Namespace) error {
 	inside := map[string]bool{}
 	for _, n := range namespaces {
@@ -175,15 +169,14 @@ func KillIn(ctx context.Context, namespaces []network.Namespace) error {
 		if err != nil {
 			return fmt.Errorf("ending processes in network namespaces: %w", err)
 		}
-		if len(fds) == 0 { // no process was there to make another one
+		if len(fds) == 0 { // no process was left to fork another one
 			return nil
 		}
 	}
 	return nil
 }
 
-// openIn returns a descriptor of each process in one of the namespaces, which
-// are named as the links in /proc.
+// openIn returns a descriptor of each process in the namespaces, which are named as in /proc's links.
 func openIn(namespaces map[string]bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -202,7 +195,7 @@ func openIn(namespaces map[string]bool) ([]int, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		// Look again: the descriptor may be of another process than the first look.
+		// Check again: the descriptor may belong to a later process with this PID.
 		if link, err := os.Readlink("/proc/" + e.Name() + "/ns/net"); err != nil || !namespaces[link] {
 			unix.Close(fd)
 			continue
@@ -214,16 +207,15 @@ func openIn(namespaces map[string]bool) ([]int, error) {
 
 type stat struct {
 	state     byte
-	cpu       time.Duration // its time on processors, as its user and by the kernel
+	cpu       time.Duration // user and system CPU time
 	startTime uint64
 }
 
-// clockTick is the unit of times in /proc/PID/stat, which is the same on all Linux
-// machines (USER_HZ).
+// clockTick is the unit of times in /proc/PID/stat, the same on all Linux machines (USER_HZ).
 const clockTick = 10 * time.Millisecond
 
-// readStat reads /proc/PID/stat (proc(5)): the name in parentheses may itself
-// hold parentheses and spaces, so fields are counted from the last ')'.
+// readStat reads /proc/PID/stat (proc(5)). The name in parentheses may contain parentheses and spaces, so fields are
+// counted from the last ')'.
 func readStat(pid int) (stat, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

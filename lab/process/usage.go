@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// CPU returns the process's time on processors since it began, as its user and by
-// the kernel, in hundredths of a second.
+// CPU returns the process's user and system CPU time since its start, in units of 10 ms.
 func (r Record) CPU() (time.Duration, error) {
 	st, err := readStat(r.PID)
 	if err != nil {
@@ -18,9 +17,8 @@ func (r Record) CPU() (time.Duration, error) {
 	return st.cpu, nil
 }
 
-// Memory returns the process's proportional share of memory in bytes: pages
-// that several processes use, as the programs' text, count in parts. Where the
-// caller may not see that, it is the resident memory.
+// Memory returns the process's proportional set size in bytes, which counts shared pages in parts. If the caller may
+// not read that, it returns the resident memory.
 func (r Record) Memory() (int64, error) {
 	if n, err := field(fmt.Sprintf("/proc/%d/smaps_rollup", r.PID), "Pss:"); err == nil {
 		return n, nil
@@ -28,7 +26,7 @@ func (r Record) Memory() (int64, error) {
 	return field(fmt.Sprintf("/proc/%d/status", r.PID), "VmRSS:")
 }
 
-// field finds a line `NAME 123 kB` and returns it in bytes.
+// field returns the value of a line `NAME 123 kB` in bytes.
 func field(path, name string) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {

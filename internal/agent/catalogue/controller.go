@@ -28,14 +28,14 @@ import (
 )
 
 const (
-	// apart is the least time between two changes of one entry.
+	// apart is the minimum time between two changes of one entry.
 	apart = 500 * time.Millisecond
-	// again is when an entry is looked at that was written. Another member may have deleted it before this one's cache, which was filled anew meanwhile,
-	// had it: there is no event of that.
+	// again is when to check an entry after a write. Another member may have deleted the entry before this cache was
+	// refilled; the cache gets no event for that.
 	again = 5 * time.Second
 )
 
-// Reconciler writes entries.
+// Reconciler writes catalogue entries.
 type Reconciler struct {
 	cluster    *inputs.Cluster
 	broker     *inputs.Broker
@@ -45,12 +45,11 @@ type Reconciler struct {
 	feed       *kit.Feed[reconcile.Request]
 }
 
-// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler, which is to be told of members whose
-// heartbeat begins or ceases to be missing.
+// New returns the controller and its reconciler. The caller reports heartbeats that go missing or return to Member.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, heartbeats *lost.Heartbeats) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{
 		cluster: c, broker: b, heartbeats: heartbeats, feed: kit.NewFeed[reconcile.Request](),
-		writer: client.WithFieldOwner(b.Client, names.ManagerAggregate(c.ID)), // an entry does not name its writer; its managed fields do
+		writer: client.WithFieldOwner(b.Client, names.ManagerAggregate(c.ID)), // managed fields name the writer; the entry itself does not
 		pacer:  pace.New[types.NamespacedName](pace.Limits{Interval: apart, Burst: 1, Withdrawals: apart}),
 	}
 	run, err := kit.New("catalogue", r,
@@ -65,7 +64,7 @@ func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, heartb
 	return run, r, err
 }
 
-// applied maps an import of this cluster to its service where it says that other records have been applied: which ones are believed depends on that.
+// applied queues the service of an import whose applied revisions changed: they decide which records count.
 func applied(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
 	if e.Old != nil && e.New != nil && e.Old.Annotations[names.AnnotationApplied] == e.New.Annotations[names.AnnotationApplied] {
 		return nil
@@ -73,7 +72,6 @@ func applied(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reco
 	return kit.Same(ctx, e)
 }
 
-// serviceOf returns the service of an entry.
 func serviceOf(entry *mcsv1beta1.ServiceImport) types.NamespacedName {
 	return types.NamespacedName{Namespace: entry.Labels[names.LabelServiceNamespace], Name: entry.Labels[names.LabelServiceName]}
 }
@@ -83,11 +81,11 @@ func (r *Reconciler) Service(service types.NamespacedName) {
 	r.feed.Add(false, reconcile.Request{NamespacedName: service})
 }
 
-// Member queues the services of a member whose heartbeat begins or ceases to be missing, and the entries that nobody may be left to remove.
+// Member queues the services of a member whose heartbeat goes missing or returns, and entries without a writer.
 func (r *Reconciler) Member(ctx context.Context, id names.ClusterID) {
 	entries := &mcsv1beta1.ServiceImportList{}
 	if err := r.broker.List(ctx, entries, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
-		return // the cache has ended
+		return // the cache has stopped
 	}
 	r.feed.Add(false, r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByCluster: id.String()})...)
 	for i := range entries.Items {
@@ -99,10 +97,10 @@ func (r *Reconciler) Member(ctx context.Context, id names.ClusterID) {
 	}
 }
 
-// Reconcile makes one entry what the records of its service amount to, if this cluster is to keep it.
+// Reconcile updates one entry from the records of its service, if this cluster is the entry's writer.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	exports, awaited, err := r.cluster.Published(ctx, r.broker, req.NamespacedName)
-	if err != nil || len(awaited) > 0 { // the service is queued when they are known
+	if err != nil || len(awaited) > 0 { // the service is queued again when these records are known
 		return reconcile.Result{}, err
 	}
 	have, err := kit.Get(ctx, r.broker, client.ObjectKey{Namespace: r.cluster.Clusterset, Name: names.Aggregate(req.Namespace, req.Name)}, &mcsv1beta1.ServiceImport{})
@@ -137,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, err
 }
 
-// change returns what writes the difference, nil for none; follows says that it only completes another write.
+// change returns the function that writes the difference, or nil. follows says that it only completes another write.
 func (r *Reconciler) change(have *mcsv1beta1.ServiceImport, service types.NamespacedName, exports []merge.Export) (write func(context.Context) error, follows bool) {
 	if len(exports) == 0 {
 		if have == nil {
@@ -164,7 +162,7 @@ func (r *Reconciler) change(have *mcsv1beta1.ServiceImport, service types.Namesp
 	return nil, false
 }
 
-// remove deletes an entry that nobody exports any more. The broker lets a member delete only what names it.
+// remove deletes an entry of a service without exports. The broker permits this only if the entry names the member.
 func (r *Reconciler) remove(ctx context.Context, have *mcsv1beta1.ServiceImport) error {
 	if slices.Contains(Clusters(have), r.cluster.ID.String()) {
 		return kit.Delete(ctx, r.writer, have)

@@ -12,10 +12,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Writer returns the cluster that keeps a service's entry: the first exporter in
-// precedence order that lives. Where nobody exports the service any more, it is the first
-// of those that the entry names, or else of all members, that removes it. It is "" where
-// nobody can.
+// Writer returns the cluster that keeps a service's entry: the first exporter in precedence order that is in members.
+// If no cluster exports the service, it is the first cluster of the entry, or else the first member. It returns "" if
+// there is none.
 func Writer(exports []merge.Export, have *mcsv1beta1.ServiceImport, members []names.ClusterID) names.ClusterID {
 	candidates := merge.Precedence(exports)
 	if len(exports) == 0 && have != nil {
@@ -32,7 +31,7 @@ func Writer(exports []merge.Export, have *mcsv1beta1.ServiceImport, members []na
 	return ""
 }
 
-// Clusters are those that an entry names.
+// Clusters returns the clusters that an entry names.
 func Clusters(imp *mcsv1beta1.ServiceImport) []string {
 	list := imp.Annotations[names.AnnotationClusters]
 	if list == "" {
@@ -41,8 +40,8 @@ func Clusters(imp *mcsv1beta1.ServiceImport) []string {
 	return strings.Split(list, ",")
 }
 
-// Want is the entry that a service's exports amount to. It does not say who wrote it, so
-// two that do so at once write the same.
+// Want returns the entry for a service's exports. It does not name its writer, so two members that write at once write
+// the same.
 func Want(broker string, service types.NamespacedName, exports []merge.Export) *mcsv1beta1.ServiceImport {
 	resolution := merge.Resolve(exports)
 	exported := resolution.Exported()
@@ -56,7 +55,7 @@ func Want(broker string, service types.NamespacedName, exports []merge.Export) *
 		Spec: resolution.Spec,
 	}
 	if imp.Spec.Ports == nil {
-		imp.Spec.Ports = []mcsv1beta1.ServicePort{} // required by the API, if empty
+		imp.Spec.Ports = []mcsv1beta1.ServicePort{} // required by the API, even if empty
 	}
 	imp.Labels[names.LabelManagedBy] = names.AggregateManager
 	imp.Labels[names.LabelServiceNamespace] = service.Namespace
@@ -68,7 +67,7 @@ func Want(broker string, service types.NamespacedName, exports []merge.Export) *
 	return imp
 }
 
-// SetClusters puts clusters on an entry.
+// SetClusters sets the clusters of an entry.
 func SetClusters(imp *mcsv1beta1.ServiceImport, clusters []string) {
 	imp.Labels[names.LabelClusters] = names.ClustersLabel(clusters)
 	imp.Annotations[names.AnnotationClusters] = strings.Join(clusters, ",")

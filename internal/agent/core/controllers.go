@@ -26,20 +26,19 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Writes of what one member changes in one namespace: this many at once, and then so many a second.
+// Rate limit for applying one member's changes in one namespace: a burst, then a number per second.
 const (
 	paceBurst     = 1000
 	pacePerSecond = 100
 )
 
-// processControllers are those that live as long as the process and are told of what others see.
+// processControllers live as long as the process. Sessions and other controllers notify them of changes.
 type processControllers struct {
 	ownslice     *ownslice.Reconciler
 	exportstatus *exportstatus.Reconciler
 	importstatus *importstatus.Reconciler
 }
 
-// addProcessControllers adds the controllers that need this cluster alone.
 func (c *core) addProcessControllers() error {
 	member := c.mgr.GetCache()
 	services, err := service.New(c.cluster, member, c.recorder, c.imports)
@@ -64,7 +63,7 @@ func (c *core) addProcessControllers() error {
 	return nil
 }
 
-// toTell are the parts of a session that are to be told of what no cache says.
+// toTell are a session's reconcilers that need notice of changes that no cache reports.
 type toTell struct {
 	imports   *serviceimport.Reconciler
 	slices    *importedslice.Reconciler
@@ -72,7 +71,6 @@ type toTell struct {
 	published *publishedslice.Reconciler
 }
 
-// sessionControllers returns the controllers that need the broker.
 func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []manager.Runnable, tell toTell, err error) {
 	member := c.mgr.GetCache()
 	add := func(r manager.Runnable, e error) {
@@ -97,15 +95,15 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	return all, toTell{importsReconciler, slicesReconciler, entriesReconciler, publishedReconciler}, err
 }
 
-// missing tells whether a slice of a service is about to be published for the first time.
+// missing reports whether a slice of a service is about to be published for the first time.
 func (c *core) missing(ctx context.Context, service types.NamespacedName) (bool, error) {
 	if tell := c.current.Load(); tell != nil {
 		return tell.published.Missing(ctx, service)
 	}
-	return false, nil // a session begins or ends, and asks again when it has begun
+	return false, nil // a session is starting or ending; the export is queued again when one has started
 }
 
-// connect has the controllers be told of what no cache says.
+// connect registers the callbacks for changes that no cache reports.
 func (c *core) connect(ctx context.Context) {
 	slices := func(f func(*importedslice.Reconciler)) {
 		if tell := c.current.Load(); tell != nil {
@@ -125,7 +123,7 @@ func (c *core) connect(ctx context.Context) {
 	})
 }
 
-// member has everything of a member be looked at, because it is lost, is lost no longer, or has changed.
+// member queues everything that depends on a member: the member was lost, has returned, or has changed.
 func (c *core) member(ctx context.Context, id names.ClusterID) {
 	tell := c.current.Load()
 	if tell == nil {
@@ -133,7 +131,7 @@ func (c *core) member(ctx context.Context, id names.ClusterID) {
 	}
 	services, err := c.cluster.ServicesOf(ctx, c.cluster.Broker(), id)
 	if err != nil {
-		return // a cache has ended
+		return // a cache has stopped
 	}
 	for _, service := range services {
 		c.merged(service)
@@ -141,7 +139,7 @@ func (c *core) member(ctx context.Context, id names.ClusterID) {
 	tell.slices.From(ctx, id)
 }
 
-// believed has everything of a service be looked at, because something else is believed although nothing has changed on the broker.
+// believed queues everything of a service when other records of it count, although the broker has not changed.
 func (c *core) believed(service types.NamespacedName) {
 	c.merged(service)
 	if tell := c.current.Load(); tell != nil {
@@ -149,7 +147,7 @@ func (c *core) believed(service types.NamespacedName) {
 	}
 }
 
-// merged has everything be looked at that is made of all records of a service.
+// merged queues everything that is computed from all records of a service.
 func (c *core) merged(service types.NamespacedName) {
 	c.process.exportstatus.Service(service)
 	c.process.importstatus.Service(service)

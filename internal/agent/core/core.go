@@ -1,5 +1,5 @@
-// Package core runs the controllers of a member cluster. What needs the member cluster alone runs in a manager; what needs the broker runs in a session
-// (session.go), so that a broker that is down at the start holds up nothing else. All controllers are listed in controllers.go.
+// Package core runs the controllers of a member cluster. controllers.go lists them. Controllers that need only that
+// cluster run in a manager, the others in a session (session.go): an unreachable broker delays only them.
 package core
 
 import (
@@ -36,39 +36,38 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// Config is what an agent's controllers are to do.
+// Config configures an agent's controllers.
 type Config struct {
 	ClusterID  names.ClusterID
 	Clusterset string
-	// Broker is how the broker is reached.
+	// Broker is the connection to the broker.
 	Broker  *rest.Config
 	Network local.ServiceNetwork
-	// PodCIDRs are the ranges of the cluster's pods; none where the nodes tell them.
+	// PodCIDRs are the cluster's pod ranges. If empty, the Nodes' pod ranges apply.
 	PodCIDRs    []string
 	Mode        brokerv1alpha1.AdvertiseMode
 	Refuses     refusal.Clusters
 	Region      string
 	SharedZones bool
-	// Grace is how long imports of a deleted Service stay while its ServiceExport stands.
+	// Grace is how long imports of a deleted Service remain while its ServiceExport exists.
 	Grace time.Duration
-	// Pace spaces the writes of each of the cluster's own slices.
+	// Pace limits the writes of each of this cluster's slices.
 	Pace pace.Limits
-	// Heartbeats are those of all members; a member is suspected when its has been missing for LeaseTimeout, and Renew renews the own one at once.
+	// Heartbeats are those of all members. LeaseTimeout is when to suspect a member; Renew renews this cluster's.
 	Heartbeats   *lost.Heartbeats
 	LeaseTimeout time.Duration
 	Renew        func()
-	// Lease is the own heartbeat, and Restored has a value when it is found to be older than it was.
+	// Lease is this cluster's heartbeat. Restored receives a value when the broker's copy of it is older than before.
 	Lease    vouch.Lease
 	Restored <-chan struct{}
-	// Dial opens connections to endpoints of members that may be lost.
+	// Dial connects to endpoints of members that may be lost.
 	Dial lost.Dial
-	// Budget is how many bytes of each other member's slices are held, 0 for any number.
+	// Budget limits the cached bytes of each other member's slices; 0 means no limit.
 	Budget  int64
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
 }
 
-// core is what all controllers have in common.
 type core struct {
 	Config
 	mgr      manager.Manager
@@ -77,26 +76,26 @@ type core struct {
 	network  validation.Network
 	hints    *hints.Hints
 	recorder events.EventRecorder
-	// exports and imports are what cannot be done for exports and for imports.
+	// exports and imports collect the problems of exports and of imports.
 	exports, imports *status.Problems
-	// permissions outlive sessions, so that they hold where the broker has lost them.
+	// permissions outlive sessions, so that they still apply if the broker loses them.
 	permissions *broker.Permissions
 	// lost are the members whose endpoints are withdrawn.
 	lost    *lost.Set
 	process processControllers
 	// nodesRead is set when hosts has the addresses of all nodes.
 	nodesRead atomic.Bool
-	// pace delays what members change too fast.
+	// pace delays the changes of members that change too much.
 	pace *border.Pace
-	// named has a value when a MemberCluster has changed.
+	// named receives a value when a MemberCluster has changed.
 	named chan struct{}
-	// budget is that of the current session, and says what is over it.
+	// budget is the current session's budget; it lists the members that exceed theirs.
 	budget atomic.Pointer[border.Budget]
-	// current are the parts of the current session that are to be told of what no cache says; nil without one.
+	// current are the current session's reconcilers to notify; nil without a session.
 	current atomic.Pointer[toTell]
 }
 
-// CacheOptions are those of the manager's cache.
+// CacheOptions returns the options of the manager's cache.
 func CacheOptions() cache.Options {
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Node{}:      {Transform: local.StripNode},
@@ -105,14 +104,14 @@ func CacheOptions() cache.Options {
 	}}
 }
 
-// Agent is what others ask of the controllers of one term.
+// Agent gives access to the controllers of one term of leadership.
 type Agent struct {
 	// Lost are the members whose endpoints are withdrawn.
 	Lost *lost.Set
 	core *core
 }
 
-// Hosts are the addresses of the cluster's nodes, as they change, nil before these are known.
+// Hosts returns the addresses of the cluster's nodes, which it keeps current; nil until they are known.
 func (a *Agent) Hosts() *local.Hosts {
 	if a.core.nodesRead.Load() {
 		return a.core.hosts
@@ -120,8 +119,8 @@ func (a *Agent) Hosts() *local.Hosts {
 	return nil
 }
 
-// OverBudget returns how many objects of each other member arrive late: EndpointSlices that are not held because the member is over its budget, and what
-// waits because it changes more than is written in time.
+// OverBudget returns the number of late objects per other member: EndpointSlices that exceed the member's budget, and
+// changes that wait for the rate limit.
 func (a *Agent) OverBudget() map[string]int {
 	over := a.core.pace.Late(time.Now())
 	if budget := a.core.budget.Load(); budget != nil {
@@ -132,7 +131,7 @@ func (a *Agent) OverBudget() map[string]int {
 	return over
 }
 
-// OverBudgetOf returns which other members say that this one exceeds their budget, sorted.
+// OverBudgetOf returns the members that report this cluster as over their budget, sorted.
 func (a *Agent) OverBudgetOf() (by []string) {
 	b := a.core.cluster.Broker()
 	if b == nil {
@@ -140,7 +139,7 @@ func (a *Agent) OverBudgetOf() (by []string) {
 	}
 	members := &brokerv1alpha1.MemberClusterList{}
 	if err := b.List(context.Background(), members, client.InNamespace(a.core.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
-		return nil // the cache has ended
+		return nil // the cache has stopped
 	}
 	for i := range members.Items {
 		m := &members.Items[i]
@@ -152,10 +151,10 @@ func (a *Agent) OverBudgetOf() (by []string) {
 	return by
 }
 
-// Named has a value when OverBudgetOf may have changed.
+// Named receives a value when OverBudgetOf may have changed.
 func (a *Agent) Named() <-chan struct{} { return a.core.named }
 
-// Leads tells whether this replica is the leader.
+// Leads reports whether this replica is the leader.
 func (a *Agent) Leads() bool {
 	select {
 	case <-a.core.mgr.Elected():
@@ -165,7 +164,7 @@ func (a *Agent) Leads() bool {
 	}
 }
 
-// Add adds an agent's controllers to a manager of its cluster, whose cache has CacheOptions.
+// Add adds an agent's controllers to a manager of its cluster. The manager's cache must use CacheOptions.
 func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error) {
 	if err := inputs.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
@@ -192,7 +191,6 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	return &Agent{c.lost, c}, errors.Join(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.hints.Follow(ctx, mgr.GetCache()) })), mgr.Add(sessions{c}))
 }
 
-// readNetwork reads what addresses mean in this cluster.
 func (c *core) readNetwork(ctx context.Context) (err error) {
 	if c.network, err = validation.ParseNetwork(c.Network.CIDRs, c.PodCIDRs); err != nil {
 		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
@@ -213,7 +211,7 @@ func (c *core) readNetwork(ctx context.Context) (err error) {
 	return nil
 }
 
-// needs tells whether this cluster has a namespace.
+// needs reports whether this cluster has a namespace.
 func (c *core) needs(namespace string) bool {
 	return c.mgr.GetCache().Get(context.Background(), client.ObjectKey{Name: namespace}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy) == nil
 }

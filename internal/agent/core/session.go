@@ -34,16 +34,16 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// sessionPause is how long the next session waits after one has failed.
+// sessionPause is the wait before the next session after one has failed.
 const sessionPause = 5 * time.Second
 
-// After a restore members begin anew within so much time for each of them, but at most the other.
+// After a restore, sessions restart at random times within restoreSpread per member, at most maxRestoreSpread.
 const (
 	restoreSpread    = 100 * time.Millisecond
 	maxRestoreSpread = time.Minute
 )
 
-// sessions run one after the other, on every replica: standbys fill the caches too, and only the controllers wait for the election.
+// sessions run one after another, on every replica: a standby fills its caches too, without starting controllers.
 type sessions struct{ *core }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -69,12 +69,12 @@ func (s sessions) Start(ctx context.Context) error {
 	return nil
 }
 
-// errRestored says that a session has ended because what its caches hold may be from before the broker was restored: a watch on a restored server can be
-// silent for ever.
+// errRestored ends a session because its caches may be from before the broker was restored. A watch on a restored
+// server can stay silent forever.
 var errRestored = errors.New("the broker was restored")
 
-// awaitRestore returns errRestored after the broker was restored, and a while in which others may begin anew: an API server must not have to answer all at
-// once.
+// awaitRestore returns errRestored some time after the broker was restored. The delay spreads the members' restarts, to
+// protect the API server.
 func (c *core) awaitRestore(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -89,11 +89,11 @@ func (c *core) awaitRestore(ctx context.Context) error {
 	return errRestored
 }
 
-// session runs what needs the broker until ctx is done or something fails.
+// session runs everything that needs the broker, until ctx is done or something fails.
 func (c *core) session(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if _, err := c.mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}); err != nil { // the border asks which namespaces there are
+	if _, err := c.mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}); err != nil { // the border checks which namespaces exist
 		return fmt.Errorf("listing this cluster's namespaces: %w", err)
 	}
 	budget := border.NewBudget(c.Budget, nil)
@@ -146,7 +146,7 @@ func (c *core) session(ctx context.Context) error {
 	return group.Wait()
 }
 
-// clearProblems forgets what the controllers of a session could not do.
+// clearProblems forgets the problems that a session's controllers reported.
 func (c *core) clearProblems() {
 	c.exports.Clear(func(string) bool { return true })
 	c.imports.Clear(func(part string) bool {
@@ -155,7 +155,7 @@ func (c *core) clearProblems() {
 	})
 }
 
-// follow waits until the caches of the broker are synced, and has the controllers that live as long as the process follow them.
+// follow waits for the broker's caches to sync, and connects the process-wide controllers to them.
 func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedslice.Reconciler) error {
 	for _, kind := range []client.Object{&brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}} {
 		if _, err := from.GetInformer(ctx, kind); err != nil {
@@ -169,7 +169,7 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 		return err
 	}
 	if err := kit.Follow(ctx, from, &discoveryv1.EndpointSlice{}, func(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
-		if e.Deleted() { // which a transform does not see
+		if e.Deleted() { // the cache's transform does not see deletions
 			c.budget.Load().Forget(e.Old.Name)
 		}
 		if e.Old == nil && layout.Cluster(e.New) == c.ClusterID {
@@ -196,12 +196,12 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 	return kit.Follow(ctx, from, &brokerv1alpha1.MemberCluster{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.MemberCluster]) {
 		id := names.ClusterID(e.Latest().Name)
 		if e.New == nil {
-			return // somebody may have deleted it by hand
+			return // the object may have been deleted by hand
 		}
 		c.hints.Region(ctx, id, e.New.Spec.Region)
 		select {
 		case c.named <- struct{}{}:
-		default: // it is about to be looked at
+		default: // already queued
 		}
 		c.Heartbeats.Remove(id, e.New.Removed())
 		c.cluster.Beliefs.Member(id, e.New.Removed())
@@ -211,7 +211,7 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 	})
 }
 
-// expectOwners has all members be missed of which something is imported: their Leases may be gone.
+// expectOwners expects a heartbeat from each member with imports in this cluster: their Leases may be gone.
 func (c *core) expectOwners(ctx context.Context) error {
 	imported, err := c.cluster.AllImported(ctx)
 	if err != nil {
@@ -226,8 +226,8 @@ func (c *core) expectOwners(ctx context.Context) error {
 // newBroker returns the broker, with a cache of the clusterset's namespace.
 func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster, error) {
 	scheme := broker.Scheme()
-	// With a selector the cache lists and watches one namespace, as with DefaultNamespaces. A cache made by these is a cache of several namespaces, of
-	// which goroutines remain when it ends before it has synced (controller-runtime v0.24.1).
+	// A selector, unlike DefaultNamespaces, gives a cache of one namespace. A cache of several namespaces leaks
+	// goroutines if it ends before it has synced (controller-runtime v0.24.1).
 	inClusterset := fields.OneTermEqualSelector("metadata.namespace", c.Clusterset)
 	brokers, err := cluster.New(c.Broker, func(o *cluster.Options) {
 		o.Scheme = scheme
@@ -254,7 +254,7 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 	return brokers, nil
 }
 
-// mapper knows the kinds on a broker without asking it, so that it need not be reached when a session begins.
+// mapper lists the broker's kinds without discovery, so a session can start while the broker is unreachable.
 func mapper(scheme *runtime.Scheme) meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for kind := range scheme.AllKnownTypes() {

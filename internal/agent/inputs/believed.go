@@ -23,28 +23,28 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Beliefs are what this process believes of other members' objects on the broker, and of the hub's policies. Create them with NewBeliefs.
+// Beliefs are this process's beliefs about other members' objects and the hub's policies. Use NewBeliefs.
 type Beliefs struct {
 	*broker.Beliefs
 	changed func(types.NamespacedName)
 
 	mu       sync.Mutex
-	policies map[types.NamespacedName]*brokerv1alpha1.ServicePolicy // the last ones that were believed
+	policies map[types.NamespacedName]*brokerv1alpha1.ServicePolicy // the last believed ones
 }
 
-// NewBeliefs returns beliefs about nothing, as broker.NewBeliefs does.
+// NewBeliefs returns empty beliefs, as broker.NewBeliefs does.
 func NewBeliefs(clusterset string, suspicions *belief.Suspicions, lost func(names.ClusterID) bool, changed func(types.NamespacedName)) *Beliefs {
 	return &Beliefs{
 		Beliefs: broker.NewBeliefs(clusterset, suspicions, lost, changed), changed: changed, policies: map[types.NamespacedName]*brokerv1alpha1.ServicePolicy{},
 	}
 }
 
-// Connection is how the broker is read.
+// Connection returns the connection to the broker.
 func (b *Broker) Connection() broker.Connection {
 	return broker.Connection{Cache: b.Client, Live: b.Live, Border: b.Border}
 }
 
-// believed returns the records of other clusters that count, of one service, and the clusters of which it is not known what they export.
+// believed returns the believed records of a service from other clusters, and the clusters whose exports are unknown.
 func (c *Cluster) believed(ctx context.Context, b *Broker, service types.NamespacedName) (records []*brokerv1alpha1.ExportedService, awaited []names.ClusterID, err error) {
 	imp, err := kit.Get(ctx, c.Client, service, &mcsv1beta1.ServiceImport{}, client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -61,8 +61,8 @@ func (c *Cluster) believed(ctx context.Context, b *Broker, service types.Namespa
 	}), awaited, err
 }
 
-// Policy returns what the hub says of a service, nil where it says nothing, and whether that is known. The hub is one more owner, which is never lost: as
-// long as it is away, a policy that is missing counts as it was.
+// Policy returns the hub's policy of a service, or nil, and whether it is known. The hub counts as an owner that is
+// never lost: while it is away, a missing policy still applies.
 func (c *Cluster) Policy(ctx context.Context, service types.NamespacedName) (policy *brokerv1alpha1.ServicePolicySpec, known bool, _ error) {
 	s, b, name := c.Beliefs, c.Broker(), names.Aggregate(service.Namespace, service.Name)
 	s.mu.Lock()
@@ -89,7 +89,7 @@ func (c *Cluster) Policy(ctx context.Context, service types.NamespacedName) (pol
 	return &last.Spec, true, nil
 }
 
-// decidePolicy returns the policy of a service that is believed, nil for none. cached is what the cache has, last what was believed.
+// decidePolicy returns the believed policy, or nil. cached is the cache's, last the previously believed one.
 func (c *Cluster) decidePolicy(ctx context.Context, b *Broker, service types.NamespacedName, cached, last *brokerv1alpha1.ServicePolicy) (*brokerv1alpha1.ServicePolicy, error) {
 	s := c.Beliefs
 	found := func() *belief.Found {
@@ -127,8 +127,8 @@ func (c *Cluster) decidePolicy(ctx context.Context, b *Broker, service types.Nam
 	return cached, nil
 }
 
-// exportedBecauseOf returns the policy that this cluster's ServiceExport was made for, as it says, nil for none: an agent that starts while the broker has
-// lost the policy must not open what it restricts.
+// exportedBecauseOf returns the policy that this cluster's ServiceExport records as its reason, or nil. An agent that
+// starts while the broker has lost the policy must still restrict what the policy restricts.
 func (c *Cluster) exportedBecauseOf(ctx context.Context, service types.NamespacedName) (*brokerv1alpha1.ServicePolicy, error) {
 	export, err := kit.Get(ctx, c.Client, service, &mcsv1beta1.ServiceExport{}, client.UnsafeDisableDeepCopy)
 	if err != nil || export == nil || !contribution.ByPolicy(export) {
@@ -136,13 +136,13 @@ func (c *Cluster) exportedBecauseOf(ctx context.Context, service types.Namespace
 	}
 	policy := &brokerv1alpha1.ServicePolicy{}
 	if json.Unmarshal([]byte(export.Annotations[names.AnnotationPolicy]), &policy.Spec) != nil {
-		return nil, nil // somebody has changed it
+		return nil, nil // a user has changed it
 	}
 	policy.Annotations = map[string]string{names.AnnotationRevision: export.Annotations[names.AnnotationRevision]}
 	return policy, nil
 }
 
-// Because returns the annotations by which a ServiceExport says which policy it was made for.
+// Because returns the annotations by which a ServiceExport records the policy that it was made for.
 func (c *Cluster) Because(service types.NamespacedName) map[string]string {
 	c.Beliefs.mu.Lock()
 	policy := c.Beliefs.policies[service]
@@ -150,11 +150,11 @@ func (c *Cluster) Because(service types.NamespacedName) map[string]string {
 	if policy == nil {
 		return nil
 	}
-	text, _ := json.Marshal(policy.Spec) // which is made of strings
+	text, _ := json.Marshal(policy.Spec) // cannot fail: it consists of strings
 	return map[string]string{names.AnnotationPolicy: string(text), names.AnnotationRevision: policy.Annotations[names.AnnotationRevision]}
 }
 
-// AppliedRevisions returns those of the records of a service that are believed, as Applied has them. What said tells of clusters that are awaited stays.
+// AppliedRevisions returns the revisions of a service's believed records. Awaited clusters keep those in said.
 func (s *Beliefs) AppliedRevisions(service types.NamespacedName, said map[names.ClusterID]int64, awaited []names.ClusterID) string {
 	revisions := s.Revisions(service)
 	for _, id := range awaited {

@@ -19,13 +19,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Indexes of this cluster's cache.
 const (
 	// sourcesOf finds the slices of a Service that Atoll has not imported.
 	sourcesOf = "source"
 	// importsOf finds the imported slices of a service, importsFrom those of a cluster.
 	importsOf, importsFrom = "imported", "from"
-	// madeOf finds the ServiceImports that were made of a cluster's record.
+	// madeOf finds the ServiceImports that were made from a cluster's record.
 	madeOf = "made-of"
 )
 
@@ -67,15 +66,15 @@ func Index(ctx context.Context, to client.FieldIndexer) error {
 	return nil
 }
 
-// IsImported tells whether an EndpointSlice of this cluster is one that Atoll has imported. Should the cluster be a broker too, what is published
-// on it is something else.
+// IsImported reports whether Atoll imported an EndpointSlice of this cluster. If the cluster is also a broker, its
+// published slices do not count.
 func IsImported(slice client.Object) bool {
 	labels := slice.GetLabels()
 	_, published := labels[names.LabelServiceNamespace]
 	return labels[discoveryv1.LabelManagedBy] == names.AgentManager && !published
 }
 
-// SourceService returns the Service that an EndpointSlice of this cluster belongs to; the zero name for one that Atoll manages or that belongs to none.
+// SourceService returns the Service of an EndpointSlice; the zero name if it has none, or if Atoll manages the slice.
 func SourceService(slice client.Object) types.NamespacedName {
 	labels := slice.GetLabels()
 	if labels[discoveryv1.LabelManagedBy] == names.AgentManager || labels[discoveryv1.LabelServiceName] == "" {
@@ -84,22 +83,22 @@ func SourceService(slice client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: slice.GetNamespace(), Name: labels[discoveryv1.LabelServiceName]}
 }
 
-// Sources returns a Service's own slices. They must not be changed.
+// Sources returns a Service's own slices. Callers must not change them.
 func (c *Cluster) Sources(ctx context.Context, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return listSlices(ctx, c.Client, client.InNamespace(service.Namespace), client.MatchingFields{sourcesOf: service.Name})
 }
 
-// Imported returns the imported slices of a service. They must not be changed.
+// Imported returns the imported slices of a service. Callers must not change them.
 func (c *Cluster) Imported(ctx context.Context, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return listSlices(ctx, c.Client, client.InNamespace(service.Namespace), client.MatchingFields{importsOf: service.Name})
 }
 
-// ImportedFrom returns the slices that are imported from a cluster. They must not be changed.
+// ImportedFrom returns the slices that are imported from a cluster. Callers must not change them.
 func (c *Cluster) ImportedFrom(ctx context.Context, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
 	return listSlices(ctx, c.Client, client.MatchingFields{importsFrom: cluster.String()})
 }
 
-// ServicesOf returns the services that a cluster exports, and those that this cluster imports of it although their records are missing.
+// ServicesOf returns the services that a cluster exports, and its imported services whose records are missing.
 func (c *Cluster) ServicesOf(ctx context.Context, b *Broker, cluster names.ClusterID) ([]types.NamespacedName, error) {
 	records, imports := &brokerv1alpha1.ExportedServiceList{}, &mcsv1beta1.ServiceImportList{}
 	if err := b.List(ctx, records, client.InNamespace(c.Clusterset), client.MatchingFields{layout.ByCluster: cluster.String()}, client.UnsafeDisableDeepCopy); err != nil {
@@ -118,23 +117,23 @@ func (c *Cluster) ServicesOf(ctx context.Context, b *Broker, cluster names.Clust
 	return services.UnsortedList(), nil
 }
 
-// Published returns the slices of a service on the broker, of all clusters. They must not be changed.
+// Published returns the slices of a service on the broker, of all clusters. Callers must not change them.
 func (b *Broker) Published(ctx context.Context, clusterset string, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return listSlices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByService: service.String()})
 }
 
-// AllImported returns all imported slices. They must not be changed.
+// AllImported returns all imported slices. Callers must not change them.
 func (c *Cluster) AllImported(ctx context.Context) ([]*discoveryv1.EndpointSlice, error) {
 	all, err := listSlices(ctx, c.Client, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager})
 	return slices.DeleteFunc(all, func(s *discoveryv1.EndpointSlice) bool { return !IsImported(s) }), err
 }
 
-// PublishedByAll returns all slices on the broker. They must not be changed.
+// PublishedByAll returns all slices on the broker. Callers must not change them.
 func (b *Broker) PublishedByAll(ctx context.Context, clusterset string) ([]*discoveryv1.EndpointSlice, error) {
 	return listSlices(ctx, b, client.InNamespace(clusterset))
 }
 
-// PublishedBy returns the slices of a cluster on the broker. They must not be changed.
+// PublishedBy returns the slices of a cluster on the broker. Callers must not change them.
 func (b *Broker) PublishedBy(ctx context.Context, clusterset string, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
 	return listSlices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByCluster: cluster.String()})
 }
@@ -160,7 +159,7 @@ func RecordService(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedServic
 func (b *Broker) Services(ctx context.Context, clusterset string, options ...client.ListOption) []reconcile.Request {
 	list := &brokerv1alpha1.ExportedServiceList{}
 	if err := b.List(ctx, list, append(options, client.InNamespace(clusterset), client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil // the cache has ended
+		return nil // the cache has stopped
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
@@ -169,7 +168,7 @@ func (b *Broker) Services(ctx context.Context, clusterset string, options ...cli
 	return requests
 }
 
-// PermittedServices maps what members are permitted to all services.
+// PermittedServices maps a change of the members' permissions to all services.
 func (c *Cluster) PermittedServices(b *Broker) func(context.Context, kit.Event[*corev1.ConfigMap]) []reconcile.Request {
 	return func(ctx context.Context, e kit.Event[*corev1.ConfigMap]) []reconcile.Request {
 		if e.Latest().Name != names.MemberPermissions || e.Initial {

@@ -31,14 +31,14 @@ type Cluster struct {
 	// Clusterset is the clusterset's namespace on the broker.
 	Clusterset string
 	Network    local.ServiceNetwork
-	// PublishesPods says that the cluster advertises pods, not its Services' cluster IPs.
+	// PublishesPods is set if the cluster advertises pods, not its Services' cluster IPs.
 	PublishesPods bool
 	// Refuses are the clusters from which nothing is imported into any namespace.
 	Refuses refusal.Clusters
-	// Client reads this cluster from caches and writes to it. Live reads it past the caches.
+	// Client reads this cluster from caches and writes to it. Live reads without caches.
 	Client client.Client
 	Live   client.Reader
-	// Stages order the writes of many exports at once.
+	// Stages order the writes when many exports change at once.
 	Stages kit.Stages
 	// Beliefs are about other members' objects on the broker.
 	Beliefs *Beliefs
@@ -46,24 +46,24 @@ type Cluster struct {
 	broker atomic.Pointer[Broker]
 }
 
-// Broker is the broker as a session sees it.
+// Broker is a session's connection to the broker.
 type Broker struct {
-	// Client reads the broker from a cache with the indexes of layout, and writes to it. Live reads it past the cache.
+	// Client reads the broker from a cache with the indexes of layout, and writes to it. Live reads without the cache.
 	client.Client
 	Live   client.Reader
 	Border *border.Border
-	// Permissions returns what the broker's administrators permit members.
+	// Permissions returns the members' permissions, which the broker's administrators set.
 	Permissions func() permissions.Members
 }
 
-// SetBroker has the cluster read the broker through a session's caches, once these are synced. When the session has ended they stay as they are until the
-// next one's are synced.
+// SetBroker sets a session's broker, once its caches are synced. After the session ends, they stay in use until the
+// next session's caches are synced.
 func (c *Cluster) SetBroker(b *Broker) { c.broker.Store(b) }
 
-// Broker returns the broker, nil as long as its caches have not been synced.
+// Broker returns the broker, or nil until its caches have synced once.
 func (c *Cluster) Broker() *Broker { return c.broker.Load() }
 
-// Own reads what the cluster itself has to do with a service. Without a broker the service's policy is not known, and it counts as having none.
+// Own reads this cluster's part in a service. Without a broker, the service counts as having no policy.
 func (c *Cluster) Own(ctx context.Context, service types.NamespacedName) (local.Own, error) {
 	policy, _, err := c.Policy(ctx, service)
 	if err != nil {
@@ -72,7 +72,6 @@ func (c *Cluster) Own(ctx context.Context, service types.NamespacedName) (local.
 	return c.own(ctx, service, policy)
 }
 
-// own reads what the cluster itself has to do with a service that has a policy, or none.
 func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *brokerv1alpha1.ServicePolicySpec) (own local.Own, err error) {
 	own.Export, err = kit.Get(ctx, c.Client, key, &mcsv1beta1.ServiceExport{})
 	if err != nil || own.Export == nil || own.Export.DeletionTimestamp != nil {
@@ -92,7 +91,7 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 			return local.Own{}, err
 		}
 		if record != nil && !layout.Withdrawn(record) {
-			own.Contribution = &record.Spec // until controller serviceexport withdraws it
+			own.Contribution = &record.Spec // until the record's reconciler withdraws it
 		}
 	}
 	if own.Validity.Valid && b != nil && !b.Permissions().MayExport(c.ID, key.Namespace) {
@@ -111,7 +110,7 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 	return own, nil
 }
 
-// Exports reads what is exported of a service: by this cluster, from its own objects, and by others, from the broker. It must have a broker.
+// Exports reads the exports of a service: this cluster's from its objects, others' from the broker (required).
 func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (exported local.Exported, err error) {
 	namespace, err := kit.Get(ctx, c.Client, client.ObjectKey{Name: service.Namespace}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy)
 	if err != nil || namespace == nil || namespace.DeletionTimestamp != nil {
@@ -143,16 +142,16 @@ func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (ex
 	return exported, nil
 }
 
-// Refusals returns which other clusters' exports are not imported into a namespace.
+// Refusals returns the rules for which other clusters' exports a namespace refuses.
 func (c *Cluster) Refusals(ctx context.Context, name string) (refusal.Rules, error) {
 	namespace := &corev1.Namespace{}
 	err := client.IgnoreNotFound(c.Client.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy))
 	return refusal.In(name, namespace.Labels, namespace.Annotations, c.Refuses), err
 }
 
-// Conflicting reads the exports of a service that can be in conflict with this cluster's own, which is one of them: all, for all clusters say the same of
-// conflicts, whatever one of them refuses to import; but none of others from a namespace that is closed to them, where the name means another thing in each
-// cluster.
+// Conflicting reads the exports of a service that can conflict with own, including own. Refusals do not matter, so that
+// all clusters report the same conflicts. In a namespace that is closed to imports, other exports do not count: there
+// the name has a different meaning in each cluster.
 func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName, own *merge.Export) ([]merge.Export, error) {
 	policy, _, err := c.Policy(ctx, service)
 	if err != nil {
@@ -172,7 +171,7 @@ func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName,
 	return constituents(policy, own, c.present(own, records)), nil
 }
 
-// present leaves out the exports of clusters that are lost, as long as another one is there to serve the service.
+// present drops the exports of lost clusters, unless no other cluster serves the service.
 func (c *Cluster) present(own *merge.Export, records []merge.Export) []merge.Export {
 	isLost := func(e merge.Export) bool {
 		return e.OnClusterLoss != names.OnLossKeep && c.Beliefs.Lost(names.ClusterID(e.ClusterID))
@@ -183,8 +182,8 @@ func (c *Cluster) present(own *merge.Export, records []merge.Export) []merge.Exp
 	return slices.DeleteFunc(slices.Clone(records), isLost)
 }
 
-// constituents are the exports of a service that are merged, with the ports that the hub's policy lets them have. Those that are for the hub alone
-// are none.
+// constituents are the exports of a service that are merged, with the ports that the hub's policy allows. Exports for
+// the hub alone are left out.
 func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, records []merge.Export) []merge.Export {
 	var all []merge.Export
 	if own != nil {
@@ -201,7 +200,7 @@ func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, r
 	return all
 }
 
-// others are what other clusters export of a service and may export, and the clusters of which that is not known.
+// others returns the permitted exports of a service from other clusters, and the clusters whose exports are unknown.
 func (c *Cluster) others(ctx context.Context, service types.NamespacedName) ([]merge.Export, []names.ClusterID, error) {
 	b := c.Broker()
 	if b == nil {
@@ -215,8 +214,8 @@ func (c *Cluster) others(ctx context.Context, service types.NamespacedName) ([]m
 	return all, awaited, err
 }
 
-// Published returns what all clusters, this one included, export of a service to other clusters, by their records, and the clusters of which that is not
-// known.
+// Published returns the exports of a service by the records of all clusters, including this one, and the clusters whose
+// exports are unknown.
 func (c *Cluster) Published(ctx context.Context, b *Broker, service types.NamespacedName) ([]merge.Export, []names.ClusterID, error) {
 	all, awaited, err := c.others(ctx, service)
 	if err != nil {
@@ -229,12 +228,12 @@ func (c *Cluster) Published(ctx context.Context, b *Broker, service types.Namesp
 	return slices.DeleteFunc(all, func(e merge.Export) bool { return e.Scope == brokerv1alpha1.ScopeHub }), awaited, err
 }
 
-// Record returns a cluster's record of a service as the cache has it, nil where there is none.
+// Record returns a cluster's cached record of a service, or nil.
 func (b *Broker) Record(ctx context.Context, clusterset string, cluster names.ClusterID, service types.NamespacedName) (*brokerv1alpha1.ExportedService, error) {
 	return kit.Get(ctx, b, client.ObjectKey{Namespace: clusterset, Name: names.Export(cluster, service.Namespace, service.Name)}, &brokerv1alpha1.ExportedService{})
 }
 
-// Exported returns another cluster's record of a service where it takes part in anything, else nil, and whether that is known. imp is the service's import.
+// Exported returns another cluster's record of a service if it counts, else nil, and whether that is known.
 func (c *Cluster) Exported(ctx context.Context, b *Broker, cluster names.ClusterID, service types.NamespacedName, imp *mcsv1beta1.ServiceImport) (record *brokerv1alpha1.ExportedService, known bool, _ error) {
 	cached, err := b.Record(ctx, c.Clusterset, cluster, service)
 	if err != nil {
@@ -250,7 +249,7 @@ func (c *Cluster) Exported(ctx context.Context, b *Broker, cluster names.Cluster
 	return record, true, nil
 }
 
-// Slice returns the slice on the broker that a cluster made of one of its own, as the cache has it, nil where there is none.
+// Slice returns the cached slice on the broker that a cluster made from one of its own slices, or nil.
 func (b *Broker) Slice(ctx context.Context, clusterset string, cluster names.ClusterID, source types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
 	return kit.Get(ctx, b, client.ObjectKey{Namespace: clusterset, Name: names.BrokerSlice(cluster, source.Namespace, source.Name)}, &discoveryv1.EndpointSlice{})
 }

@@ -10,28 +10,27 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
 
-// Exported is what is exported of a service, as far as it has to do with this cluster.
+// Exported are the exports of a service, as far as they concern this cluster.
 type Exported struct {
-	// Imported is what this cluster imports: nothing where the namespace does not exist, nor where
-	// the hub says that other clusters import the service and this one does not.
+	// Imported are the exports that this cluster imports. They are empty if the namespace does not exist, or if the hub
+	// excludes this cluster from the service's importers.
 	Imported []merge.Export
-	// LeftOut are the other clusters that export it, and whose exports are refused here.
+	// LeftOut are the other exporters whose exports this cluster refuses.
 	LeftOut []LeftOut
-	// Awaited are the clusters of which it is not known what they export: nothing of the import is changed because of that.
+	// Awaited are the clusters whose exports are unknown; the import does not change because of them.
 	Awaited []names.ClusterID
-	// Rules say of which clusters they are.
+	// Rules decide which clusters are refused.
 	Rules refusal.Rules
-	// Own is what the cluster itself has to do with the service.
-	Own Own
+	Own   Own
 }
 
-// LeftOut is a cluster whose export is not imported, and why.
+// LeftOut is a cluster whose export is refused, and the reason.
 type LeftOut struct {
 	Cluster string
 	Reason  refusal.Reason
 }
 
-// Accepted returns those of other clusters, or of this one, that are not refused.
+// Accepted returns the given clusters without the refused ones.
 func (e Exported) Accepted(self names.ClusterID, clusters []mcsv1beta1.ClusterStatus) []mcsv1beta1.ClusterStatus {
 	return slices.DeleteFunc(slices.Clone(clusters), func(c mcsv1beta1.ClusterStatus) bool {
 		return c.Cluster != self.String() && e.Rules.Reason(names.ClusterID(c.Cluster)) != ""

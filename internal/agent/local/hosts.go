@@ -15,24 +15,23 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit"
 )
 
-// Hosts are the addresses of the cluster's nodes and of its API server, and the ranges of addresses that the nodes have for pods. No
-// other cluster's endpoint may have one of these.
+// Hosts are the addresses of the cluster's nodes and API server, and the nodes' pod ranges. Other clusters' endpoints
+// must not use them.
 type Hosts struct {
 	mu      sync.Mutex
 	nodes   map[string]host
 	servers []netip.Addr
-	holders map[netip.Prefix]int // how many hosts have an address, which is a range of one, or a range for pods
-	bits    map[int]int          // how many of these ranges are for pods, by their length
+	holders map[netip.Prefix]int // how many hosts have an address (a range of one) or a pod range
+	bits    map[int]int          // how many pod ranges have a given length
 	changed []func(added []netip.Prefix)
 }
 
-// host is a node.
 type host struct {
 	addresses []netip.Addr
 	pods      []netip.Prefix
 }
 
-// ranges are all of a host's addresses.
+// ranges returns a host's addresses and pod ranges.
 func (h host) ranges() []netip.Prefix {
 	all := slices.Clone(h.pods)
 	for _, a := range h.addresses {
@@ -49,7 +48,7 @@ func newHosts() *Hosts {
 	return &Hosts{nodes: map[string]host{}, holders: map[netip.Prefix]int{}, bits: map[int]int{}}
 }
 
-// ReadHosts returns the addresses of the API server, which r reads, and of no nodes yet.
+// ReadHosts returns hosts with the API server's addresses, and no nodes yet.
 func ReadHosts(ctx context.Context, r client.Reader) (*Hosts, error) {
 	h := newHosts()
 	servers := &discoveryv1.EndpointSliceList{}
@@ -64,20 +63,20 @@ func ReadHosts(ctx context.Context, r client.Reader) (*Hosts, error) {
 	return h, nil
 }
 
-// Has tells whether an address is one of a host's.
+// Has reports whether an address belongs to a host.
 func (h *Hosts) Has(address netip.Addr) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.holders[single(address)] > 0 || slices.Contains(h.servers, address)
 }
 
-// Pods are the ranges that the nodes have for pods, as they change.
+// Pods are the nodes' pod ranges, kept current.
 type Pods struct{ hosts *Hosts }
 
-// Pods returns the ranges that the nodes have for pods.
+// Pods returns the nodes' pod ranges.
 func (h *Hosts) Pods() Pods { return Pods{h} }
 
-// Contains tells whether an address is in one of the ranges. There are few lengths of ranges, and any number of nodes.
+// Contains reports whether a range contains an address. It tries each length: there are few lengths, but many nodes.
 func (p Pods) Contains(address netip.Addr) bool {
 	p.hosts.mu.Lock()
 	defer p.hosts.mu.Unlock()
@@ -103,15 +102,14 @@ func (p Pods) All() []netip.Prefix {
 	return all
 }
 
-// OnChange has f called whenever an address is a host's, or in a range for pods, that was not before, or is not any more;
-// with the ranges that are new.
+// OnChange registers a function for changes of host addresses or pod ranges; added has the new ones.
 func (h *Hosts) OnChange(f func(added []netip.Prefix)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.changed = append(h.changed, f)
 }
 
-// Node notes a node that has appeared, changed or gone.
+// Node records a node that was added, changed or deleted.
 func (h *Hosts) Node(_ context.Context, e kit.Event[*corev1.Node]) {
 	if e.Deleted() {
 		h.replace(e.Old.Name, nil)
@@ -130,7 +128,7 @@ func (h *Hosts) Node(_ context.Context, e kit.Event[*corev1.Node]) {
 	h.replace(e.New.Name, &host{parsed(addresses), pods})
 }
 
-// replace has a node be another one, nil for none.
+// replace replaces a node; nil removes it.
 func (h *Hosts) replace(name string, now *host) {
 	h.mu.Lock()
 	before := h.nodes[name].ranges()
@@ -163,7 +161,7 @@ func (h *Hosts) replace(name string, now *host) {
 	}
 }
 
-// count keeps how many ranges for pods there are of each length. It is called with mu held.
+// count counts the pod ranges of each length. The caller holds mu.
 func (h *Hosts) count(pods []netip.Prefix, by int) {
 	for _, p := range pods {
 		if h.bits[p.Bits()] += by; h.bits[p.Bits()] == 0 {
@@ -172,7 +170,7 @@ func (h *Hosts) count(pods []netip.Prefix, by int) {
 	}
 }
 
-// parsed returns what of addresses are IP addresses, each once: a node has names too.
+// parsed returns the IP addresses among addresses, without duplicates: a node's addresses include names.
 func parsed(texts []string) []netip.Addr {
 	var addresses []netip.Addr
 	for _, text := range texts {

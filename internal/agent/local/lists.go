@@ -23,7 +23,7 @@ func ServiceExports(ctx context.Context, r client.Reader, opts ...client.ListOpt
 	return requests, nil
 }
 
-// Managed tells whether a ServiceImport is one of Atoll's.
+// Managed reports whether Atoll manages a ServiceImport.
 func Managed(imp *mcsv1beta1.ServiceImport) bool {
 	return imp.Labels[names.LabelManagedBy] == names.AgentManager
 }

@@ -1,6 +1,6 @@
 // Package local gives controllers access to the member's own cluster.
 //
-// local.go and exports.go have what it has to do with a service and how it gives addresses, lists.go what was imported, zones.go and hosts.go its nodes.
+// local.go and exports.go have its part in a service, lists.go its imports, zones.go and hosts.go its nodes.
 package local
 
 import (
@@ -22,37 +22,37 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// Own is what the cluster itself has to do with a service.
+// Own is this cluster's part in a service.
 type Own struct {
-	// Export is the ServiceExport, nil where there is none or it is being deleted.
+	// Export is the ServiceExport, or nil if there is none or it is being deleted.
 	Export *mcsv1beta1.ServiceExport
-	// Service is the one of Export's name, nil where there is none or it is being deleted.
+	// Service is the Service of Export's name, or nil if there is none or it is being deleted.
 	Service *corev1.Service
 	// Validity is the verdict on Export.
 	Validity contribution.Validity
-	// Contribution is what the cluster exports, nil where Export is nil or invalid, and where Withheld is not "". For a while after the Service was
-	// deleted it is what it was before, without endpoints: a Service that is made again keeps its imports and their addresses.
+	// Contribution is this cluster's export, nil if Export is nil or invalid, or if Withheld is set. A deleted
+	// Service's remains briefly, without endpoints, so that a re-created Service keeps its imports and addresses.
 	Contribution *merge.Export
-	// Refused is what Contribution lacks because other clusters would not take it.
+	// Refused are the parts that Contribution lacks because other clusters would refuse them.
 	Refused []validation.Refused
-	// Withheld says why nothing is exported of an Export that is valid.
+	// Withheld is the reason why a valid Export is not exported.
 	Withheld string
 }
 
-// ServiceNetwork is how a cluster gives its Services addresses.
+// ServiceNetwork is the network of a cluster's Services.
 type ServiceNetwork struct {
 	// Families are the IP families, the default one first.
 	Families []corev1.IPFamily
-	// CIDRs are the address ranges, where the API server tells them.
+	// CIDRs are the address ranges, if the API server provides them.
 	CIDRs []string
 }
 
-// defaultServiceCIDR is the name of the ServiceCIDR that the API server makes of its own
-// settings. Others add addresses, but no family.
+// defaultServiceCIDR is the ServiceCIDR that the API server creates from its flags. Others add addresses, but no IP
+// family.
 const defaultServiceCIDR = "kubernetes"
 
-// ReadServiceNetwork finds out how the cluster gives its Services addresses: from the
-// ServiceCIDR objects and, for the default family, from the API server's own Service.
+// ReadServiceNetwork reads the cluster's Service network from the ServiceCIDR objects and, for the default family, from
+// the API server's own Service.
 func ReadServiceNetwork(ctx context.Context, r client.Reader) (ServiceNetwork, error) {
 	kubernetes := &corev1.Service{}
 	if err := r.Get(ctx, types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: "kubernetes"}, kubernetes); err != nil {
@@ -85,8 +85,7 @@ func ReadServiceNetwork(ctx context.Context, r client.Reader) (ServiceNetwork, e
 	return network, nil
 }
 
-// Supported returns those of families in which the cluster gives addresses, in the
-// given order.
+// Supported returns the families that the cluster supports, in the given order.
 func (n ServiceNetwork) Supported(families []corev1.IPFamily) []corev1.IPFamily {
 	var supported []corev1.IPFamily
 	for _, f := range families {

@@ -9,15 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Zones are the zones in which the cluster has Nodes, as events tell. The zero value is
-// of no Nodes.
+// Zones are the zones of the cluster's Nodes. The zero value has no Nodes.
 type Zones struct {
 	mu     sync.Mutex
 	byNode map[string]string
 	sorted []string
 }
 
-// Put notes a Node that appeared or changed, and returns whether that changes the zones.
+// Put records a Node that was added or changed, and returns whether the zones changed.
 func (z *Zones) Put(node metav1.Object) (changed bool) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -32,7 +31,7 @@ func (z *Zones) Put(node metav1.Object) (changed bool) {
 	return z.sort()
 }
 
-// Remove notes a Node that went, and returns whether that changes the zones.
+// Remove records a deleted Node, and returns whether the zones changed.
 func (z *Zones) Remove(node metav1.Object) (changed bool) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -40,14 +39,14 @@ func (z *Zones) Remove(node metav1.Object) (changed bool) {
 	return z.sort()
 }
 
-// Sorted returns the zones, sorted. The result must not be changed.
+// Sorted returns the zones, sorted. Callers must not change the result.
 func (z *Zones) Sorted() []string {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	return z.sorted
 }
 
-// sort is called with mu held.
+// sort updates the sorted zones, and returns whether they changed. The caller holds mu.
 func (z *Zones) sort() (changed bool) {
 	named := slices.DeleteFunc(slices.Collect(maps.Values(z.byNode)), func(zone string) bool { return zone == "" })
 	slices.Sort(named)
@@ -57,11 +56,11 @@ func (z *Zones) sort() (changed bool) {
 	return changed
 }
 
-// StripNode leaves of a Node in a cache what Zones and Hosts read, and what a cache needs.
+// StripNode reduces a cached Node to the fields that Zones, Hosts and the cache read.
 func StripNode(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {
-		return object, nil // a note that one was deleted
+		return object, nil // a tombstone (cache.DeletedFinalStateUnknown)
 	}
 	stripped := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},

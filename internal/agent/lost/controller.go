@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound how long to wait before writing the ConfigMap again.
+	// firstRetry and lastRetry bound the backoff for writes of the ConfigMap.
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
 )
 
-// Controller owns the ConfigMap, and what others know of it by a Set.
+// Controller owns the ConfigMap of lost members, and updates a Set from it.
 type Controller struct {
 	store      store
 	cluster    *inputs.Cluster
@@ -37,17 +37,15 @@ type Controller struct {
 	detector *Detector
 	wake     chan struct{}
 
-	// since is when each member was withdrawn, and majoritySilent what the detector was at the last
-	// look. They are the loop's.
+	// since is when each member was withdrawn, majoritySilent the detector's last result. Only the loop uses them.
 	since          map[string]string
 	majoritySilent bool
-	// followed are the endpoints of members whose heartbeat is missing while they answer. With mu.
+	// followed are the endpoints of members whose heartbeat is missing but that still answer. Guarded by mu.
 	followed map[string]endpoints
 }
 
-// NewController returns a controller that tells withdrawn whose endpoints are. A member is
-// suspected when its heartbeat has been missing for timeout; renew has the own one renewed at
-// once.
+// NewController returns a controller that updates withdrawn. It suspects a member when its heartbeat has been missing
+// for timeout. renew renews this cluster's heartbeat at once.
 func NewController(cluster *inputs.Cluster, broker *inputs.Broker, heartbeats *Heartbeats, prober Prober, timeout time.Duration, withdrawn *Set, renew func(), log *slog.Logger) *Controller {
 	return &Controller{
 		store: store{cluster.Live, cluster.Client}, cluster: cluster, broker: broker, heartbeats: heartbeats, prober: prober, timeout: timeout,
@@ -55,7 +53,7 @@ func NewController(cluster *inputs.Cluster, broker *inputs.Broker, heartbeats *H
 	}
 }
 
-// Start decides until ctx is done. A new process has to know first who was withdrawn before: what is dead is not to come back with it.
+// Start decides until ctx is done. A new process first reads the stored members, so that lost members do not come back.
 func (c *Controller) Start(ctx context.Context) error {
 	var stored map[string]string
 	var retry backOff
@@ -97,7 +95,6 @@ func (c *Controller) Start(ctx context.Context) error {
 	}
 }
 
-// backOff is when to try again what failed, later each time.
 type backOff struct {
 	at    time.Time
 	pause time.Duration
@@ -120,7 +117,7 @@ func (c *Controller) begin() {
 	members := c.heartbeats.Listen(c)
 	for id := range c.since {
 		if !slices.Contains(members, names.ClusterID(id)) {
-			c.detector.Gone(id) // it was removed meanwhile
+			c.detector.Gone(id) // the member was removed meanwhile
 		}
 	}
 	for _, id := range members {
@@ -134,21 +131,20 @@ func (c *Controller) begin() {
 	}
 }
 
-// services are those that a member exports.
+// services returns the services that a member exports.
 func (c *Controller) services(id names.ClusterID) []types.NamespacedName {
 	services, err := c.cluster.ServicesOf(context.Background(), c.broker, id)
 	if err != nil {
-		return nil // a cache has ended
+		return nil // a cache has stopped
 	}
 	return services
 }
 
-// exports tells whether a member exports anything.
 func (c *Controller) exports(id string) bool {
 	return len(c.services(names.ClusterID(id))) > 0
 }
 
-// withdrawnAt reads since when a member is withdrawn; one of which that can't be read has been since now.
+// withdrawnAt parses when a member was withdrawn; an invalid time counts as now.
 func withdrawnAt(since string) time.Time {
 	if at, err := time.Parse(time.RFC3339, since); err == nil {
 		return at
@@ -156,7 +152,7 @@ func withdrawnAt(since string) time.Time {
 	return time.Now()
 }
 
-// step does what is to be done now, and returns when to look again.
+// step performs the actions that are due, and returns when to run again.
 func (c *Controller) step(ctx context.Context) time.Time {
 	c.mu.Lock()
 	probe, renew, wake := c.detector.Due(time.Now())
@@ -184,7 +180,7 @@ func (c *Controller) step(ctx context.Context) time.Time {
 	return wake
 }
 
-// note keeps since when members are withdrawn, and logs what is new.
+// note records when members were withdrawn, and logs changes.
 func (c *Controller) note(withdrawn []string) {
 	for _, id := range withdrawn {
 		if _, known := c.since[id]; !known {
@@ -201,7 +197,7 @@ func (c *Controller) note(withdrawn []string) {
 	})
 }
 
-// probe connects to endpoints of a member: those that are followed and, where none of them answers, others.
+// probe connects to a member's followed endpoints and, if none of them answers, to others.
 func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 	c.mu.Lock()
 	targets := c.followed[id.String()].targets()
@@ -218,7 +214,7 @@ func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 	c.update(func(d *Detector, now time.Time) {
 		d.Probed(id.String(), answers, now)
 		if !d.Missing(id.String()) {
-			return // it has been renewed meanwhile
+			return // the heartbeat has been renewed meanwhile
 		}
 		if c.followed[id.String()] == nil && answers {
 			c.followed[id.String()] = endpoints{}
@@ -262,8 +258,7 @@ func (c *Controller) update(f func(*Detector, time.Time)) {
 	}
 }
 
-// sleep waits until a time, zero for any, or until something changes. It returns false when
-// ctx is done.
+// sleep waits until a time (zero for no limit) or a change. It returns false when ctx is done.
 func (c *Controller) sleep(ctx context.Context, until time.Time) bool {
 	var due <-chan time.Time
 	if !until.IsZero() {

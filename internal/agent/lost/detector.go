@@ -7,70 +7,66 @@ import (
 )
 
 const (
-	// probes is how often a member whose heartbeat is missing is asked within the time after
-	// which a heartbeat is missed.
+	// probes is how often a member with a missing heartbeat is probed per timeout.
 	probes = 4
-	// freeFlaps is how often a member may be withdrawn and come back at once.
+	// freeFlaps is how many withdrawals a member may have before its recovery is delayed.
 	freeFlaps = 2
-	// maxDelay is the longest time, in multiples of that after which a heartbeat is missed,
-	// that a member is kept waiting which goes and comes all the time.
+	// maxDelay is the longest recovery delay of a flapping member, in timeouts.
 	maxDelay = 16
-	// fresh is the part of that time for which the outcome of a probe says something.
+	// fresh divides the timeout: the result of a probe is valid for timeout/fresh.
 	fresh = 4
-	// quiet is after how many of those a member that has stayed has no past.
+	// quiet is after how many timeouts a recovered member's flaps are forgotten.
 	quiet = 2 * maxDelay
-	// longGone is after what time a member that is lost does not count among the others any more.
+	// longGone is after how long a lost member no longer counts when the detector looks for a majority.
 	longGone = 24 * time.Hour
 )
 
-// Detector follows the heartbeats and probes of the other members of a clusterset. It is told of everything
-// with the time at which that was seen here, by one clock, which only goes forward.
+// Detector follows the heartbeats and probes of the other members of a clusterset. All times are when this process saw
+// an event, by one monotonic clock.
 type Detector struct {
 	timeout time.Duration
 	members map[string]*member
-	// renewalRequested is when the detector last asked for a renewal of the own heartbeat.
+	// renewalRequested is when the detector last requested a renewal of this cluster's heartbeat.
 	renewalRequested time.Time
-	// exports tells whether a member exports anything: one that does not is no loss.
+	// exports reports whether a member exports anything. The loss of a member without exports does not matter.
 	exports func(id string) bool
 }
 
-// member is what is known of one.
 type member struct {
-	seen      time.Time // when its heartbeat was last renewed, or looking began
-	missing   bool      // its heartbeat is
-	answers   bool      // it has answered to the last probe since then
+	seen      time.Time // last renewal, or start of observation
+	missing   bool      // whether the heartbeat is missing
+	answers   bool      // whether it answered the last probe since then
 	withdrawn bool
 	since     time.Time // when it was withdrawn
 	probing   bool
 	nextProbe time.Time
-	// silent is when it did not answer to a probe, zero if it has been alive since.
+	// silent is when it did not answer a probe, zero if it has been alive since.
 	silent time.Time
-	// proven is whether it did not answer to an earlier probe either, after which this
-	// cluster's own heartbeat came back.
+	// proven is set if it did not answer an earlier probe either, and this cluster's heartbeat came back after that.
 	proven bool
-	// comesBack is when it stops to be withdrawn, zero where there is no reason to.
+	// comesBack is when its withdrawal ends, zero if it does not end yet.
 	comesBack time.Time
-	// flaps are the withdrawals that are remembered, and back is the end of the last one.
+	// flaps counts recent withdrawals; back is the end of the last one.
 	flaps int
 	back  time.Time
 }
 
-// NewDetector returns a detector of members whose heartbeat is missed after timeout. exports tells whether a member exports anything.
+// NewDetector returns a detector with a heartbeat timeout. exports reports whether a member exports anything.
 func NewDetector(timeout time.Duration, exports func(id string) bool) *Detector {
 	return &Detector{timeout: timeout, members: map[string]*member{}, exports: exports}
 }
 
-// Inherit is called with a member that was withdrawn before this process began. It stays so until it is alive.
+// Inherit restores a member that an earlier process withdrew. It stays withdrawn until it is alive.
 func (d *Detector) Inherit(id string, since time.Time) {
 	if m := d.member(id); !m.withdrawn {
 		m.missing, m.withdrawn, m.since, m.flaps = true, true, since, 1
 	}
 }
 
-// Known is called with a member that there is, of which nothing is known yet.
+// Known adds a member without any history.
 func (d *Detector) Known(id string, at time.Time) { d.member(id).seen = at }
 
-// member returns what is known of a member, which may be nothing.
+// member returns a member, and adds it if needed.
 func (d *Detector) member(id string) *member {
 	if d.members[id] == nil {
 		d.members[id] = &member{}
@@ -78,14 +74,14 @@ func (d *Detector) member(id string) *member {
 	return d.members[id]
 }
 
-// Renewed is called when a member's heartbeat has been renewed.
+// Renewed records that a member's heartbeat was renewed.
 func (d *Detector) Renewed(id string, at time.Time) {
 	m := d.member(id)
 	m.seen, m.missing = at, false
 	d.recover(m, at)
 }
 
-// Missed is called when a member's heartbeat has been missing for too long.
+// Missed records that a member's heartbeat is missing.
 func (d *Detector) Missed(id string, at time.Time) {
 	m := d.member(id)
 	if !m.missing {
@@ -93,13 +89,13 @@ func (d *Detector) Missed(id string, at time.Time) {
 	}
 }
 
-// Gone is called when a member has left the clusterset.
+// Gone removes a member that left the clusterset.
 func (d *Detector) Gone(id string) { delete(d.members, id) }
 
-// Missing tells whether a member's heartbeat is missing.
+// Missing reports whether a member's heartbeat is missing.
 func (d *Detector) Missing(id string) bool { return d.members[id] != nil && d.members[id].missing }
 
-// Probed is called with the outcome of a probe that Due has asked for.
+// Probed records the outcome of a probe that Due requested.
 func (d *Detector) Probed(id string, answered bool, at time.Time) {
 	m := d.members[id]
 	if m == nil {
@@ -115,8 +111,7 @@ func (d *Detector) Probed(id string, answered bool, at time.Time) {
 	}
 }
 
-// recover ends a member's withdrawal: at once, or, if the member fails again and again, after a
-// delay in which it has to stay alive.
+// recover ends a member's withdrawal: at once, or, if the member flaps, after a delay during which it must stay alive.
 func (d *Detector) recover(m *member, at time.Time) {
 	m.silent, m.proven = time.Time{}, false
 	if !m.withdrawn || !m.comesBack.IsZero() {
@@ -126,7 +121,7 @@ func (d *Detector) recover(m *member, at time.Time) {
 	d.restore(m, at)
 }
 
-// delay is how long a member is kept waiting that was withdrawn for the nth time.
+// delay returns the recovery delay after the nth withdrawal.
 func (d *Detector) delay(n int) time.Duration {
 	if n <= freeFlaps {
 		return 0
@@ -138,25 +133,23 @@ func (d *Detector) delay(n int) time.Duration {
 	return time.Duration(factor) * d.timeout
 }
 
-// restore ends a withdrawal whose time has come.
+// restore ends a withdrawal that is due to end.
 func (d *Detector) restore(m *member, at time.Time) {
 	if m.withdrawn && !m.comesBack.IsZero() && !at.Before(m.comesBack) {
 		m.withdrawn, m.comesBack, m.back = false, time.Time{}, at
 	}
 }
 
-// Confirmed is called when this cluster's own heartbeat has come back to it, so that it is not
-// cut off itself. It may have been, while it was probing, and not be any more. So a member that
-// did not answer is probed once more, and counts as dead when this cluster was not cut off
-// between the two either. Those are withdrawn then, unless the majority of the others would be,
-// or already is, and the own view is in doubt. All that are suspect count among these, for of many
-// that are lost at once one is found out first.
+// Confirmed records that this cluster's heartbeat came back, so this cluster is connected now. It may have been cut off
+// during a probe. A silent member is therefore probed a second time, and is withdrawn if this cluster was connected
+// after both probes. No member is withdrawn if a majority of the others is withdrawn or suspect, because then this
+// cluster's own view is in doubt. All suspects count: of many members lost at once, one is found first.
 func (d *Detector) Confirmed(at time.Time) {
 	var silent []*member
 	for _, m := range d.members {
 		switch {
 		case !m.missing || m.withdrawn || m.silent.IsZero() || !m.silent.Before(at):
-		case at.Sub(m.silent) > d.timeout/fresh: // it may have come back since
+		case at.Sub(m.silent) > d.timeout/fresh: // the member may have come back since
 			m.proven, m.silent, m.nextProbe = false, time.Time{}, at
 		case m.proven:
 			silent = append(silent, m)
@@ -176,8 +169,7 @@ func (d *Detector) Confirmed(at time.Time) {
 	}
 }
 
-// suspect tells whether a member may be lost: its heartbeat is late, or missing without that it
-// has answered.
+// suspect reports whether a member may be lost: its heartbeat is late, or missing without an answer to a probe.
 func (d *Detector) suspect(m *member, at time.Time) bool {
 	if m.missing {
 		return !m.answers
@@ -185,7 +177,8 @@ func (d *Detector) suspect(m *member, at time.Time) bool {
 	return at.Sub(m.seen) > d.timeout/2
 }
 
-// tooMany tells whether more than half of the others, and more than one, are such. Members that have been lost for long, or export nothing, are not counted.
+// tooMany reports whether such holds for more than half of the other members, and more than one. It ignores members
+// that are long gone, or export nothing.
 func (d *Detector) tooMany(at time.Time, such func(*member) bool) bool {
 	n, all := 0, 0
 	for id, m := range d.members {
@@ -200,9 +193,8 @@ func (d *Detector) tooMany(at time.Time, such func(*member) bool) bool {
 	return n > max(1, all/2)
 }
 
-// Due returns what is to be done at a time: the members to probe, whether to have the own
-// heartbeat renewed, so that what was found is confirmed, and when to look again, zero for
-// never unless something changes.
+// Due returns the members to probe, whether to renew this cluster's heartbeat to confirm the results, and when to call
+// Due again (zero: after the next change).
 func (d *Detector) Due(at time.Time) (probe []string, renew bool, wake time.Time) {
 	for id, m := range d.members {
 		d.restore(m, at)
@@ -226,7 +218,7 @@ func (d *Detector) Due(at time.Time) (probe []string, renew bool, wake time.Time
 	return probe, renew, wake
 }
 
-// Earliest returns the earlier of two times, of which zero ones do not count.
+// Earliest returns the earlier of two times, ignoring zero times.
 func Earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -245,7 +237,7 @@ func (d *Detector) Withdrawn() []string {
 	return ids
 }
 
-// MajoritySilent tells whether members that did not answer are kept because they are too many.
+// MajoritySilent reports whether silent members are kept because they are a majority.
 func (d *Detector) MajoritySilent(at time.Time) bool {
 	kept := false
 	for _, m := range d.members {

@@ -2,23 +2,23 @@ package lost
 
 import "net/netip"
 
-// failuresBefore is how often in a row an endpoint has to fail before it is withdrawn. Members are probed every 10 s by default.
+// failuresBefore is how many probes in a row, by default one every 10 s, an endpoint must fail to be withdrawn.
 const failuresBefore = 3
 
-// endpoints follows the endpoints that are asked of one member whose heartbeat is missing, while some of them answer: those that cease to are withdrawn
-// one by one, for nobody tells that they have gone.
+// endpoints follows the probed endpoints of a member whose heartbeat is missing while some endpoints answer. Failing
+// endpoints are withdrawn one by one: no record reports their end.
 type endpoints map[netip.AddrPort]*endpoint
 
 type endpoint struct {
 	target   Target
-	accepted bool // a connection, since the heartbeat has been missing
+	accepted bool // a connection since the heartbeat went missing
 	failed   int  // in a row
 }
 
-// observe takes the outcome of one probe. An endpoint has failed when it accepted a connection before and does not now, or when it is silent while another
-// of the same service and port accepts. One that fails otherwise may be protected from probes.
+// observe records the outcomes of one probe. An endpoint has failed if it no longer accepts connections, or if it is
+// silent while another of the same service and port accepts. Other failures may be a firewall that blocks probes.
 func (e endpoints) observe(outcomes map[Target]Outcome) {
-	if e == nil { // none of them has answered yet
+	if e == nil { // no endpoint has answered yet
 		return
 	}
 	alive := map[string]bool{}
@@ -48,7 +48,6 @@ func (e endpoints) observe(outcomes map[Target]Outcome) {
 	}
 }
 
-// targets are the endpoints that are followed.
 func (e endpoints) targets() []Target {
 	var all []Target
 	for _, followed := range e {
@@ -57,7 +56,7 @@ func (e endpoints) targets() []Target {
 	return all
 }
 
-// withdrawn are those that are to be withdrawn.
+// withdrawn returns the endpoints to withdraw.
 func (e endpoints) withdrawn() map[netip.AddrPort]bool {
 	out := map[netip.AddrPort]bool{}
 	for address, followed := range e {

@@ -17,19 +17,19 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Listener is called about heartbeats. It must not wait.
+// Listener receives heartbeat events. Its methods must not block.
 type Listener interface {
-	// Renewed is called when a member's heartbeat has been renewed, the own one included.
+	// Renewed is called when a member's heartbeat was renewed, including this cluster's.
 	Renewed(names.ClusterID)
-	// Missed is called when another member's heartbeat begins to be missing.
+	// Missed is called when another member's heartbeat goes missing.
 	Missed(names.ClusterID)
 	// Gone is called when a member is removed from the clusterset.
 	Gone(names.ClusterID)
 }
 
-// Heartbeats are the members' Leases as they are read after each renewal of the own one (docs/adr/0038-heartbeats-are-read.md).
+// Heartbeats are the members' Leases, read after each renewal of this one's (docs/adr/0038-heartbeats-are-read.md).
 type Heartbeats struct {
-	// Suspicions are told of what the Leases say.
+	// Suspicions receive the contents of the Leases.
 	Suspicions *belief.Suspicions
 
 	self     names.ClusterID
@@ -37,21 +37,21 @@ type Heartbeats struct {
 	synced   chan struct{} // closed after the first read
 
 	mu       sync.Mutex
-	known    map[names.ClusterID]metav1.MicroTime // when each says that it was renewed
+	known    map[names.ClusterID]metav1.MicroTime // the renewal time in each Lease
 	read     bool
 	removed  map[names.ClusterID]bool
 	listener Listener
 	changed  func(names.ClusterID)
 }
 
-// NewHeartbeats returns heartbeats as a member sees them. Another one is missing when its Lease has not been renewed for timeout.
+// NewHeartbeats returns a member's view of the heartbeats. One that is not renewed for timeout is missing.
 func NewHeartbeats(self names.ClusterID, timeout time.Duration) *Heartbeats {
 	return &Heartbeats{
 		Suspicions: belief.NewSuspicions(), known: map[names.ClusterID]metav1.MicroTime{}, removed: map[names.ClusterID]bool{}, self: self, observer: newObserver(self.String(), timeout), synced: make(chan struct{}),
 	}
 }
 
-// Await returns when it is known which heartbeats there are, or with ctx's error.
+// Await waits until the heartbeats are known, or returns ctx's error.
 func (h *Heartbeats) Await(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -61,7 +61,7 @@ func (h *Heartbeats) Await(ctx context.Context) error {
 	}
 }
 
-// Live tells whether a member's heartbeat is not missing.
+// Live reports whether a member's heartbeat is not missing.
 func (h *Heartbeats) Live(id names.ClusterID) bool { return h.observer.Live(id.String()) }
 
 // Members returns the members whose heartbeats are not missing, this one included, sorted.
@@ -73,13 +73,13 @@ func (h *Heartbeats) Members() []names.ClusterID {
 	return all
 }
 
-// Renewals returns when the heartbeat of each other member was last seen to have been renewed.
+// Renewals returns when each other member's heartbeat was last seen renewed.
 func (h *Heartbeats) Renewals() map[string]time.Time { return h.observer.Renewals() }
 
-// Own returns when the own heartbeat has last come back, the zero time if it never has.
+// Own returns when this cluster's heartbeat last came back, or the zero time.
 func (h *Heartbeats) Own() time.Time { return h.observer.Own() }
 
-// Listen calls a listener about all heartbeats from now on, in place of a former session's, and returns the members that have one.
+// Listen sets the listener, replaces a former session's, and returns the members that have a heartbeat.
 func (h *Heartbeats) Listen(l Listener) []names.ClusterID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,26 +87,26 @@ func (h *Heartbeats) Listen(l Listener) []names.ClusterID {
 	return slices.Sorted(maps.Keys(h.known))
 }
 
-// OnChange has f called with each member whose heartbeat begins or ceases to be missing, in place of a former term's.
+// OnChange sets the function for members whose heartbeat goes missing or returns, and replaces a former term's.
 func (h *Heartbeats) OnChange(f func(names.ClusterID)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.changed = f
 }
 
-// Expect has members be missed if there is never a Lease of theirs, because they export something. Until then they live.
+// Expect makes the given members missing after timeout if they never have a Lease, because they export something.
 func (h *Heartbeats) Expect(ids ...names.ClusterID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, id := range ids {
 		if _, known := h.known[id]; !known && !h.removed[id] && id != h.self {
 			h.known[id] = metav1.MicroTime{}
-			h.observer.Renewed(id.String(), time.Now()) // looking begins
+			h.observer.Renewed(id.String(), time.Now()) // observation begins
 		}
 	}
 }
 
-// Remove has a member be none, or be one again.
+// Remove excludes a member, or includes it again.
 func (h *Heartbeats) Remove(id names.ClusterID, removed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,8 +115,8 @@ func (h *Heartbeats) Remove(id names.ClusterID, removed bool) {
 	}
 }
 
-// Observe takes notice of all Leases, which were read after the own one was renewed, by a read that began at a time. A member whose Lease is not there is one
-// that does not renew it: somebody else may have deleted it.
+// Observe records all Leases from a read that began at began, after this member's Lease was renewed. A member whose
+// Lease does not exist counts as not renewing it, because the Lease may have been deleted by hand.
 func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 	now := make(map[names.ClusterID]metav1.MicroTime, len(leases))
 	for i := range leases {
@@ -162,7 +162,7 @@ func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 		}
 	}
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(now)), func(id names.ClusterID) bool { return id == h.self })
-	for _, id := range append(ids, h.self) { // the own one is the last: by then all others have been seen
+	for _, id := range append(ids, h.self) { // this member is last: the observer checks the others then
 		was, known := before[id]
 		if is := now[id]; known && was.Equal(&is) {
 			continue

@@ -6,13 +6,11 @@ import (
 	"time"
 )
 
-// observer tells which members of a clusterset live, by how long this process has not seen their
-// heartbeats renewed. The times that it is given are of one clock, which only goes forward; it has
-// none itself.
+// observer decides which members of a clusterset live, by the time since this process last saw their heartbeats
+// renewed. The caller passes all times, from one monotonic clock.
 //
-// Clocks of different machines are never compared: what counts is when a renewal was seen here.
-// And what is not seen here counts only while this process can see: its own renewals have to come
-// back to it the way the others' do. One that has lost the broker finds nobody lost.
+// Clocks of different machines are never compared. A missing renewal counts only while this process can see: its own
+// renewals must come back from the broker. A member that has lost the broker finds no other member lost.
 type observer struct {
 	self    string
 	timeout time.Duration
@@ -21,27 +19,23 @@ type observer struct {
 	members map[string]*heartbeat
 }
 
-// heartbeat is what is known of one member's.
 type heartbeat struct {
-	seen    time.Time // when it was last renewed, or when looking began
-	renewed time.Time // when it was last renewed, or seen for the first time
+	seen    time.Time // when it was last renewed, or observation began
+	renewed time.Time // when it was last renewed, or first seen
 	lost    bool
 }
 
-// newObserver returns the observer of the member self. Another one is lost when its
-// heartbeat has not been seen renewed for timeout, which should be several times as long
-// as the interval between renewals.
+// newObserver returns the observer of the member self. Another member is lost when its heartbeat is not seen renewed
+// for timeout, which should be several renewal intervals.
 func newObserver(self string, timeout time.Duration) *observer {
 	return &observer{self: self, timeout: timeout, members: map[string]*heartbeat{}}
 }
 
-// Renewed is called when a member's heartbeat is seen for the first time, or has changed.
-// It returns those that live now and did not before, or the reverse.
+// Renewed records a new or changed heartbeat, and returns the members that became live or lost.
 //
-// Members are checked whenever the own heartbeat comes back, for at that moment all that
-// was written before has been seen. Where heartbeats are read as often as they are renewed, a loss is found
-// after the timeout and at most two intervals between renewals: until the last renewal is seen, and until the own
-// one comes back.
+// It checks all members when its own heartbeat comes back: by then every earlier write has been seen. If heartbeats are
+// read as often as they are renewed, a loss is found within the timeout plus two renewal intervals: one until the last
+// renewal is seen, one until its own heartbeat comes back.
 func (o *observer) Renewed(member string, at time.Time) (changed []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,7 +53,7 @@ func (o *observer) Renewed(member string, at time.Time) (changed []string) {
 	case member != o.self:
 		return changed
 	case blind > o.timeout/2:
-		// Whoever was not seen meanwhile may have been there: looking begins anew.
+		// Renewals may have been missed meanwhile: restart the observation.
 		o.begin(at)
 		return changed
 	default:
@@ -67,7 +61,7 @@ func (o *observer) Renewed(member string, at time.Time) (changed []string) {
 	}
 }
 
-// begin counts all that live as seen.
+// begin counts all live members as seen.
 func (o *observer) begin(at time.Time) {
 	for _, h := range o.members {
 		if !h.lost {
@@ -76,7 +70,6 @@ func (o *observer) begin(at time.Time) {
 	}
 }
 
-// detect finds those that have become lost.
 func (o *observer) detect(at time.Time) (lost []string) {
 	for member, h := range o.members {
 		if !h.lost && at.Sub(h.seen) >= o.timeout {
@@ -88,7 +81,7 @@ func (o *observer) detect(at time.Time) (lost []string) {
 	return lost
 }
 
-// Gone is called when a member's heartbeat is deleted. It returns the member if it lived.
+// Gone removes a member whose heartbeat was deleted, and returns it if it lived.
 func (o *observer) Gone(member string) (changed []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,8 +93,7 @@ func (o *observer) Gone(member string) (changed []string) {
 	return []string{member}
 }
 
-// Live tells whether a member lives. One without a heartbeat does not, but this one
-// itself always does.
+// Live reports whether a member lives. A member without a heartbeat does not, except this one.
 func (o *observer) Live(member string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,7 +101,7 @@ func (o *observer) Live(member string) bool {
 	return member == o.self || h != nil && !h.lost
 }
 
-// Members returns those that live, this one included, sorted.
+// Members returns the live members, including this one, sorted.
 func (o *observer) Members() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -123,8 +115,7 @@ func (o *observer) Members() []string {
 	return live
 }
 
-// Renewals returns when the heartbeat of each other member was last seen to have been renewed, or
-// when it was seen for the first time.
+// Renewals returns when each other member's heartbeat was last seen renewed, or first seen.
 func (o *observer) Renewals() map[string]time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,7 +128,7 @@ func (o *observer) Renewals() map[string]time.Time {
 	return renewals
 }
 
-// Own returns when the own heartbeat has last come back, the zero time if it never has.
+// Own returns when this member's heartbeat last came back, or the zero time.
 func (o *observer) Own() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()

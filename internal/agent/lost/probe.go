@@ -21,8 +21,7 @@ import (
 )
 
 const (
-	// probeTime is how long a probe waits for an answer: for the first packet of a connection,
-	// and for the second, which is sent after one second.
+	// probeTime is how long a probe waits: for the first SYN and its retransmission after one second.
 	probeTime = 3 * time.Second
 	// maxTargets is how many endpoints one probe connects to, maxServices of how many services.
 	maxTargets  = 32
@@ -36,12 +35,12 @@ type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 type Prober struct {
 	// Dial opens connections.
 	Dial Dial
-	// Allowed tells whether this cluster can reach an address of another one's endpoint, and may be probed.
+	// Allowed reports whether this cluster can reach, and may probe, an address of another cluster's endpoint.
 	Allowed func(names.ClusterID, netip.Addr) bool
 }
 
-// NewProber returns a prober that dials, or, where dial is nil, connects by the network: at addresses of families that this cluster has, and that
-// network admits as endpoints of the member.
+// NewProber returns a prober that uses dial, or the network if dial is nil. It probes addresses of this cluster's
+// families that network accepts as the member's endpoints.
 func NewProber(dial Dial, families []corev1.IPFamily, network validation.Network) Prober {
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
@@ -58,17 +57,16 @@ func NewProber(dial Dial, families []corev1.IPFamily, network validation.Network
 // Outcome is the result of a connection attempt.
 type Outcome int
 
-// Outcomes.
 const (
-	// Silent is no answer, and no way there.
+	// Silent: no answer, or no route.
 	Silent Outcome = iota
-	// Refused is a connection that was refused: the answer comes from the endpoint's own network.
+	// Refused: the connection was refused, by the endpoint's own network.
 	Refused
-	// Accepted is a connection.
+	// Accepted: the connection was accepted.
 	Accepted
 )
 
-// Probe connects to all targets at the same time, and returns the outcomes.
+// Probe connects to all targets at once, and returns the outcomes.
 func (p Prober) Probe(ctx context.Context, targets []Target) map[Target]Outcome {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -97,7 +95,6 @@ func (p Prober) probe(ctx context.Context, target Target) Outcome {
 	return Silent
 }
 
-// answered tells whether any of the targets has answered.
 func answered(outcomes map[Target]Outcome) bool {
 	for _, outcome := range outcomes {
 		if outcome != Silent {
@@ -107,8 +104,8 @@ func answered(outcomes map[Target]Outcome) bool {
 	return false
 }
 
-// sample is where a member can be probed: some pods of some of the services that this
-// cluster imports from it, others each time.
+// sample returns where to probe a member: some pods of some services that this cluster imports from it, different ones
+// each time.
 func (c *Controller) sample(id names.ClusterID) []Target {
 	services := c.services(id)
 	rand.Shuffle(len(services), func(i, j int) { services[i], services[j] = services[j], services[i] })
@@ -125,32 +122,30 @@ func (c *Controller) sample(id names.ClusterID) []Target {
 			break
 		}
 	}
-	if found == 0 { // the broker has lost them, or the member has withdrawn them
+	if found == 0 { // the broker has lost the slices, or the member withdrew them
 		some = c.imported(id)
 	}
 	targets := Targets(some, maxTargets, rand.Perm, func(a netip.Addr) bool { return c.prober.Allowed(id, a) })
 	if found == 0 {
 		for i := range targets {
-			targets[i].Group = "" // their ports may be others
+			targets[i].Group = "" // their ports may differ
 		}
 	}
 	return targets
 }
 
-// published are the slices of a service that a member has published.
 func (c *Controller) published(service types.NamespacedName, id names.ClusterID) []*discoveryv1.EndpointSlice {
 	all, err := c.broker.Published(context.Background(), c.cluster.Clusterset, service)
 	if err != nil {
-		return nil // the cache has ended
+		return nil // the cache has stopped
 	}
 	return slices.DeleteFunc(all, func(s *discoveryv1.EndpointSlice) bool { return layout.Cluster(s) != id })
 }
 
-// imported are slices of a member's that this cluster uses.
 func (c *Controller) imported(id names.ClusterID) []*discoveryv1.EndpointSlice {
 	list, err := c.cluster.ImportedFrom(context.Background(), id)
 	if err != nil {
-		return nil // a cache that is synced does not fail before the agent ends
+		return nil // a synced cache fails only when the agent ends
 	}
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list[:min(len(list), maxTargets)]

@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// Set is the members whose endpoints are withdrawn, as told by the one that decides to those
-// that act on it. It is not known before the first Replace.
+// Set is the members whose endpoints are withdrawn. The lost controller fills it, others act on it. It is unknown
+// before the first Replace.
 type Set struct {
 	mu      sync.Mutex
 	known   chan struct{}
 	members []string
 	handler func(member string)
-	// endpoints are withdrawn of members that are not in the set.
+	// endpoints are the withdrawn endpoints of members that are not in the set.
 	endpoints map[string]map[netip.AddrPort]bool
 }
 
 // NewSet returns a set that is not known yet.
 func NewSet() *Set { return &Set{known: make(chan struct{})} }
 
-// Known tells whether it has been decided who is in the set.
+// Known reports whether Replace has been called.
 func (s *Set) Known() bool {
 	select {
 	case <-s.known:
@@ -32,7 +32,7 @@ func (s *Set) Known() bool {
 	}
 }
 
-// Await returns when the set is known, or with ctx's error.
+// Await waits until the set is known, or returns ctx's error.
 func (s *Set) Await(ctx context.Context) error {
 	select {
 	case <-s.known:
@@ -42,21 +42,21 @@ func (s *Set) Await(ctx context.Context) error {
 	}
 }
 
-// Has tells whether a member is in the set.
+// Has reports whether a member is in the set.
 func (s *Set) Has(member string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.members, member)
 }
 
-// OnChange has f called with each member that comes into the set or goes, but not by the first Replace: who awaits that looks at all.
+// OnChange sets the function for members that join or leave the set. The first Replace does not call it: use Await.
 func (s *Set) OnChange(f func(member string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handler = f
 }
 
-// Replace says who is in the set now. It is for one caller at a time.
+// Replace sets the members. Only one goroutine may call it.
 func (s *Set) Replace(members []string) {
 	s.mu.Lock()
 	before, first := s.members, !s.Known()
@@ -75,7 +75,6 @@ func (s *Set) Replace(members []string) {
 	}
 }
 
-// notify calls the handler about a member.
 func (s *Set) notify(member string) {
 	s.mu.Lock()
 	f := s.handler
@@ -85,14 +84,14 @@ func (s *Set) notify(member string) {
 	}
 }
 
-// Endpoints returns the endpoints of a member that are withdrawn although the member is not. The map must not be changed.
+// Endpoints returns the withdrawn endpoints of a member that is not in the set. Callers must not change the map.
 func (s *Set) Endpoints(member string) map[netip.AddrPort]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.endpoints[member]
 }
 
-// ReplaceEndpoints says which endpoints of which members are withdrawn. It is for one caller at a time.
+// ReplaceEndpoints sets the withdrawn endpoints by member. Only one goroutine may call it.
 func (s *Set) ReplaceEndpoints(of map[string]map[netip.AddrPort]bool) {
 	s.mu.Lock()
 	before := s.endpoints

@@ -13,13 +13,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// store is the ConfigMap of the members that are withdrawn, with the time since when, for a new process and for people.
+// store is the ConfigMap of withdrawn members and their withdrawal times, for the next process and for people.
 type store struct {
-	reader client.Reader // past any cache
+	reader client.Reader // without a cache
 	writer client.Writer
 }
 
-// read returns what is stored. What is not a cluster id was written by somebody else.
+// read returns the stored members. It drops keys that are no cluster id: a user wrote them.
 func (s store) read(ctx context.Context) (map[string]string, error) {
 	have, err := s.get(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s store) read(ctx context.Context) (map[string]string, error) {
 	return ours, nil
 }
 
-// write has the ConfigMap hold just this.
+// write replaces the ConfigMap's data.
 func (s store) write(ctx context.Context, data map[string]string) error {
 	have, err := s.get(ctx)
 	switch {
@@ -59,7 +59,7 @@ func (s store) write(ctx context.Context, data map[string]string) error {
 	return nil
 }
 
-// get returns nil where there is no ConfigMap.
+// get returns nil if there is no ConfigMap.
 func (s store) get(ctx context.Context) (*corev1.ConfigMap, error) {
 	have, err := kit.Get(ctx, s.reader, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, &corev1.ConfigMap{})
 	if err != nil {

@@ -12,24 +12,22 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 )
 
-// anyPort is asked where an endpoint has no port of its own.
+// anyPort is probed if an endpoint has no port.
 const anyPort = 80
 
-// Target is where an endpoint of another cluster can be asked whether it is there.
+// Target is an address and port to probe for an endpoint of another cluster.
 type Target struct {
 	Address netip.AddrPort
-	// Group names the service and the port, "" where the endpoint speaks no TCP, so that it accepts no connection.
+	// Group names the service and port, or is "" if the endpoint has no TCP port and so accepts no connection.
 	Group string
 }
 
-// Targets are addresses and ports, limit at most, at which the endpoints of slices on the broker can be asked
-// whether they are there: of each slice as many as of the others, and only addresses that this
-// cluster may connect to. They are asked by TCP whatever protocol they speak: that nobody
-// listens is an answer too, and comes from the pod's own network.
+// Targets returns at most limit addresses and ports to probe for the endpoints of slices on the broker, as many from
+// each slice, and only allowed addresses. Probes use TCP for any protocol: "connection refused" is also an answer, and
+// comes from the pod's own network.
 //
-// order returns the numbers from 0 to n-1 in an order, in which a slice's endpoints are taken.
-// Others should come first each time: those that have gone since the slice was written are often
-// neighbours.
+// order returns a permutation of 0 to n-1 for a slice's endpoints. It should differ each time, because endpoints that
+// are gone are often neighbours.
 func Targets(published []*discoveryv1.EndpointSlice, limit int, order func(n int) []int, allowed func(netip.Addr) bool) []Target {
 	var targets []Target
 	asked := map[netip.AddrPort]bool{}
@@ -60,14 +58,13 @@ func Targets(published []*discoveryv1.EndpointSlice, limit int, order func(n int
 	return targets
 }
 
-// At is where an endpoint of a slice, which has the given address, is asked; false where that is no address.
+// At returns where to probe an endpoint of a slice with the given address; false if that is no IP address.
 func At(s *discoveryv1.EndpointSlice, address string) (netip.AddrPort, bool) {
 	a, err := netip.ParseAddr(address)
 	number, _ := port(s)
 	return netip.AddrPortFrom(a, number), err == nil
 }
 
-// group names the service and the port of a slice on the broker.
 func group(s *discoveryv1.EndpointSlice) string {
 	number, tcp := port(s)
 	if !tcp {
@@ -76,7 +73,7 @@ func group(s *discoveryv1.EndpointSlice) string {
 	return fmt.Sprintf("%s/%d", layout.Service(s), number)
 }
 
-// port is one of a slice's, of TCP if it has one.
+// port returns one of a slice's ports, preferably a TCP port.
 func port(s *discoveryv1.EndpointSlice) (number uint16, tcp bool) {
 	number = anyPort
 	for _, p := range slices.Backward(s.Ports) {

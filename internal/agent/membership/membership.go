@@ -25,7 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// renewals is how often a heartbeat is renewed within the time after which other members miss it.
+// renewals is how often a heartbeat is renewed per timeout.
 const renewals = 4
 
 // TakenError says that a cluster id belongs to another cluster.
@@ -38,60 +38,59 @@ func (e *TakenError) Error() string {
 		e.ID, e.Owner, e.Self, command.Here.Atoll("leave"), command.Here.Atoll("join FILE"), command.Broker.Atoll("broker members remove %s --clusterset %s", e.ID, e.Clusterset))
 }
 
-// New returns a membership that is to be filled in.
+// New returns a membership for the caller to fill in.
 func New() *Membership {
 	return &Membership{now: make(chan struct{}, 1), turn: make(chan struct{}, 1), Restored: func() {}}
 }
 
-// Membership keeps the entry. Any replica of an agent renews the heartbeat, leader or not: a change of leaders must not look like the loss of the
+// Membership keeps the entry. Every replica renews the heartbeat, because a change of leaders must not look like a lost
 // cluster.
 type Membership struct {
 	// Broker reads and writes the broker without a cache.
 	Broker client.Client
 	// Namespace is the clusterset's on the broker.
 	Namespace string
-	// Facts are what the entry says. Pods returns which ranges of pods it is to have, where it has the given ones.
+	// Facts are the entry's contents. Pods returns the entry's pod ranges, given the published ones.
 	Facts brokerv1alpha1.MemberClusterSpec
 	Pods  func(published []string) []string
-	// OverBudget returns which members the entry is to name as over this cluster's budget, where it names the given ones.
+	// OverBudget returns the members that the entry lists as over this cluster's budget, given the published ones.
 	OverBudget func(published []string) []string
-	// Holder names this replica. Timeout is how long a heartbeat may be missing until other members take the cluster for lost.
+	// Holder names this replica. After Timeout without a heartbeat, other members consider the cluster lost.
 	Holder  string
 	Timeout time.Duration
-	// Placed is called whenever the broker shows that the cluster id is this cluster's.
+	// Placed is called whenever the broker confirms that the cluster id belongs to this cluster.
 	Placed func()
-	// Heartbeats is given the Leases of all members after each renewal of the own one, with the time when reading them began.
+	// Heartbeats receives all members' Leases after each renewal, and the time when the read began.
 	Heartbeats func(time.Time, []coordinationv1.Lease)
-	// Restored is called when the own heartbeat is gone or older than it was: somebody has wiped the broker, or restored it from a backup.
+	// Restored is called when this cluster's heartbeat is gone or older than before: the broker was wiped or restored.
 	Restored func()
-	// Now is the clock by which the heartbeat says when it was renewed. Other members do not compare it with theirs.
+	// Now is the clock for the heartbeat's renewal time. Other members do not compare it with their clocks.
 	Now func() time.Time
 	Log *slog.Logger
 
 	now chan struct{}
 
-	turn chan struct{} // full while the heartbeat is read and written, so that what was seen last is the newest
-	last heartbeat     // as it was seen last
-	had  bool          // whether it was ever there
-	// renewed is what the heartbeat said when this replica last wanted to renew it, nil before the first time.
+	turn chan struct{} // full while the heartbeat is read and written, so that last is the newest
+	last heartbeat     // as last seen
+	had  bool          // whether it ever existed
+	// renewed is the heartbeat's content when this replica last wanted to renew it, or nil.
 	renewed *metav1.MicroTime
 }
 
-// heartbeat is a version of the own one.
 type heartbeat struct {
 	version int64
 	counter belief.Counter
 }
 
-// Renew has the heartbeat be renewed at once.
+// Renew requests an immediate renewal of the heartbeat.
 func (m *Membership) Renew() {
 	select {
 	case m.now <- struct{}{}:
-	default: // it is about to be
+	default: // already requested
 	}
 }
 
-// Run keeps the entry until ctx is done, or until the broker says that the cluster id is another cluster's, which it returns as a TakenError.
+// Run keeps the entry until ctx is done. It returns a TakenError if the cluster id belongs to another cluster.
 func (m *Membership) Run(ctx context.Context) error {
 	interval := m.Timeout / renewals
 	for asked := false; ; {
@@ -118,7 +117,7 @@ func (m *Membership) Run(ctx context.Context) error {
 	}
 }
 
-// Check returns a TakenError where the broker says that the cluster id is another cluster's. A broker that cannot be reached says nothing.
+// Check returns a TakenError if the cluster id belongs to another cluster. It ignores an unreachable broker.
 func (m *Membership) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.Timeout/renewals)
 	defer cancel()
@@ -136,7 +135,6 @@ func (m *Membership) conflict(have *brokerv1alpha1.MemberCluster) error {
 	return &TakenError{m.Facts.ClusterID, m.Namespace, have.Spec.ClusterUID, m.Facts.ClusterUID}
 }
 
-// renew writes the MemberCluster where it differs, and the heartbeat.
 func (m *Membership) renew(ctx context.Context, asked bool) error {
 	if err := m.applyEntry(ctx); err != nil {
 		return err
@@ -147,7 +145,7 @@ func (m *Membership) renew(ctx context.Context, asked bool) error {
 		return fmt.Errorf("renewing the heartbeat: %w", err)
 	}
 	leases, began := &coordinationv1.LeaseList{}, time.Now()
-	// An API server answers from memory what is at least as new as the own renewal.
+	// The API server serves this from its cache, at least as new as this cluster's renewal.
 	if err := m.Broker.List(ctx, leases, client.InNamespace(m.Namespace), client.HasLabels{names.LabelSourceCluster},
 		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: own}}); err != nil {
 		return fmt.Errorf("reading the heartbeats of all members: %w", err)
@@ -191,8 +189,8 @@ func (m *Membership) applyEntry(ctx context.Context) error {
 	return nil
 }
 
-// applyLease renews the heartbeat, and returns the version of the broker's data at which that was done, "" where another replica was faster. Where another
-// one has renewed it since this one last wanted to, it stands, unless asked says that somebody waits for it.
+// applyLease renews the heartbeat. It returns the write's resource version, or "" if another replica was faster.
+// Without asked, it skips the write if another replica renewed the heartbeat since this one's last attempt.
 func (m *Membership) applyLease(ctx context.Context, asked bool) (version string, _ error) {
 	if err := m.begin(ctx); err != nil {
 		return "", err
@@ -210,14 +208,14 @@ func (m *Membership) applyLease(ctx context.Context, asked bool) (version string
 	}
 	lease.Spec = coordinationv1.LeaseSpec{
 		HolderIdentity: &m.Holder,
-		// For people: members judge by their own clocks.
+		// For people: members use their own clocks.
 		LeaseDurationSeconds: ptr.To(max(1, int32(m.Timeout/time.Second))),
 		RenewTime:            ptr.To(metav1.NewMicroTime(m.Now().Truncate(time.Microsecond))),
 	}
 	if err != nil {
 		lease = &coordinationv1.Lease{ObjectMeta: m.meta(), Spec: lease.Spec}
 		if err = m.Broker.Create(ctx, lease); err == nil {
-			m.last, m.had = heartbeatOf(lease), true // which is another one: that it was gone has been noticed
+			m.last, m.had = heartbeatOf(lease), true // a new Lease: notice has already handled the old one's loss
 		}
 	} else if err = m.Broker.Update(ctx, lease); err == nil {
 		m.notice(lease)
@@ -228,7 +226,7 @@ func (m *Membership) applyLease(ctx context.Context, asked bool) (version string
 	return lease.ResourceVersion, err
 }
 
-// begin waits until nobody reads or writes the heartbeat.
+// begin waits until no goroutine reads or writes the heartbeat.
 func (m *Membership) begin(ctx context.Context) error {
 	select {
 	case m.turn <- struct{}{}:
@@ -245,8 +243,7 @@ func heartbeatOf(lease *coordinationv1.Lease) heartbeat {
 	return heartbeat{version, layout.Counter(lease)}
 }
 
-// notice is called between begin and end. It calls Restored when the own heartbeat, which has no UID where there is none, is another one than it was, or
-// older.
+// notice calls Restored if this cluster's heartbeat is gone (no UID), replaced or older. Call it between begin and end.
 func (m *Membership) notice(lease *coordinationv1.Lease) {
 	now, last, had := heartbeatOf(lease), m.last, m.had
 	m.last, m.had = now, had || now.counter.Lease != ""
@@ -256,7 +253,7 @@ func (m *Membership) notice(lease *coordinationv1.Lease) {
 	}
 }
 
-// Counter reads how often this cluster has found on the broker just what it publishes.
+// Counter reads how often the broker had exactly what this cluster publishes.
 func (m *Membership) Counter(ctx context.Context) (belief.Counter, error) {
 	if err := m.begin(ctx); err != nil {
 		return belief.Counter{}, err
@@ -265,7 +262,7 @@ func (m *Membership) Counter(ctx context.Context) (belief.Counter, error) {
 	lease := &coordinationv1.Lease{}
 	err := m.Broker.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Facts.ClusterID}, lease)
 	if client.IgnoreNotFound(err) == nil {
-		m.notice(lease) // that it is gone too: by the next renewal the broker may be what it was
+		m.notice(lease) // report a loss now: by the next renewal the heartbeat may be back
 	}
 	if err != nil {
 		return belief.Counter{}, fmt.Errorf("reading the heartbeat: %w", err)
@@ -273,7 +270,7 @@ func (m *Membership) Counter(ctx context.Context) (belief.Counter, error) {
 	return layout.Counter(lease), nil
 }
 
-// Count increases the counter if it is the given one still, and says whether the broker refuses something. Another replica may renew the heartbeat meanwhile.
+// Count increases an unchanged counter, and records refusals. Another replica may renew the heartbeat meanwhile.
 func (m *Membership) Count(ctx context.Context, counter belief.Counter, refused bool) error {
 	if err := m.begin(ctx); err != nil {
 		return err
@@ -292,5 +289,5 @@ func (m *Membership) Count(ctx context.Context, counter belief.Counter, refused 
 	})
 }
 
-// overtaken tells whether another replica has written at the same time, which is as good.
+// overtaken reports whether another replica wrote at the same time, which is just as good.
 func overtaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }

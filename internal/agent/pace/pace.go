@@ -1,6 +1,6 @@
-// Package pace limits the rate of writes of one object with a token bucket: the first changes are written at
-// once, later ones when a token is available. A change after which clients must not use something any more does
-// not wait for long, whether there is a token or not.
+// Package pace limits the rate of writes of one object with a token bucket: the first changes are written at once,
+// later ones when a token is available. A change that removes something from use waits only briefly, even without a
+// token.
 package pace
 
 import (
@@ -10,17 +10,17 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits are for the writes of one thing. Zero means no limit.
+// Limits are the limits for the writes of one key. Zero means no limit.
 type Limits struct {
-	// Interval is how long it takes until there is another token.
+	// Interval is the time until the next token.
 	Interval time.Duration
-	// Burst is how many tokens there are at most, and how many changes in a row are written at once.
+	// Burst is the maximum number of tokens, and so of immediate writes in a row.
 	Burst int
-	// Withdrawals is how long a change waits at most after which clients must not use something any more.
+	// Withdrawals is the longest wait of a change that removes something from use.
 	Withdrawals time.Duration
 }
 
-// Pacer has a bucket for each thing that was written of late.
+// Pacer has a bucket for each recently written key.
 type Pacer[K comparable] struct {
 	limits Limits
 
@@ -31,7 +31,7 @@ type Pacer[K comparable] struct {
 
 type bucket struct {
 	tokens *rate.Limiter
-	since  time.Time // when the change came up that waits, zero for none
+	since  time.Time // when the waiting change arrived, zero for none
 }
 
 // New returns a pacer with full buckets.
@@ -39,8 +39,8 @@ func New[K comparable](limits Limits) *Pacer[K] {
 	return &Pacer[K]{limits: limits, buckets: map[K]*bucket{}}
 }
 
-// Wait returns how long a change of a thing has to wait at this time, which is when to ask again; or 0, with a token taken, where it is to be
-// written now. withdraws says that clients must not use something any more.
+// Wait returns how long a change of a key must wait before the caller asks again. At 0 it has taken a token, and the
+// caller writes now. withdraws says that the change removes something from use.
 func (p *Pacer[K]) Wait(key K, withdraws bool, now time.Time) time.Duration {
 	if p.limits.Interval <= 0 {
 		return 0
@@ -56,7 +56,7 @@ func (p *Pacer[K]) Wait(key K, withdraws bool, now time.Time) time.Duration {
 	reservation := b.tokens.ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
-		reservation.CancelAt(now) // what is written without a token delays no other change
+		reservation.CancelAt(now) // a write without a token must not delay other changes
 		if b.since.IsZero() {
 			b.since = now
 		}
@@ -71,7 +71,7 @@ func (p *Pacer[K]) Wait(key K, withdraws bool, now time.Time) time.Duration {
 	return 0
 }
 
-// sweep forgets full buckets, each time that one could have filled up. It is called with mu held.
+// sweep removes full buckets, once per time in which a bucket can fill up. The caller holds mu.
 func (p *Pacer[K]) sweep(now time.Time) {
 	if now.Sub(p.swept) < time.Duration(p.limits.Burst)*p.limits.Interval {
 		return

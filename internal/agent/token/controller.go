@@ -26,21 +26,19 @@ import (
 )
 
 const (
-	// answerTimeout is how long one answer is waited for.
+	// answerTimeout is how long a request waits for its answer.
 	answerTimeout = 10 * time.Second
-	// patience is how long a membership that is not there is waited for in silence.
+	// patience is how long the agent waits for a membership before it logs that.
 	patience = 2 * time.Second
-	// maxJitter is the part of the time until renewal by which replicas differ at most.
+	// maxJitter is the largest difference between replicas, as a part of the time until renewal.
 	maxJitter = 0.1
 )
 
-// ErrChanged says that the cluster's membership is another one, so that all that was built
-// on the old one has to be built anew.
+// ErrChanged says that the cluster has another membership. Everything built on the old one must be rebuilt.
 var ErrChanged = errors.New("the cluster's membership has changed")
 
-// Controller owns the token in the Secret. Every replica runs one. Which of them renews the
-// token does not matter, for the others see it in the Secret and take it over: no leader is
-// needed, so that a replica without its own API server still has a token that is good.
+// Controller owns the token in the Secret. Every replica runs one, and any of them may renew the token: the others take
+// it from the Secret. Without a leader, even a replica that cannot reach its own API server keeps a valid token.
 type Controller struct {
 	local    kubernetes.Interface
 	lifetime time.Duration
@@ -48,17 +46,16 @@ type Controller struct {
 
 	secrets cache.SharedIndexInformer
 	changed chan struct{}
-	refused atomic.Pointer[string] // the token that was last refused
+	refused atomic.Pointer[string] // the last refused token
 }
 
-// NewController returns a controller that asks for tokens of the given life. local is the
-// member's own cluster.
+// NewController returns a controller that requests tokens with the given lifetime. local is the member's own cluster.
 func NewController(local kubernetes.Interface, lifetime time.Duration, log *slog.Logger) *Controller {
 	c := &Controller{local: local, lifetime: lifetime, log: log, changed: make(chan struct{}, 1)}
 	secrets := cache.NewListWatchFromClient(local.CoreV1().RESTClient(), "secrets", names.SystemNamespace,
 		fields.OneTermEqualSelector(metav1.ObjectNameField, credential.SecretName))
 	c.secrets = cache.NewSharedIndexInformer(secrets, &corev1.Secret{}, 0, nil)
-	// Fails only when the informer has stopped.
+	// Fails only if the informer has stopped.
 	_, _ = c.secrets.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { c.wake() },
 		UpdateFunc: func(any, any) { c.wake() },
@@ -77,7 +74,7 @@ func (c *Controller) wake() {
 // Watch keeps the copy of the Secret current until ctx is done.
 func (c *Controller) Watch(ctx context.Context) { c.secrets.RunWithContext(ctx) }
 
-// Await returns the cluster's membership as soon as it has one.
+// Await waits until the cluster has a membership, and returns it.
 func (c *Controller) Await(ctx context.Context) (credential.Membership, error) {
 	var said string
 	for {
@@ -99,7 +96,6 @@ func (c *Controller) Await(ctx context.Context) (credential.Membership, error) {
 	}
 }
 
-// stored is the membership in the Secret.
 func (c *Controller) stored() (credential.Membership, error) {
 	if !c.secrets.HasSynced() {
 		return credential.Membership{}, errors.New("this cluster's API server has not answered yet")
@@ -129,10 +125,9 @@ func (c *Controller) Token(m credential.Membership) *broker.Token {
 	})
 }
 
-// Keep keeps the token valid until ctx is done, or until the membership is another one: then
-// it returns ErrChanged. on is the broker as the token's clients reach it. It calls member,
-// once, when the token is the member's own. When placed is closed, the cluster id is known to be this
-// cluster's own, and Keep gives up the rights of the join file and the credentials of former joins.
+// Keep keeps the token valid until ctx is done, or returns ErrChanged when the membership changes. on is the broker,
+// accessed with the token. Keep calls member once the token is the member's own. When placed is closed, the cluster id
+// is known to belong to this cluster: Keep then gives up the join file's rights and the credentials of former joins.
 func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *broker.Token, on kubernetes.Interface, member func(), placed <-chan struct{}) error {
 	jitter := maxJitter * rand.Float64()
 	s := state{used: m.Token}
@@ -164,7 +159,7 @@ func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *b
 			continue
 		case next.store:
 			c.store(ctx, s.used)
-			next.after = firstRetry // unless the Secret is seen to have changed
+			next.after = firstRetry // unless the Secret has changed
 		case isPlaced && !s.joiner && s.stored == s.used && ended != claims.Binding:
 			if c.end(ctx, m, on, claims.Binding) {
 				ended = claims.Binding
@@ -185,7 +180,7 @@ func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *b
 	return nil
 }
 
-// renew asks the broker for a new token, and uses it. It uses a join file up first.
+// renew requests a new token from the broker, and uses it. First it uses up a join file.
 func (c *Controller) renew(ctx context.Context, m credential.Membership, token *broker.Token, on kubernetes.Interface, s state) state {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -217,8 +212,8 @@ func (c *Controller) renew(ctx context.Context, m credential.Membership, token *
 	return state{used: fresh.Token, replaced: s.used, renewedAt: s.triedAt, triedAt: s.triedAt}
 }
 
-// logUseFailure logs why the join file could not be used. Another replica may have used it: it
-// stores its token before the next attempt.
+// logUseFailure logs why the join file could not be used. Another replica may have used it, and stores its token before
+// the next attempt.
 func (c *Controller) logUseFailure(m credential.Membership, s state, err error) {
 	in := retryAfter(s.failures)
 	switch {
@@ -233,7 +228,7 @@ func (c *Controller) logUseFailure(m credential.Membership, s state, err error) 
 	}
 }
 
-// end ends a join, and tells whether it has.
+// end ends a join, and returns whether it succeeded.
 func (c *Controller) end(ctx context.Context, m credential.Membership, on kubernetes.Interface, bound credential.Binding) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -244,7 +239,7 @@ func (c *Controller) end(ctx context.Context, m credential.Membership, on kubern
 	return err == nil
 }
 
-// store writes the token in use to the Secret, for other replicas and for later.
+// store writes the current token to the Secret, for other replicas and for later.
 func (c *Controller) store(ctx context.Context, token string) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -255,7 +250,7 @@ func (c *Controller) store(ctx context.Context, token string) {
 	secret := object.(*corev1.Secret).DeepCopy()
 	secret.Data[credential.KeyToken] = []byte(token)
 	_, err = c.local.CoreV1().Secrets(names.SystemNamespace).Update(ctx, secret, metav1.UpdateOptions{})
-	if err != nil && !apierrors.IsConflict(err) { // a newer one is on its way
+	if err != nil && !apierrors.IsConflict(err) { // a newer one is being stored
 		c.log.Warn("storing the renewed token failed; retrying", "error", err)
 	}
 }

@@ -7,42 +7,37 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound how long to wait after an attempt to renew has failed.
+	// firstRetry and lastRetry bound the backoff after a failed renewal.
 	firstRetry = 10 * time.Second
 	lastRetry  = 5 * time.Minute
 )
 
-// state is what there is to decide on.
 type state struct {
-	used   string // the token in use
-	joiner bool   // it is the join file's, to be exchanged for the member's own
-	// bound is the Secret on the broker that this process created when it used the join file, and the
-	// zero value if it has not.
+	used   string // the current token
+	joiner bool   // it is the join file's token, to exchange for the member's own
+	// bound is the Secret on the broker that this process created with the join file, or the zero value.
 	bound  credential.Binding
-	stored string // the one in the Secret, "" where there is no valid one
-	// replaced is the one in place of which this process has got the one in use.
+	stored string // the token in the Secret, "" if invalid or missing
+	// replaced is the token that this process exchanged for the current one.
 	replaced string
-	// renewedAt is when the one in use was issued as far as this process knows, its own
-	// clock's time, and the zero time for one that it has found.
+	// renewedAt is when this process got the current token, by its own clock. It is zero for a token that it found.
 	renewedAt time.Time
-	failures  int       // of renewing, one after the other
+	failures  int       // consecutive failures to renew
 	triedAt   time.Time // the last attempt to renew
-	// jitter is the part of the time until renewal that this replica waits longer than
-	// that, so that one of them comes first.
+	// jitter is the part of the time until renewal that this replica waits longer, so that one replica comes first.
 	jitter float64
 }
 
-// step is what to do next.
 type step struct {
-	use   string        // take this one from the Secret
-	renew bool          // ask the broker for a new one
-	store bool          // write the one in use to the Secret
-	after time.Duration // if nothing else: look again then
+	use   string        // use this token from the Secret
+	renew bool          // request a new token from the broker
+	store bool          // write the current token to the Secret
+	after time.Duration // otherwise, check again after this time
 }
 
-// decide says what to do. Tokens come from two sides: this process, and, through the Secret, other replicas and a
-// new join. A new join's token wins over an older join's, which is about to become invalid; of
-// one join's tokens the one that was issued last wins.
+// decide returns the next step. Tokens come from this process and, through the Secret, from other replicas and new
+// joins. A new join's token wins over an older join's, which is about to become invalid. Within a join, the token
+// issued last wins.
 func decide(s state, now time.Time) step {
 	used, usedErr := credential.ParseToken(s.used)
 	if s.stored != "" && s.stored != s.used {
@@ -50,7 +45,7 @@ func decide(s state, now time.Time) step {
 		switch {
 		case s.stored == s.replaced:
 			return step{store: true}
-		case err != nil: // it can't be used, so it stays
+		case err != nil: // unusable: keep the current one
 		case usedErr == nil && stored.Subject == used.Subject && stored.Binding == used.Binding && used.Issued.After(stored.Issued):
 			return step{store: true}
 		default:
@@ -58,7 +53,7 @@ func decide(s state, now time.Time) step {
 		}
 	}
 	if usedErr != nil {
-		return step{after: lastRetry} // until somebody writes a valid one
+		return step{after: lastRetry} // until the Secret has a valid one
 	}
 	due := s.renewalDue(used, now)
 	if wait := due.Sub(now); wait > 0 {
@@ -67,7 +62,7 @@ func decide(s state, now time.Time) step {
 	return step{renew: true}
 }
 
-// renewalDue is when to ask for a new token in place of the one in use.
+// renewalDue returns when to request a replacement of the current token.
 func (s state) renewalDue(used credential.Claims, now time.Time) time.Time {
 	later := time.Duration(s.jitter * float64(used.RenewAfter()))
 	switch {
@@ -75,7 +70,7 @@ func (s state) renewalDue(used credential.Claims, now time.Time) time.Time {
 		return s.triedAt.Add(retryAfter(s.failures))
 	case s.joiner:
 		return now
-	case !s.renewedAt.IsZero(): // known by one clock only
+	case !s.renewedAt.IsZero(): // only this process's clock counts
 		return s.renewedAt.Add(used.RenewAfter() + later)
 	default:
 		return now.Add(used.RenewIn(now) + later)

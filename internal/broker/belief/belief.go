@@ -1,53 +1,52 @@
-// Package belief decides what to do about an object on the broker that is missing or older than before, because
-// its owner ended it or because the broker was wiped, restored or edited.
+// Package belief decides what to do about an object on the broker that is missing or older than before, because its
+// owner ended it or because the broker was wiped, restored or edited.
 //
-// Removal is something that an owner writes; everything else is suspicious until the owner vouches for what is there (Suspicions). docs/explanation/protocol.md has
-// the rules. Nothing here reads or writes.
+// An owner removes an object by a write. Any other loss is suspicious until the owner vouches for the data on the
+// broker (Suspicions). docs/explanation/protocol.md has the rules. This package does no I/O.
 package belief
 
-// Applied is what an importing cluster has made of an object.
+// Applied is the state of an object in an importing cluster.
 type Applied struct {
-	// Revision is that of the object, 0 where none is known.
+	// Revision is the object's revision, 0 if unknown.
 	Revision int64
-	// Exists tells whether something is imported now. Of what was ended the revision is still remembered for a while.
+	// Exists is true if something is imported now. The revision of an ended object is remembered for a while.
 	Exists bool
 }
 
 // Found is an object as it is on the broker.
 type Found struct {
-	// Revision is 0 where it cannot be read.
+	// Revision is 0 if it is unreadable.
 	Revision int64
-	// Withdrawn says that its owner has ended it.
+	// Withdrawn is true if the owner has ended the object.
 	Withdrawn bool
 }
 
-// Owner is what is known of the member that writes an object.
+// Owner is the state of the member that writes an object.
 type Owner struct {
-	// Removed says that an administrator has removed it from the clusterset.
+	// Removed is true if an administrator has removed the member from the clusterset.
 	Removed bool
-	// Lost says that its endpoints are withdrawn in this cluster, because it is unreachable.
+	// Lost is true if this cluster has withdrawn the member's endpoints, because it is unreachable.
 	Lost bool
-	// Vouched says that it has compared what it publishes with what is on the broker since the object became suspicious, and the object was read again
-	// after that.
+	// Vouched is true if the member compared its objects with the broker after this one became suspicious, and this one
+	// was read again after that.
 	Vouched bool
-	// Refused says that it has done so although the broker refuses some of what it publishes, so that what is missing may be just that.
+	// Refused is true if the broker refuses some of the vouching member's objects; the missing one may be among them.
 	Refused bool
 }
 
-// Verdict is what to do.
+// Verdict is the action to take.
 type Verdict int
 
-// Verdicts.
 const (
-	// Keep leaves what is imported as it is, until the owner vouches.
+	// Keep leaves the import as it is, until the owner vouches.
 	Keep Verdict = iota
-	// Apply has the import match the object.
+	// Apply makes the import match the object.
 	Apply
-	// Remove removes what is imported.
+	// Remove removes the import.
 	Remove
 )
 
-// Decide returns what to do about an object, nil for one that is not there.
+// Decide returns what to do about an object, which is nil if it is missing.
 func Decide(applied Applied, found *Found, owner Owner) Verdict {
 	suspicious := found == nil && applied.Exists || found != nil && (found.Revision <= 0 || found.Revision < applied.Revision)
 	switch {

@@ -9,44 +9,44 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// enough is how many comparisons of its owner a suspicion waits for. The first one may have begun before it.
+// enough is how many comparisons by the owner a suspicion waits for. The first one may have begun before it.
 const enough = 2
 
-// worth is for how long it counts that an owner has vouched: what is on the broker has to be read soon after.
+// worth is how long an owner's vouching is valid: the broker must be read soon after.
 const worth = time.Minute
 
-// Suspicions are the objects that wait for their owners to vouch for what is on the broker. Owners do so by a counter in their Lease, which each increases
-// after it has compared everything that it publishes with a fresh list (package vouch). What counts are increases that were seen here. A Lease that was made
-// anew or restored begins anew. Create one with NewSuspicions.
+// Suspicions are the objects that wait for their owners to vouch for the data on the broker. An owner increases a
+// counter in its Lease after it has compared all its objects with a fresh list (package vouch). Only increases that
+// this process sees count, and a new or restored Lease starts over. Create with NewSuspicions.
 type Suspicions struct {
 	mu  sync.Mutex
 	all map[string]*suspicion
 }
 
-// Counter is how often a member has found everything right.
+// Counter counts a member's comparisons that found everything right.
 type Counter struct {
-	// Lease is the UID of the Lease that says so.
+	// Lease is the UID of the member's Lease.
 	Lease types.UID
 	Count int64
-	// Refused says that some of what the member publishes is not there, because the broker refuses it.
+	// Refused is true if the broker refuses some of the member's objects.
 	Refused bool
 }
 
 type suspicion struct {
 	owner    names.ClusterID
 	since    time.Time
-	counter  Counter   // as it was read last; no Lease before it was read
-	seen     int       // increases
-	vouched  time.Time // when there were enough
+	counter  Counter   // as last read; no Lease before the first read
+	seen     int       // increases seen
+	vouched  time.Time // when enough increases were seen
 	callback func()
 }
 
 // NewSuspicions returns no suspicions.
 func NewSuspicions() *Suspicions { return &Suspicions{all: map[string]*suspicion{}} }
 
-// Suspect notes that an object is suspicious, if that is new, and returns whether its owner has vouched a short while ago, and the counter by which it has.
-// The counter has to stand after the object was read again: else the broker has lost both meanwhile. callback is called once when the owner has vouched; it must
-// not wait. A suspicion is not begun anew by further changes of its object.
+// Suspect records a suspicious object. It returns whether the owner has vouched recently, and the counter. The counter
+// must still Stand after the object is read again, or the broker has lost both meanwhile. callback is called once when
+// the owner vouches, and must not block. Further changes of the object do not restart a suspicion.
 func (s *Suspicions) Suspect(object string, owner names.ClusterID, now time.Time, callback func()) (by Counter, vouched bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,17 +59,17 @@ func (s *Suspicions) Suspect(object string, owner names.ClusterID, now time.Time
 	return known.counter, known.seen >= enough
 }
 
-// Stands tells whether a counter that was read later shows that the broker has not been wiped or restored since it was at an earlier one.
+// Stands reports whether later shows that the broker was not wiped or restored since c was read.
 func (c Counter) Stands(later Counter) bool { return later.Lease == c.Lease && later.Count >= c.Count }
 
-// Clear notes that an object is not suspicious any more.
+// Clear ends the suspicion of an object.
 func (s *Suspicions) Clear(object string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, object)
 }
 
-// Waiting tells whether an object waits for its owner.
+// Waiting reports whether an object waits for its owner.
 func (s *Suspicions) Waiting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *Suspicions) Waiting() bool {
 	return false
 }
 
-// Observe takes notice of the counters, as a read that began at a time has found them. Members without a Lease have none.
+// Observe records the counters from a read that began at began. Members without a Lease have none.
 func (s *Suspicions) Observe(began time.Time, counters map[names.ClusterID]Counter) {
 	var callbacks []func()
 	s.mu.Lock()

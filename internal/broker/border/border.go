@@ -1,10 +1,10 @@
 // Package border decides which objects of other members enter an importing cluster's cache, and how much of each
 // member.
 //
-// Border.Transform is the transform of that cache, so nothing invalid is ever in it and controllers do not validate. A transform cannot drop an
-// object. Of an object that must not be used it leaves a refused stub, with the reason; of an EndpointSlice that this cluster does not need, or whose
-// member is over its budget, a stub: what it is made from, its revision and a hash of its content. State reads a cached object's state. Pace delays
-// what a member changes too fast.
+// Border.Transform is the cache's transform: the cache never holds anything invalid, so controllers do not validate. A
+// transform cannot drop an object. An object that must not be used becomes a refused stub with the reason. An
+// EndpointSlice that this cluster does not need, or that exceeds its member's budget, becomes a stub with its source,
+// revision and content hash. State reads a cached object's state. Pace delays members' too frequent changes.
 package border
 
 import (
@@ -26,23 +26,22 @@ import (
 // State is how much of an object the cache holds.
 type State string
 
-// States of cached objects.
 const (
 	// Full is an object with all of its valid content.
 	Full State = "Full"
-	// Stub is an EndpointSlice whose content has to be read from the broker.
+	// Stub is an EndpointSlice whose content must be read from the broker.
 	Stub State = "Stub"
 	// Refused is an object that must not be used.
 	Refused State = "Refused"
-	// Withdrawn is an object whose owner has ended it.
+	// Withdrawn is an object that its owner has ended.
 	Withdrawn State = "Withdrawn"
 )
 
-// annotation is on the cached objects that the transform has seen, and on no API server: this process' mark, a state, and for a stub its hash,
-// for a refused object the reason.
+// annotation marks objects that the transform has seen, only in the cache: this process's mark, the state, and a stub's
+// hash or a refused object's reason.
 const annotation = "atoll.dev/border"
 
-// Border is what a cluster accepts of other members' objects. Create one with New.
+// Border decides what a cluster accepts of other members' objects. Create one with New.
 type Border struct {
 	self   names.ClusterID
 	needs  func(namespace string) bool
@@ -51,13 +50,13 @@ type Border struct {
 	mark string
 }
 
-// New returns the border of a cluster. needs tells whether the cluster has a namespace, so that it needs the endpoints of services in it.
+// New returns a cluster's border. needs reports whether the cluster has a namespace, and so needs its endpoints.
 func New(self names.ClusterID, needs func(namespace string) bool, budget *Budget) *Border {
 	return &Border{self: self, needs: needs, budget: budget, mark: rand.Text()}
 }
 
-// Transform is a cache's transform (client-go's TransformFunc). It returns the given object, changed, and never an error, which would stop a first
-// list for ever. It is idempotent: first lists run it twice.
+// Transform is a cache transform (client-go's TransformFunc). It changes and returns the object, and never fails: an
+// error would block the first list forever. It is idempotent, because first lists run it twice.
 func (b *Border) Transform(object any) (any, error) {
 	o, ok := object.(metav1.Object)
 	if !ok {
@@ -78,17 +77,17 @@ func (b *Border) Transform(object any) (any, error) {
 	return object, nil
 }
 
-// Admit does to a slice that was read past the cache, because this has a stub of it, what Transform does to one that is needed and has room.
+// Admit transforms a slice that was read without the cache, because the cache holds a stub, as if it had room.
 func (b *Border) Admit(slice *discoveryv1.EndpointSlice) {
 	whole := *b
 	whole.needs, whole.budget = func(string) bool { return true }, NewBudget(0, nil)
-	_, _ = whole.Transform(slice) // which returns no error
+	_, _ = whole.Transform(slice) // cannot fail
 }
 
-// OverBudget tells whether a slice is a stub because its member's budget has no room for it.
+// OverBudget reports whether a slice is a stub because it exceeds its member's budget.
 func (b *Border) OverBudget(slice *discoveryv1.EndpointSlice) bool { return b.budget.Waits(slice.Name) }
 
-// State returns the state of an object from the cache, and its detail: a stub's hash of the content, or why the object is refused.
+// State returns a cached object's state and its detail: a stub's content hash, or a refused object's reason.
 func (b *Border) State(o metav1.Object) (state State, detail string) {
 	if b.isOwn(o) {
 		return finished(o), ""
@@ -101,7 +100,7 @@ func (b *Border) State(o metav1.Object) (state State, detail string) {
 	return State(text), detail
 }
 
-// isOwn tells whether an object is this cluster's own. Transform leaves these as they are, without its mark, because they are written back.
+// isOwn reports whether an object is this cluster's own. Transform leaves such objects unmarked: they are written back.
 func (b *Border) isOwn(o metav1.Object) bool {
 	switch o := o.(type) {
 	case *brokerv1alpha1.ExportedService:
@@ -112,7 +111,7 @@ func (b *Border) isOwn(o metav1.Object) bool {
 	return o.GetLabels()[names.LabelSourceCluster] == b.self.String()
 }
 
-// set notes a state.
+// set sets an object's state.
 func (b *Border) set(o metav1.Object, state State, detail string) {
 	annotations := o.GetAnnotations()
 	if annotations == nil {
@@ -122,7 +121,7 @@ func (b *Border) set(o metav1.Object, state State, detail string) {
 	o.SetAnnotations(annotations)
 }
 
-// refuse leaves of an object's metadata what identifies it.
+// refuse reduces an object's metadata to its identity.
 func (b *Border) refuse(o metav1.Object, reason string) {
 	o.SetLabels(nil)
 	o.SetAnnotations(nil)
@@ -131,7 +130,6 @@ func (b *Border) refuse(o metav1.Object, reason string) {
 	b.set(o, Refused, reason)
 }
 
-// finished returns Withdrawn for an object whose owner has ended it, and else Full.
 func finished(o metav1.Object) State {
 	if o.GetAnnotations()[names.AnnotationState] == names.StateWithdrawn {
 		return Withdrawn
@@ -139,7 +137,7 @@ func finished(o metav1.Object) State {
 	return Full
 }
 
-// member validates a MemberCluster. This cluster's own is compared with what it should be, and stays as it is.
+// member validates a MemberCluster, except this cluster's own, which stays as it is for comparison.
 func (b *Border) member(member *brokerv1alpha1.MemberCluster) {
 	if id := member.Spec.ClusterID; member.Name != id {
 		member.Spec = brokerv1alpha1.MemberClusterSpec{}
@@ -152,7 +150,7 @@ func (b *Border) member(member *brokerv1alpha1.MemberCluster) {
 	}
 }
 
-// record validates a record. One of this cluster's own is compared with what it should be, and stays as it is.
+// record validates a record, except this cluster's own, which stays as it is for comparison.
 func (b *Border) record(record *brokerv1alpha1.ExportedService) {
 	spec := record.Spec
 	cluster := names.ClusterID(spec.ClusterID)
@@ -177,7 +175,7 @@ func (b *Border) record(record *brokerv1alpha1.ExportedService) {
 	b.set(record, state, "")
 }
 
-// slice validates an EndpointSlice, and makes a stub of one that is not needed.
+// slice validates an EndpointSlice, and reduces one that is not needed to a stub.
 func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 	cluster := names.ClusterID(slice.Labels[names.LabelSourceCluster])
 	namespace, source := slice.Labels[names.LabelServiceNamespace], slice.Annotations[names.AnnotationSourceSlice]
@@ -201,7 +199,7 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 		b.budget.Forget(slice.Name)
 	}
 	if held {
-		_, _ = kit.Trim(slice) // which returns no error
+		_, _ = kit.Trim(slice) // cannot fail
 		b.set(slice, Full, "")
 		return
 	}
@@ -212,17 +210,17 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 	if slice.Endpoints, slice.Ports = nil, nil; refused {
 		labels, revision := slice.Labels, slice.Annotations[names.AnnotationRevision]
 		b.refuse(slice, summary)
-		slice.Labels, slice.Annotations[names.AnnotationRevision] = labels, revision // it is what it says it is
+		slice.Labels, slice.Annotations[names.AnnotationRevision] = labels, revision // keep the identity that it claims
 		slice.Annotations[names.AnnotationSourceSlice] = source
 		return
 	}
 	b.set(slice, state, hash)
 }
 
-// Hash is a hash of what a validated EndpointSlice says of endpoints.
+// Hash returns a hash of a validated EndpointSlice's endpoints and ports.
 func Hash(slice *discoveryv1.EndpointSlice) string {
 	content := discoveryv1.EndpointSlice{AddressType: slice.AddressType, Endpoints: slice.Endpoints, Ports: slice.Ports}
-	data, _ := content.Marshal() // of values in memory, which can't fail
+	data, _ := content.Marshal() // cannot fail in memory
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }

@@ -2,20 +2,20 @@ package border
 
 import "sync"
 
-// DefaultBudget is twice what a cluster at the limits of Kubernetes publishes: 10,000 services and 150,000 endpoints are some 60 MiB.
+// DefaultBudget is twice the size of a cluster at Kubernetes' limits (10,000 services, 150,000 endpoints: 60 MiB).
 const DefaultBudget = 128 << 20
 
-// Budget bounds how many bytes of each member's EndpointSlices a cluster's cache holds. It is a ledger by slice: one that is counted twice counts once.
+// Budget limits the bytes of each member's EndpointSlices in the cache. Counting a slice twice counts it once.
 type Budget struct {
 	limit int64
 	room  func(member string)
 
 	mu      sync.Mutex
-	slices  map[string]entry // by their names on the broker
+	slices  map[string]entry // by name on the broker
 	members map[string]*member
 }
 
-// entry is what one slice takes of its member's budget, 0 bytes for one that had no room.
+// entry is a slice's share of its member's budget, 0 bytes if it had no room.
 type entry struct {
 	member string
 	bytes  int64
@@ -24,19 +24,19 @@ type entry struct {
 type member struct {
 	bytes   int64
 	held    int
-	waiting map[string]bool // slices that had no room
+	waiting map[string]bool // slices without room
 }
 
-// Usage is what one member uses of its budget.
+// Usage is a member's use of its budget.
 type Usage struct {
-	// Bytes are those of the slices that are held, by their size on the wire.
+	// Bytes is the size on the wire of the slices that are held.
 	Bytes int64
-	// Waiting is how many slices are stubs because there is no room for them.
+	// Waiting is the number of slices that are stubs for lack of room.
 	Waiting int
 }
 
-// NewBudget returns a budget of a number of bytes for each member, 0 for any number. When a member that gives something up is a tenth below the limit, its
-// slices that had no room wait no longer, and room, or nil, is called without any lock.
+// NewBudget returns a budget with a limit in bytes for each member, 0 for none. When a member's usage falls to 90 % of
+// the limit, its waiting slices are released, and room (may be nil) is called without locks.
 func NewBudget(limit int64, room func(member string)) *Budget {
 	if room == nil {
 		room = func(string) {}
@@ -44,7 +44,7 @@ func NewBudget(limit int64, room func(member string)) *Budget {
 	return &Budget{limit: limit, room: room, slices: map[string]entry{}, members: map[string]*member{}}
 }
 
-// Hold counts a slice with these bytes, in place of what it was before, and tells whether there is room for it. One that may grow no more is not held
+// Hold replaces a slice's count with bytes, and returns whether there is room. A slice without room to grow is not held
 // any more.
 func (b *Budget) Hold(of, slice string, bytes int64) (ok bool) {
 	b.change(slice, func(had int64) {
@@ -64,7 +64,7 @@ func (b *Budget) Hold(of, slice string, bytes int64) (ok bool) {
 	return ok
 }
 
-// Waits tells whether a slice had no room when it was counted last.
+// Waits reports whether a slice had no room when it was last counted.
 func (b *Budget) Waits(slice string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,10 +72,10 @@ func (b *Budget) Waits(slice string) bool {
 	return m != nil && m.waiting[slice]
 }
 
-// Forget counts a slice no longer.
+// Forget stops counting a slice.
 func (b *Budget) Forget(slice string) { b.change(slice, func(int64) {}) }
 
-// change has a slice count as nothing, and then as what set says, which is called with the bytes that it had.
+// change removes a slice's count, then calls set with its previous bytes to count it again.
 func (b *Budget) change(slice string, set func(had int64)) {
 	b.mu.Lock()
 	old := b.slices[slice]
@@ -110,7 +110,7 @@ func (b *Budget) change(slice string, set func(had int64)) {
 	}
 }
 
-// Usage returns what each member uses.
+// Usage returns each member's usage.
 func (b *Budget) Usage() map[string]Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Pace delays writes of what a member changes too fast, by a token bucket for each member and namespace: a busy namespace delays neither its neighbours
-// nor other members. Removals do not ask it.
+// Pace delays a member's too frequent changes with a token bucket per member and namespace, so that a busy namespace
+// delays neither other namespaces nor other members. Callers do not delay removals.
 type Pace struct {
 	rate  rate.Limit
 	burst int
 
 	mu      sync.Mutex
 	buckets map[bucket]*rate.Limiter
-	// due are the objects that have asked and have not been written yet.
+	// due are the objects with a reservation that are not written yet.
 	due map[string]reservation
 }
 
@@ -24,17 +24,17 @@ type reservation struct {
 	at     time.Time
 }
 
-// late is how long an object still has to wait where its member changes more than is taken of it.
+// late is the wait after which an object counts as late.
 const late = 5 * time.Second
 
 type bucket struct{ member, namespace string }
 
-// NewPace returns a pace of a number of writes a second, and a number at once, for each member and namespace.
+// NewPace returns a pace with a rate and a burst of writes for each member and namespace.
 func NewPace(perSecond float64, burst int) *Pace {
 	return &Pace{rate: rate.Limit(perSecond), burst: burst, buckets: map[bucket]*rate.Limiter{}, due: map[string]reservation{}}
 }
 
-// Wait returns how long the write of an object has to wait, 0 for not at all. An object that asks again keeps its place until Done.
+// Wait returns how long the write of an object must wait, 0 for none. The object keeps its reservation until Done.
 func (p *Pace) Wait(member, namespace, object string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *Pace) Wait(member, namespace, object string, now time.Time) time.Durati
 	return max(0, r.at.Sub(now))
 }
 
-// Late returns how many objects of each member have to wait for more than 5 s.
+// Late returns the number of objects per member that wait for more than 5 s.
 func (p *Pace) Late(now time.Time) map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *Pace) Late(now time.Time) map[string]int {
 	return all
 }
 
-// Done has an object that was written, or that need not be any more, ask anew for its next write. Buckets that are full again are forgotten.
+// Done releases an object's reservation after its write, or if no write is needed. It also removes full buckets.
 func (p *Pace) Done(member, namespace, object string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

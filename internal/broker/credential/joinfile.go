@@ -17,7 +17,6 @@ const (
 	joinFileKind    = "JoinFile"
 )
 
-// joinFile is the form of a join file.
 type joinFile struct {
 	APIVersion           string `json:"apiVersion"`
 	Kind                 string `json:"kind"`
@@ -28,7 +27,7 @@ type joinFile struct {
 	Token                string `json:"token"`
 }
 
-// JoinFile writes a membership as a join file.
+// JoinFile encodes a membership as a join file.
 func (m Membership) JoinFile() ([]byte, error) {
 	body, err := yaml.Marshal(joinFile{
 		APIVersion: joinFileVersion, Kind: joinFileKind,
@@ -47,7 +46,7 @@ func (m Membership) JoinFile() ([]byte, error) {
 	return append([]byte(header), body...), nil
 }
 
-// ParseJoinFile reads a join file. The error says what is wrong with it, and what to do.
+// ParseJoinFile reads a join file. Errors name the problem and the fix.
 func ParseJoinFile(data []byte) (Membership, error) {
 	again := "; make one with: " + command.Broker.Atoll("broker token create CLUSTER")
 	if len(bytes.TrimSpace(data)) == 0 {

@@ -2,13 +2,13 @@ package credential
 
 import "bytes"
 
-// Locate returns the URL at which a program outside the member's pods reaches a broker. "" stands for the URL that the pods use.
+// Locate returns the broker's URL for a program outside the member's pods; "" means the pods' URL.
 type Locate func(Membership) string
 
-// At locates every broker at one URL, "" for that of the member's pods.
+// At returns the same URL for every broker; "" means the pods' URL.
 func At(url string) Locate { return func(Membership) string { return url } }
 
-// URL is where the program reaches the broker of a membership. A nil Locate stands for the URL that the pods use.
+// URL returns the broker's URL for a membership. A nil Locate returns the pods' URL.
 func (l Locate) URL(m Membership) string {
 	if l != nil {
 		if url := l(m); url != "" {
@@ -18,8 +18,8 @@ func (l Locate) URL(m Membership) string {
 	return m.Server
 }
 
-// ByCA locates a broker by its certificate authority among API servers that the user knows, by their URLs. A laptop often reaches the
-// broker at another URL than pods do. It returns "" unless just one URL has that authority: the member's token is sent to no other server.
+// ByCA finds the broker's URL among API servers that the user knows, by its certificate authority: a laptop may use
+// another URL than pods. It returns "" unless exactly one URL matches: the token goes to no other server.
 func (m Membership) ByCA(known map[string][]byte) string {
 	found, authority := "", bytes.TrimSpace(m.CA)
 	if len(authority) == 0 {

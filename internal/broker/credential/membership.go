@@ -1,6 +1,6 @@
 // Package credential reads and writes a member's credentials: the join file, and the Secret that agents use.
 //
-// Everything here is pure: no package that talks to an API server is needed to read either.
+// It imports no package that talks to an API server.
 package credential
 
 import (
@@ -15,23 +15,21 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Membership is one cluster's place in a clusterset, and the credentials for it.
+// Membership is a cluster's membership in a clusterset, with its credentials.
 type Membership struct {
 	// ClusterID is the id that the credentials are for.
 	ClusterID names.ClusterID
-	// Clusterset is the name of the clusterset, which is that of its namespace on the broker.
+	// Clusterset is the clusterset's name, which is its namespace on the broker.
 	Clusterset string
-	// Server is the broker's URL, as the member's agents reach it.
+	// Server is the broker's URL for the member's agents.
 	Server string
-	// CA holds the certificates, in PEM, of which one has signed the broker's. Without any,
-	// those of the system count.
+	// CA are the PEM certificates that may sign the broker's; empty means the system's.
 	CA []byte
-	// Token is a bearer token of the member's service account on the broker, or, in a join file that
-	// was not used yet, of its joiner account.
+	// Token is a bearer token of the member's service account, or in an unused join file, of the joiner account.
 	Token string
 }
 
-// Validate returns an error that says what is wrong with a membership.
+// Validate returns an error that names the first invalid field.
 func (m Membership) Validate() error {
 	if _, err := names.ParseClusterID(m.ClusterID.String()); err != nil {
 		return err
@@ -54,12 +52,12 @@ func (m Membership) Validate() error {
 		return fmt.Errorf("the token: %w", err)
 	}
 	if !claims.MayAct(m.ClusterID, m.Clusterset) {
-		return fmt.Errorf("the token is one of %s, which is not an account of cluster %q in clusterset %q", claims.Subject, m.ClusterID, m.Clusterset)
+		return fmt.Errorf("the token belongs to %s, which is not an account of cluster %q in clusterset %q", claims.Subject, m.ClusterID, m.Clusterset)
 	}
 	return nil
 }
 
-// checkCA makes sure that certificates, if there are any, are some.
+// checkCA returns an error for data that has no valid certificates.
 func checkCA(ca []byte) error {
 	rest, found := bytes.TrimSpace(ca), false
 	for len(rest) > 0 {
@@ -81,15 +79,13 @@ func checkCA(ca []byte) error {
 	return nil
 }
 
-// SameBroker tells whether two memberships differ in the token alone, so that one can take
-// the other's place without a new connection.
+// SameBroker reports whether two memberships differ only in the token, so that the connection can stay.
 func (m Membership) SameBroker(other Membership) bool {
 	return m.ClusterID == other.ClusterID && m.Clusterset == other.Clusterset &&
 		m.Server == other.Server && bytes.Equal(m.CA, other.CA)
 }
 
-// From tells whether the member's token comes from the use of a join file. It does not if the
-// token is still the file's own.
+// From reports whether the member's token was obtained with a join file. The file's own token does not count.
 func (m Membership) From(file Membership) bool {
 	mine, err := ParseToken(m.Token)
 	if err != nil {
@@ -105,7 +101,7 @@ func (m Membership) NewFile() string {
 	return "Make a new join file, then join with it: " + command.Broker.Atoll("broker token create %[1]s --clusterset %[2]s --output %[1]s.join", m.ClusterID, m.Clusterset)
 }
 
-// UsedFile says what to do when a join file was used already, which its owner need not have done.
+// UsedFile says what to do if a join file was already used, possibly by somebody else.
 func (m Membership) UsedFile() string {
 	return fmt.Sprintf("If an earlier attempt to join this cluster was interrupted, create a new join file. Otherwise another cluster has joined as %s. "+
 		"Remove it first, which ends its exports in all clusters: %s. %s", m.ClusterID, command.Broker.Atoll("broker members remove %s --clusterset %s --force", m.ClusterID, m.Clusterset), m.NewFile())

@@ -9,21 +9,19 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// SecretName is the name of the Secret in a member cluster, in the agent's namespace, that
-// holds its membership.
+// SecretName is the membership Secret in the agent's namespace of a member cluster.
 const SecretName = "atoll-broker"
 
-// Keys of the Secret.
 const (
 	keyClusterID  = "cluster-id"
 	keyClusterset = "clusterset"
 	keyServer     = "server"
 	keyCA         = "ca.crt"
-	// KeyToken is the key of the token, the only one that agents change.
+	// KeyToken is the key of the token, the only key that agents change.
 	KeyToken = "token"
 )
 
-// Secret writes a membership as a Secret of a namespace.
+// Secret encodes a membership as a Secret.
 func (m Membership) Secret(namespace string) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},

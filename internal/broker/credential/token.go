@@ -11,21 +11,20 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Claims is what a service account's token says of itself. Nothing of it is verified: that is
-// for the API server to do.
+// Claims are a service account token's claims. They are not verified: the API server does that.
 type Claims struct {
 	// Subject is the user, system:serviceaccount:NAMESPACE:NAME.
 	Subject string
 	// AccountUID is the UID of the user's ServiceAccount.
 	AccountUID string
-	// Binding is the Secret that the token is bound to; the zero value says that there is none.
+	// Binding is the Secret that the token is bound to, or the zero value.
 	Binding Binding
 	// Issued and Expires are by the broker's clock.
 	Issued, Expires time.Time
 }
 
-// Binding is a Secret on the broker that tokens are bound to: without it they are not valid. The API server
-// issues a token for it only to those who know the UID.
+// Binding is a Secret on the broker that tokens are bound to. They become invalid when it is deleted. The API server
+// issues tokens for it only to callers that know its UID.
 type Binding struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
@@ -63,17 +62,17 @@ func ParseToken(token string) (Claims, error) {
 	}, nil
 }
 
-// MayAct tells whether the token is the member's own, or its joiner's.
+// MayAct reports whether the token belongs to the member or its joiner.
 func (c Claims) MayAct(cluster names.ClusterID, clusterset string) bool {
 	return c.Subject == subject(clusterset, names.MemberAccount(cluster)) || c.IsJoiner(cluster, clusterset)
 }
 
-// IsJoiner tells whether the token is that of a join file.
+// IsJoiner reports whether the token is a join file's.
 func (c Claims) IsJoiner(cluster names.ClusterID, clusterset string) bool {
 	return c.Subject == subject(clusterset, names.JoinerAccount(cluster))
 }
 
-// WhyRefused says why the broker does not accept the token, as far as the token tells.
+// WhyRefused says why the broker refuses the token, as far as the claims show.
 func (c Claims) WhyRefused(now time.Time) string {
 	if now.After(c.Expires) {
 		return fmt.Sprintf("it expired %s ago", now.Sub(c.Expires).Round(time.Second))
@@ -85,17 +84,15 @@ func subject(namespace, account string) string {
 	return "system:serviceaccount:" + namespace + ":" + account
 }
 
-// lifeParts is the part of a token's life after which it is renewed. What is left of it when
-// a member is switched off is how long the member can be off and come back by itself, so the
-// token is renewed early in its life and not, as a kubelet would, late.
+// lifeParts is the divisor for the part of a token's life after which it is renewed. The remaining life is how long a
+// member can be off without a new join. Tokens are therefore renewed early, unlike a kubelet's.
 const lifeParts = 5
 
-// RenewAfter is how long after it was issued a token is to be replaced by a new one.
+// RenewAfter is the token's age at which to replace it.
 func (c Claims) RenewAfter() time.Duration { return c.Expires.Sub(c.Issued) / lifeParts }
 
-// RenewIn is how long from now a token that was just read is to be replaced: zero or less
-// where that is due. The broker's clock and this one may differ, so whatever they say it is
-// not longer than RenewAfter.
+// RenewIn is the time until a token that was just read must be replaced; zero or less means now. It is at most
+// RenewAfter, because the broker's clock may differ.
 func (c Claims) RenewIn(now time.Time) time.Duration {
 	return min(c.RenewAfter(), c.Issued.Add(c.RenewAfter()).Sub(now))
 }

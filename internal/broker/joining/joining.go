@@ -1,5 +1,5 @@
-// Package joining joins a cluster on the broker: it uses the join file (Use), requests tokens (Token), and ends
-// the permissions of the file (End). `atoll join` does it, or the agent.
+// Package joining joins a cluster on the broker: it uses the join file (Use), requests tokens (Token), and ends the
+// permissions of the file (End). `atoll join` or the agent calls it.
 package joining
 
 import (
@@ -20,9 +20,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Use uses a join file up: it creates the Secret that the member's tokens are bound to, and returns its name and UID. on is the
-// broker, with the file's token. Of several that try, one succeeds; the others get AlreadyExists. Only the answer
-// tells the UID, without which there are no tokens: where the answer is lost, a new join file is needed.
+// Use uses up a join file: it creates the Secret that the member's tokens are bound to, and returns its name and UID.
+// on is the broker, with the file's token. Of several callers one succeeds; the others get AlreadyExists. Only the
+// response has the UID, which tokens need. If the response is lost, a new join file is needed.
 func Use(ctx context.Context, on kubernetes.Interface, file credential.Membership) (credential.Binding, error) {
 	claims, err := credential.ParseToken(file.Token)
 	if err != nil {
@@ -47,18 +47,18 @@ func Use(ctx context.Context, on kubernetes.Interface, file credential.Membershi
 	return credential.Binding{Name: secret.Name, UID: string(secret.UID)}, nil
 }
 
-// NoResponseError is the error where the broker's answer to the use of a join file was lost: the file may be used up.
+// NoResponseError means that the broker's response was lost, so the join file may be used up.
 type NoResponseError struct{ Err error }
 
 // Error implements error.
 func (e *NoResponseError) Error() string {
-	return "the broker's answer was lost, and so the join file may be used up: " + e.Err.Error()
+	return "the broker's answer was lost, so the join file may already be used: " + e.Err.Error()
 }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *NoResponseError) Unwrap() error { return e.Err }
 
-// Token returns a new token of the member's account, bound to the Secret of the join file that was used.
+// Token returns a new token of the member's account, bound to the used join file's Secret.
 func Token(ctx context.Context, on kubernetes.Interface, m credential.Membership, bound credential.Binding, lifetime time.Duration) (authenticationv1.TokenRequestStatus, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(lifetime / time.Second))}}
 	if bound.Name != "" {
@@ -71,12 +71,12 @@ func Token(ctx context.Context, on kubernetes.Interface, m credential.Membership
 	return answer.Status, nil
 }
 
-// End deletes the service account of the join file that was used, with the file's rights, and the Secrets of the cluster's
-// former joins, which the account owns. It leaves the account of a later join file alone.
+// End deletes the used join file's service account, and with it the file's rights and the Secrets of former joins,
+// which the account owns. It leaves a later join file's account alone.
 func End(ctx context.Context, on kubernetes.Interface, m credential.Membership, bound credential.Binding) error {
 	uid := names.CredentialJoiner(m.ClusterID, bound.Name)
 	if uid == "" {
-		return nil // an administrator has made the token
+		return nil // an administrator created the token
 	}
 	err := on.CoreV1().ServiceAccounts(m.Clusterset).Delete(ctx, names.JoinerAccount(m.ClusterID), metav1.DeleteOptions{
 		Preconditions: metav1.NewUIDPreconditions(uid),

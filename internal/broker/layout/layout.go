@@ -20,7 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/revision"
 )
 
-// Indexes of a cache of the broker. Their keys are what Service, Namespace and Cluster return.
+// Indexes of a cache of the broker. Service, Namespace and Cluster return their keys.
 const (
 	// ByService finds records and slices of a service, of all clusters.
 	ByService = "service"
@@ -39,7 +39,7 @@ func Labels(cluster names.ClusterID, service types.NamespacedName) map[string]st
 	}
 }
 
-// Record returns a record as it is created.
+// Record returns a new record.
 func Record(clusterset string, spec brokerv1alpha1.ExportedServiceSpec) *brokerv1alpha1.ExportedService {
 	cluster := names.ClusterID(spec.ClusterID)
 	return &brokerv1alpha1.ExportedService{
@@ -56,20 +56,20 @@ func Service(slice metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: labels[names.LabelServiceNamespace], Name: labels[names.LabelServiceName]}
 }
 
-// Cluster returns the cluster that an object with labels of Atoll's comes from.
+// Cluster returns the source cluster of an object with Atoll's labels.
 func Cluster(object metav1.Object) names.ClusterID {
 	return names.ClusterID(object.GetLabels()[names.LabelSourceCluster])
 }
 
-// Source returns the name, in its own cluster, of the EndpointSlice that a slice was made of.
+// Source returns the name of a slice's EndpointSlice in its own cluster.
 func Source(slice metav1.Object) string { return slice.GetAnnotations()[names.AnnotationSourceSlice] }
 
-// Withdrawn tells whether an object's owner has ended it (docs/explanation/protocol.md, rule 1).
+// Withdrawn reports whether an object's owner has ended it (docs/explanation/protocol.md, rule 1).
 func Withdrawn(object metav1.Object) bool {
 	return object.GetAnnotations()[names.AnnotationState] == names.StateWithdrawn
 }
 
-// SetWithdrawn has an object say that its owner has ended it, or that it has not.
+// SetWithdrawn marks an object as ended by its owner, or as not ended.
 func SetWithdrawn(object metav1.Object, withdrawn bool) {
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {
@@ -81,8 +81,8 @@ func SetWithdrawn(object metav1.Object, withdrawn bool) {
 	object.SetAnnotations(annotations)
 }
 
-// SetRevision gives an object its revision: that of the newest of the objects that it is made of, by their resource versions, or the one that follows
-// last, its revision on the broker, if that is higher. No clock is involved.
+// SetRevision sets an object's revision: the highest resource version in madeOf, or last+1 if that is higher. last is
+// the revision on the broker. No clock is involved.
 func SetRevision(object metav1.Object, last int64, madeOf ...metav1.Object) {
 	next := last + 1
 	for _, o := range madeOf {
@@ -99,13 +99,13 @@ func SetRevision(object metav1.Object, last int64, madeOf ...metav1.Object) {
 	object.SetAnnotations(annotations)
 }
 
-// Withdraw has an object on the broker say that its owner has ended it, at its next revision, of which madeOf are the objects that it is made of.
+// Withdraw marks an object on the broker as ended, at its next revision (see SetRevision).
 func Withdraw(object metav1.Object, madeOf ...metav1.Object) {
 	SetWithdrawn(object, true)
 	SetRevision(object, Revision(object), madeOf...)
 }
 
-// Counter returns how often the member of a Lease says that it has compared what it publishes (docs/explanation/protocol.md, rule 3), 0 where it does not say so.
+// Counter returns the count of comparisons in a member's Lease, or 0 (docs/explanation/protocol.md, rule 3).
 func Counter(lease *coordinationv1.Lease) belief.Counter {
 	count, err := strconv.ParseInt(lease.Annotations[names.AnnotationCompared], 10, 64)
 	if err != nil || count < 0 {
@@ -115,7 +115,7 @@ func Counter(lease *coordinationv1.Lease) belief.Counter {
 	return belief.Counter{Lease: lease.UID, Count: count, Refused: refused}
 }
 
-// Counters returns those of Leases, by their members.
+// Counters returns the Leases' counters by member.
 func Counters(leases []coordinationv1.Lease) map[names.ClusterID]belief.Counter {
 	all := make(map[names.ClusterID]belief.Counter, len(leases))
 	for i := range leases {
@@ -124,7 +124,7 @@ func Counters(leases []coordinationv1.Lease) map[names.ClusterID]belief.Counter 
 	return all
 }
 
-// SetCount has a Lease say how often its member has compared what it publishes, and whether the broker refuses some of that.
+// SetCount sets a Lease's count of comparisons, and whether the broker refuses some of the member's objects.
 func SetCount(lease *coordinationv1.Lease, count int64, refused bool) {
 	if lease.Annotations == nil {
 		lease.Annotations = map[string]string{}
@@ -135,19 +135,19 @@ func SetCount(lease *coordinationv1.Lease, count int64, refused bool) {
 	}
 }
 
-// Found returns what belief.Decide needs of an object.
+// Found returns belief.Decide's input for an object.
 func Found(object metav1.Object) *belief.Found {
 	return &belief.Found{Revision: Revision(object), Withdrawn: Withdrawn(object)}
 }
 
-// Revision returns an object's revision, 0 where it has none that can be read.
+// Revision returns an object's revision, or 0 if it is missing or invalid.
 func Revision(object metav1.Object) int64 { return revision.Of(object) }
 
 // Index adds the indexes to a cache of the broker.
 func Index(ctx context.Context, to client.FieldIndexer) error {
 	record := func(key func(brokerv1alpha1.ExportedServiceSpec) string) client.IndexerFunc {
 		return func(object client.Object) []string {
-			if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ServiceName != "" { // of one that the border has refused
+			if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ServiceName != "" { // else the border has refused it
 				return []string{key(spec)}
 			}
 			return nil

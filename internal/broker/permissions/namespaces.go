@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Namespaces is a set of namespaces, made of names and of prefixes that end in *. The zero value has none.
+// Namespaces is a set of namespaces: names, and prefixes that end in *. The zero value is empty.
 type Namespaces struct {
-	patterns []string // sorted, each once
+	patterns []string // sorted, without duplicates
 }
 
-// Separators are the characters between the words of a value. The admission policy separates words by the same.
+// Separators separate the words of a value. The admission policy uses the same characters.
 const Separators = ", \t\r\n"
 
-// ParseNamespaces reads names such as shop and prefixes such as team-a-*, separated by commas or white space. * alone is all
-// namespaces. The set is without the words that are neither; the error names all of these, one in a line.
+// ParseNamespaces reads names (shop) and prefixes (team-a-*), separated by commas or white space; * means all
+// namespaces. It leaves invalid words out of the set, and lists all of them in the error, one per line.
 func ParseNamespaces(text string) (Namespaces, error) {
 	var patterns []string
 	var mistakes []error
@@ -33,16 +33,16 @@ func ParseNamespaces(text string) (Namespaces, error) {
 	return Namespaces{slices.Compact(patterns)}, errors.Join(mistakes...)
 }
 
-// isPattern tells whether a word is the name of a namespace, or the beginning of one followed by *.
+// isPattern reports whether a word is a namespace's name, or a prefix followed by *.
 func isPattern(word string) bool {
 	prefix, isPrefix := strings.CutSuffix(word, "*")
 	if isPrefix && len(prefix) < validation.DNS1123LabelMaxLength {
-		prefix += "x" // so that a hyphen may be before the *
+		prefix += "x" // a hyphen may precede the *
 	}
 	return len(validation.IsDNS1123Label(prefix)) == 0
 }
 
-// Contains tells whether a namespace is in the set.
+// Contains reports whether a namespace is in the set.
 func (n Namespaces) Contains(namespace string) bool {
 	return slices.ContainsFunc(n.patterns, func(p string) bool {
 		prefix, isPrefix := strings.CutSuffix(p, "*")
@@ -50,11 +50,11 @@ func (n Namespaces) Contains(namespace string) bool {
 	})
 }
 
-// Equal tells whether two sets are made of the same patterns.
+// Equal reports whether two sets have the same patterns.
 func (n Namespaces) Equal(other Namespaces) bool { return slices.Equal(n.patterns, other.patterns) }
 
-// Texts are the patterns, sorted; an empty list for none.
+// Texts returns the patterns, sorted; never nil.
 func (n Namespaces) Texts() []string { return append([]string{}, n.patterns...) }
 
-// String writes the set as ParseNamespaces reads it.
+// String formats the set for ParseNamespaces.
 func (n Namespaces) String() string { return strings.Join(n.patterns, ", ") }

@@ -15,48 +15,48 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
-// Prefixes of keys in the ConfigMap: a member's id follows. An id may contain a dot, so that it comes last.
+// Prefixes of ConfigMap keys. The member's id follows: it is last because it may contain a dot.
 const (
 	// NamespacesPrefix begins the key of the namespaces that a member may export.
 	NamespacesPrefix = "namespaces."
-	// RangesPrefix begins the key of the ranges in which the addresses of a member's endpoints are.
+	// RangesPrefix begins the key of the address ranges of a member's endpoints.
 	RangesPrefix = "ranges."
 )
 
-// Default is the key in Members of what members without namespaces of their own may export. It is no cluster's id.
+// Default is the key in Members for members without namespaces of their own. It is not a valid cluster id.
 const Default names.ClusterID = ""
 
-// NamespacesKey returns the key of the namespaces that a member may export, or members by default.
+// NamespacesKey returns the ConfigMap key for a member's namespaces, or for the default.
 func NamespacesKey(cluster names.ClusterID) string {
 	return strings.TrimSuffix(NamespacesPrefix+cluster.String(), ".")
 }
 
-// Member is what one member is permitted. The zero value permits everything.
+// Member is one member's permissions. The zero value permits everything.
 type Member struct {
-	// Namespaces are those that it may export; nil for all.
+	// Namespaces are the namespaces that it may export; nil means all.
 	Namespaces *Namespaces
-	// Ranges are those in which its endpoints may be; nil for any address.
+	// Ranges are the address ranges of its endpoints; nil means any address.
 	Ranges *ranges.Set
 }
 
-// MayExport tells whether the member may export a namespace.
+// MayExport reports whether the member may export a namespace.
 func (m Member) MayExport(namespace string) bool {
 	return m.Namespaces == nil || m.Namespaces.Contains(namespace)
 }
 
-// Members is what members are permitted. A member without namespaces of its own has those of Default. Without Default it may export
-// all namespaces.
+// Members are the permissions by member. A member without namespaces has those of Default; without Default, it may
+// export all.
 type Members map[names.ClusterID]Member
 
-// Read reads the data of the ConfigMap. A word that is neither a namespace pattern nor a range permits nothing; the other words of
-// the same value count. A key that is for no member has no effect. mistakes are all of these, sorted, for people.
+// Read reads the ConfigMap's data. Invalid namespace patterns and ranges permit nothing; the other words of the value
+// apply. Keys for no member have no effect. mistakes lists all of these, sorted, for people.
 func Read(config *corev1.ConfigMap) (members Members, mistakes []Mistake) {
 	members = Members{}
 	data := maps.Clone(config.Data)
 	if data == nil {
 		data = map[string]string{}
 	}
-	for key := range config.BinaryData { // is not text, so it permits nothing
+	for key := range config.BinaryData { // not text, so it permits nothing
 		data[key] = "\ufffd"
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
@@ -77,15 +77,15 @@ func Read(config *corev1.ConfigMap) (members Members, mistakes []Mistake) {
 	return members, mistakes
 }
 
-// Mistake is something in the ConfigMap that permits nothing because it can't be read.
+// Mistake is an invalid part of the ConfigMap, which permits nothing.
 type Mistake struct {
 	Key string
-	// Cluster is the member that the key is about, "" for the default or none.
+	// Cluster is the key's member, or "" for the default or an invalid key.
 	Cluster names.ClusterID
 	Text    string
 }
 
-// parseKey returns the member that a key is about, and what sets its value.
+// parseKey returns the key's member and the function that sets its value.
 func parseKey(key string) (id names.ClusterID, set func(*Member, string) error, err error) {
 	text, found := strings.CutPrefix(key, NamespacesPrefix)
 	set = func(m *Member, value string) error {
@@ -110,7 +110,7 @@ func parseKey(key string) (id names.ClusterID, set func(*Member, string) error, 
 	return id, set, err
 }
 
-// Data is the ConfigMap's data from which Read reads the same.
+// Data returns the ConfigMap data for the permissions, the inverse of Read.
 func (m Members) Data() map[string]string {
 	data := map[string]string{}
 	for id, member := range m {
@@ -124,7 +124,7 @@ func (m Members) Data() map[string]string {
 	return data
 }
 
-// Of returns what a member is permitted, by its own entries and the default.
+// Of returns a member's permissions, including the default.
 func (m Members) Of(cluster names.ClusterID) Member {
 	member := m[cluster]
 	if member.Namespaces == nil {
@@ -133,12 +133,12 @@ func (m Members) Of(cluster names.ClusterID) Member {
 	return member
 }
 
-// MayExport tells whether a member may export a namespace.
+// MayExport reports whether a member may export a namespace.
 func (m Members) MayExport(cluster names.ClusterID, namespace string) bool {
 	return m.Of(cluster).MayExport(namespace)
 }
 
-// RangesOf returns the ranges that a member's endpoints may be in, and false where they may have any address.
+// RangesOf returns the address ranges of a member's endpoints, and false if any address is permitted.
 func (m Members) RangesOf(cluster names.ClusterID) (ranges.Set, bool) {
 	if set := m[cluster].Ranges; set != nil {
 		return *set, true
@@ -146,7 +146,7 @@ func (m Members) RangesOf(cluster names.ClusterID) (ranges.Set, bool) {
 	return ranges.Set{}, false
 }
 
-// AllowsAddress tells whether a member's endpoint may have an address.
+// AllowsAddress reports whether a member's endpoint may have an address.
 func (m Members) AllowsAddress(cluster names.ClusterID, address netip.Addr) bool {
 	set, restricted := m.RangesOf(cluster)
 	return !restricted || set.Contains(address)

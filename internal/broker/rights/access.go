@@ -16,11 +16,10 @@ import (
 // MemberRole is the name of the role of all members in a clusterset's namespace.
 const MemberRole = "atoll-member"
 
-// Objects returns what a clusterset needs on its broker, beside the CRDs: its
-// namespace, the members' role, and the admission policies that let a member write
-// only what is its own, and aggregates that name it, and govern tokens and the use of join files; what members are permitted; and
-// what shares the API server among members. The ConfigMap of what is permitted has no data here, so that applying it leaves alone
-// what the administrators have written.
+// Objects returns a clusterset's objects on its broker, without the CRDs: the namespace, the members' role, the
+// admission policies, the ConfigMap of permissions, and the fairness objects. The policies limit a member to its own
+// objects and to aggregates that name it, and govern tokens and join files. The ConfigMap has no data, so that applying
+// it keeps the administrators' content.
 func Objects(namespace string) []client.Object {
 	return append([]client.Object{
 		&corev1.Namespace{
@@ -42,16 +41,16 @@ func Objects(namespace string) []client.Object {
 	}, fairness(namespace)...)
 }
 
-// role lets members read everything of the clusterset's and write those kinds; which
-// of the objects they may write, the policy says. There are no Secrets in it.
+// role lets members read all of the clusterset's objects, without Secrets, and write these kinds. policy limits which
+// objects they may write.
 func role(namespace string) *rbacv1.Role {
-	// No patch: one of some bytes has the API server take apart and put together again an object of a megabyte.
+	// No patch: for a small patch, the API server must decode and encode an object of up to a megabyte.
 	all := []string{"get", "list", "watch", "create", "update", "delete"}
 	return &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: MemberRole},
 		Rules: []rbacv1.PolicyRule{
-			// By its UID they tell whether it was made anew.
+			// Members detect a re-created namespace by its UID.
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{namespace}, Verbs: []string{"get"}},
 			{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"exportedservices", "memberclusters"}, Verbs: all},
 			{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies"}, Verbs: []string{"get", "list", "watch"}},
@@ -64,7 +63,7 @@ func role(namespace string) *rbacv1.Role {
 	}
 }
 
-// permissionsConfigMap is the ConfigMap in which the broker's administrators write what members are permitted.
+// permissionsConfigMap is the ConfigMap for members' permissions. The broker's administrators write it.
 func permissionsConfigMap(namespace string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -72,17 +71,16 @@ func permissionsConfigMap(namespace string) *corev1.ConfigMap {
 	}
 }
 
-// memberPermissions lets somebody read what members are permitted, and no other ConfigMap. Nobody but administrators of the
-// broker may write it.
+// memberPermissions permits reading the permissions ConfigMap, and no other. Only the broker's administrators may write
+// it.
 var memberPermissions = rbacv1.PolicyRule{
 	APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{names.MemberPermissions}, Verbs: []string{"get", "list", "watch"},
 }
 
-// HubRole is the name of the hub's role, and of its binding, in a clusterset's namespace.
+// HubRole is the name of the hub's role and role binding in a clusterset's namespace.
 const HubRole = "atoll-hub"
 
-// HubAccess returns what lets the hub work in a clusterset's namespace: it reads what members
-// publish, and writes its policies.
+// HubAccess returns the hub's permissions in a clusterset's namespace: it reads members' objects, and writes policies.
 func HubAccess(namespace string) []client.Object {
 	read := []string{"get", "list", "watch"}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: HubRole}
@@ -97,7 +95,7 @@ func HubAccess(namespace string) []client.Object {
 					APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies"},
 					Verbs: append(read, "create", "update", "delete"),
 				},
-				// In one it vouches for its policies; by the others members vouch for what they publish.
+				// The hub vouches for its policies in its own Lease, and reads the members' Leases.
 				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "create"}},
 				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{names.HubOwner.String()}, Verbs: []string{"update"}},
 			},

@@ -15,30 +15,30 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// MaxTokenLifetime is the longest life that a member may ask for a token of its own to have.
-// A member that is switched off for longer than that has to be joined again.
+// MaxTokenLifetime is the longest token lifetime that a member may request. A member that is off for longer must join
+// again.
 const MaxTokenLifetime = 7 * 24 * time.Hour
 
-// Account is a service account of one member on the broker, and what it may do there. All
-// of it goes with the ServiceAccount, which is made first: see Rights.
+// Account is a member's service account on the broker, with its rights. The ServiceAccount is created first, and all
+// rights are deleted with it: see Rights.
 type Account struct {
 	ServiceAccount *corev1.ServiceAccount
 	rights         []client.Object
 }
 
-// Member returns the account that a member's agents use.
+// Member returns the account of a member's agents.
 func Member(namespace string, cluster names.ClusterID) Account {
 	account, joiner := names.MemberAccount(cluster), names.JoinerAccount(cluster)
-	// A colon is in no cluster id, so no other member's object is called that.
+	// No cluster id contains a colon, so no other member's object has this name.
 	self := account + ":self"
 	return newAccount(namespace, cluster, account,
 		binding(namespace, cluster, account, account, MemberRole),
 		memberMeta(&rbacv1.Role{
 			TypeMeta: roleType,
 			Rules: []rbacv1.PolicyRule{
-				// It renews its own token.
+				// The account renews its own token.
 				{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{account}, Verbs: []string{"create"}},
-				// It uses its join file up, and leaves.
+				// The account uses up its join file, and leaves.
 				{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{joiner, account}, Verbs: []string{"delete"}},
 			},
 		}, namespace, cluster, self),
@@ -46,8 +46,8 @@ func Member(namespace string, cluster names.ClusterID) Account {
 	)
 }
 
-// Joiner returns the account of a join file. A cluster uses the file up by creating the Secret that NewCredential returns, which
-// joinerPolicy allows once, and gets tokens of the member's account that are bound to it.
+// Joiner returns a join file's account. A cluster uses the file up by creating the Secret from NewCredential, which
+// joinerPolicy allows once. It then gets tokens of the member's account that are bound to the Secret.
 func Joiner(namespace string, cluster names.ClusterID) Account {
 	joiner, member := names.JoinerAccount(cluster), names.MemberAccount(cluster)
 	return newAccount(namespace, cluster, joiner,
@@ -63,10 +63,10 @@ func Joiner(namespace string, cluster names.ClusterID) Account {
 	)
 }
 
-// NewCredential returns the Secret that the tokens of a member are bound to. Its name is fixed by the join file, so that
-// a file can be used once. It has two owners, and Kubernetes deletes it when both are gone: the joiner account is deleted when
-// the cluster has joined, and the member's when it leaves. Until the cluster has joined it can't get rid of the Secret without
-// the joiner account, so nobody can use a join file and leave it as if it were unused.
+// NewCredential returns the Secret that a member's tokens are bound to. Its name depends on the join file only, so a
+// file can be used once. The joiner account and the member's account own it. Kubernetes deletes it when both are gone:
+// after the join and after leaving. Before the join ends, the member cannot delete it without the joiner account, so
+// nobody can use a file and make it look unused.
 func NewCredential(namespace string, cluster names.ClusterID, joinerUID, memberUID types.UID) *corev1.Secret {
 	secret := memberMeta(&corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Type: names.CredentialType,
@@ -77,13 +77,13 @@ func NewCredential(namespace string, cluster names.ClusterID, joinerUID, memberU
 	return secret
 }
 
-// OwnedBy returns a reference to a ServiceAccount as an owner.
+// OwnedBy returns an owner reference to a ServiceAccount.
 func OwnedBy(account string, uid types.UID) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "ServiceAccount", Name: account, UID: uid}
 }
 
-// Rights returns what gives the account its rights, to be collected with it: made is the
-// ServiceAccount as the API server has it.
+// Rights returns the account's rights. Its ServiceAccount owns them, so that they are garbage-collected with it; made
+// is the ServiceAccount on the API server.
 func (a Account) Rights(made *corev1.ServiceAccount) []client.Object {
 	for _, o := range a.rights {
 		o.SetOwnerReferences([]metav1.OwnerReference{OwnedBy(made.Name, made.UID)})
@@ -97,7 +97,7 @@ func newAccount(namespace string, cluster names.ClusterID, name string, rights .
 	return Account{
 		ServiceAccount: memberMeta(&corev1.ServiceAccount{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-			// Members get short-lived tokens, and run no pods here.
+			// Members use short-lived tokens, and run no pods here.
 			AutomountServiceAccountToken: ptr.To(false),
 		}, namespace, cluster, name),
 		rights: rights,
@@ -111,7 +111,6 @@ func memberMeta[T client.Object](object T, namespace string, cluster names.Clust
 	return object
 }
 
-// binding gives an account a role.
 func binding(namespace string, cluster names.ClusterID, name, account, role string) client.Object {
 	return memberMeta(&rbacv1.RoleBinding{
 		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
@@ -122,9 +121,9 @@ func binding(namespace string, cluster names.ClusterID, name, account, role stri
 
 func tokenPolicyName(namespace string) string { return "tokens-of-" + namespace + ".atoll.dev" }
 
-// tokenPolicy has members and joiners ask only for tokens that are bound to a Secret of their own cluster whose UID they know, and
-// bounds the life of the tokens. A token that was stolen is worth nothing when its Secret is gone, and
-// nobody gets a token with a join file that somebody else has used.
+// tokenPolicy lets members and joiners request only tokens that are bound to a Secret of their own cluster, whose UID
+// they know, and limits the lifetime. A stolen token becomes invalid with its Secret, and a used join file gives no
+// token to anyone else.
 func tokenPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	accounts := fmt.Sprintf("system:serviceaccount:%s:", namespace)
 	seconds := int64(MaxTokenLifetime / time.Second)
@@ -151,7 +150,7 @@ func tokenPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				refuse(fmt.Sprintf("object.spec.expirationSeconds <= %d", seconds), fmt.Sprintf("a member's token lives for at most %d seconds", seconds)),
 				refuse("object.spec.?boundObjectRef.?kind.orValue('') == 'Secret' && object.spec.?boundObjectRef.?uid.orValue('') != ''",
 					"a member's token is bound to a Secret whose UID the request names"),
-				// A UID has a fixed length, so a name is of one cluster only: the ids c1 and c1-x can't be confused.
+				// A UID has a fixed length, so a name belongs to one cluster only: ids c1 and c1-x are distinct.
 				refuse(fmt.Sprintf("variables.joiner ? variables.bound == variables.prefix + request.userInfo.uid"+
 					" : variables.bound.startsWith(variables.prefix) && size(variables.bound) == size(variables.prefix) + %d", names.UIDLength),
 					"a member's token is bound to the Secret that was created when its own join file was used"),
@@ -160,10 +159,10 @@ func tokenPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	}
 }
 
-// JoinerPolicyName names the admission policy without which a joiner could create any Secret, for RBAC can't restrict that by name.
+// JoinerPolicyName names the policy that limits joiners to their own Secret. RBAC cannot restrict create by name.
 func JoinerPolicyName(namespace string) string { return "joiners-of-" + namespace + ".atoll.dev" }
 
-// joinerPolicy lets a joiner create the Secret that NewCredential returns, and no other.
+// joinerPolicy lets a joiner create only the Secret from NewCredential.
 func joinerPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	joiners := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, names.JoinerAccountPrefix)
 	owner := func(i int, prefix string) string {

@@ -21,7 +21,7 @@ func policyMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: map[string]string{names.LabelClusterset: namespace}}
 }
 
-// writesIn matches all writes to kinds of an API group in the clusterset's namespace.
+// writesIn matches all writes to the given kinds in the clusterset's namespace.
 func writesIn(namespace, group string, resources ...string) *admissionv1.MatchResources {
 	return &admissionv1.MatchResources{
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
@@ -35,25 +35,25 @@ func writesIn(namespace, group string, resources ...string) *admissionv1.MatchRe
 	}
 }
 
-// refuse returns a rule of an admission policy: requests for which the expression unless is false are forbidden.
+// refuse returns a validation that forbids requests unless the expression is true.
 func refuse(unless, message string) admissionv1.Validation {
 	return admissionv1.Validation{Expression: unless, Message: message, Reason: ptr.To(metav1.StatusReasonForbidden)}
 }
 
-// memberUsers begins the names of all users that are members.
+// memberUsers is the prefix of all members' user names.
 func memberUsers(namespace string) string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", namespace, names.MemberAccountPrefix)
 }
 
-// byMember is true of requests of members.
+// byMember matches members' requests.
 func byMember(namespace string) admissionv1.MatchCondition {
 	return admissionv1.MatchCondition{
 		Name: "is-member", Expression: fmt.Sprintf("request.userInfo.username.startsWith('%s')", memberUsers(namespace)),
 	}
 }
 
-// exempt is true of requests that a policy does not concern. Policies on EndpointSlices have no match conditions, because the API
-// server converts an object for them, and again for the validations: with 1,000 endpoints, a third of what the request costs.
+// exempt is true for requests that a policy does not apply to. Policies for EndpointSlices use it instead of match
+// conditions: those make the API server convert the object twice, a third of the request's cost with 1,000 endpoints.
 func exempt(expression string) admissionv1.Variable {
 	return admissionv1.Variable{Name: "exempt", Expression: expression}
 }
@@ -65,17 +65,16 @@ func unlessExempt(all []admissionv1.Validation) []admissionv1.Validation {
 	return all
 }
 
-// self is the id of the member that makes a request. Nothing here depends on the namespace but by having it in it, so that a
-// chart can be made of it.
+// self is the id of the requesting member. The namespace appears in these policies only as text, so that a Helm chart
+// can be generated.
 func self(namespace string) admissionv1.Variable {
 	return admissionv1.Variable{
 		Name: "self", Expression: fmt.Sprintf("request.userInfo.username.substring(size('%s'))", memberUsers(namespace)),
 	}
 }
 
-// policy refuses every write of a member's to an object that is not its own: by the
-// label on it before and after, by the cluster id within it and by its name, all of
-// which must be the one that the member's service account is named after.
+// policy refuses a member's write to an object that is not its own. The label before and after, the cluster id in the
+// object, and the name must all match the member's service account.
 func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	label := func(object string) string {
 		return fmt.Sprintf("%s.metadata.?labels['%s'].orValue('')", object, names.LabelSourceCluster)
@@ -87,12 +86,12 @@ func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 			FailurePolicy:    ptr.To(admissionv1.Fail),
 			MatchConstraints: writesIn(namespace, "*", "*"),
 			Variables: append([]admissionv1.Variable{
-				// Aggregates have a policy of their own, aggregatePolicy.
+				// aggregatePolicy governs aggregates.
 				exempt(fmt.Sprintf("!%s || request.resource.group == '%s' && request.resource.resource == '%s'",
 					byMember(namespace).Expression, mcsv1beta1.GroupName, mcsv1beta1.ServiceImportPluralName)),
 				self(namespace),
 				metadataBytes,
-				// The API server evaluates it where it is needed: a slice has a namespace.
+				// The API server evaluates it lazily: only slices have a namespace.
 				{Name: "place", Expression: fmt.Sprintf("'.' + object.metadata.?labels['%s'].orValue('') + '.' + variables.self", names.LabelServiceNamespace)},
 			}, lists...),
 			Validations: unlessExempt(append(append(shape(), limits()...), []admissionv1.Validation{
@@ -129,8 +128,8 @@ func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	}
 }
 
-// shape refuses what no agent writes: what would take somebody else's name, last longer than
-// its owner wants, or mean something to the broker's own cluster.
+// shape refuses objects that no agent writes: with another member's name, with a longer life than the owner wants, or
+// with a meaning for the broker's own cluster.
 func shape() []admissionv1.Validation {
 	of := func(resource, rule string) string {
 		return fmt.Sprintf("request.operation == 'DELETE' || request.resource.resource != '%s' || %s", resource, rule)
@@ -141,7 +140,7 @@ func shape() []admissionv1.Validation {
 			Message:    "a member's objects have no finalizers and no owners",
 		},
 		{
-			// With dots in them the name could be another member's, whose id has two labels.
+			// With dots, the name could be that of a member whose id has two labels.
 			Expression: of("exportedservices", "!object.spec.serviceName.contains('.') && !object.spec.serviceNamespace.contains('.')"),
 			Message:    "neither the name of a Service nor that of a namespace contains a dot",
 		},
@@ -164,7 +163,7 @@ func shape() []admissionv1.Validation {
 	}
 }
 
-// firstExport is before any ServiceExport was made: the Multi-Cluster Services API is younger.
+// firstExport precedes every ServiceExport: the Multi-Cluster Services API is younger.
 const firstExport = "2020-01-01T00:00:00Z"
 
 func policyBinding(namespace, policy string) *admissionv1.ValidatingAdmissionPolicyBinding {

@@ -13,10 +13,9 @@ import (
 
 func aggregatePolicyName(namespace string) string { return "aggregates-of-" + namespace + ".atoll.dev" }
 
-// aggregatePolicy bounds what members write to the one kind that several of them write: an
-// aggregate has a fixed shape, and only members that it names write or delete it. A member
-// may name itself where it exports nothing, for a policy sees no other object than the one
-// at hand: so nothing may be derived from aggregates (docs/adr/0008).
+// aggregatePolicy limits writes to aggregates, which several members write: the shape is fixed, and only the members in
+// an aggregate write or delete it. A policy sees only one object, so a member may list itself without an export. Derive
+// nothing from aggregates (docs/adr/0008).
 func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	label := func(object, key string) string {
 		return fmt.Sprintf("%s.metadata.?labels['%s'].orValue('')", object, key)
@@ -49,7 +48,7 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 						names.AnnotationClusters),
 					Reason: ptr.To(metav1.StatusReasonForbidden),
 				},
-				// Without dots in either there is one way only to read the name.
+				// Without dots in either part, the name is unambiguous.
 				refuse("variables.entry.metadata.name == variables.serviceName + '.' + variables.serviceNamespace"+
 					" && !variables.serviceName.contains('.') && !variables.serviceNamespace.contains('.')",
 					fmt.Sprintf("the name must be <service>.<namespace>, as in the labels %s and %s",
@@ -62,7 +61,7 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 					"an aggregate has no finalizers, no owners and no addresses"),
 				refuse(written(fmt.Sprintf("variables.metadataBytes <= %d", maxCatalogueMetadata)),
 					fmt.Sprintf("the labels and annotations must not be longer than %d bytes together", maxCatalogueMetadata)),
-				refuse(written(catalogueSpec), "the spec is longer than that of any service"),
+				refuse(written(catalogueSpec), "the spec is too long for a Service"),
 				refuse("request.?subResource.orValue('') != 'status' || !has(object.status.conditions)"+
 					" && object.status.?clusters.orValue([]).map(c, c.cluster) == variables.clusters",
 					fmt.Sprintf("the status must name the clusters of annotation %s, and nothing else", names.AnnotationClusters)),

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// writeShares, heartbeatShares and readShares are what members get of the broker's concurrency. Of a default API server's 600 seats,
-	// beside Kubernetes' own 245 shares, that is 156, 2 and 63. A write holds its seat for another 0.5 ms for each watch on its kind,
-	// of which each agent has one for each kind: with 1,000 watches 156 seats are 300 writes a second. Nobody watches all heartbeats.
+	// writeShares, heartbeatShares and readShares give members 156, 2 and 63 of a default API server's 600 seats, next
+	// to Kubernetes' own 245 shares. A write keeps its seat 0.5 ms longer per watch on its kind, of which each agent
+	// has one: with 1,000 watches, 156 seats are 300 writes a second. Heartbeats have no watches.
 	writeShares, heartbeatShares, readShares = 100, 1, 40
-	// precedence is before Kubernetes' own schema for service accounts, which is 9000.
+	// precedence comes before Kubernetes' schema for service accounts (9000).
 	precedence = 1000
 )
 
-// fairness returns objects of API Priority and Fairness that limit how many requests members have in flight. Each member has its own
-// queue: one that sends requests without pause hardly delays other members, and does not delay the broker's other users.
+// fairness returns API Priority and Fairness objects that limit members' concurrent requests. Each member has its own
+// queue, so a busy member hardly delays others, and never the broker's other users.
 // https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
 func fairness(namespace string) []client.Object {
 	var objects []client.Object
@@ -42,7 +42,7 @@ func fairness(namespace string) []client.Object {
 
 var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// allResources matches all requests with some verbs. Requests that are denied, such as writing Events, take the API server's time too.
+// allResources matches all requests with these verbs. Denied requests, such as Events, cost the API server time too.
 func allResources(verbs []string) flowcontrolv1.ResourcePolicyRule {
 	return flowcontrolv1.ResourcePolicyRule{Verbs: verbs, APIGroups: []string{"*"}, Resources: []string{"*"}, Namespaces: []string{"*"}, ClusterScope: true}
 }
@@ -56,11 +56,11 @@ func priorityLevel(namespace, name string, shares int32) *flowcontrolv1.Priority
 			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
 				NominalConcurrencyShares: ptr.To(shares),
 				LendablePercent:          ptr.To(int32(50)),
-				// Without a limit members borrow nearly all that the API server's other users do not need at the moment.
+				// Without a limit, members would borrow nearly all seats that other users do not need at the moment.
 				BorrowingLimitPercent: ptr.To(int32(0)),
 				LimitResponse: flowcontrolv1.LimitResponse{
 					Type: flowcontrolv1.LimitResponseTypeQueue,
-					// A member has three of these queues. Two members have the same three once in 341,376 pairs.
+					// A member uses three of these queues. One of 341,376 pairs of members shares the same three.
 					Queuing: &flowcontrolv1.QueuingConfiguration{Queues: 128, HandSize: 3, QueueLengthLimit: 50},
 				},
 			},
@@ -68,7 +68,7 @@ func priorityLevel(namespace, name string, shares int32) *flowcontrolv1.Priority
 	}
 }
 
-// flowSchema assigns requests of the members' accounts to a priority level.
+// flowSchema assigns the members' requests to a priority level.
 func flowSchema(namespace, name string, precedence int32, rule flowcontrolv1.ResourcePolicyRule) *flowcontrolv1.FlowSchema {
 	accounts := flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: "system:serviceaccounts:" + namespace}}
 	return &flowcontrolv1.FlowSchema{

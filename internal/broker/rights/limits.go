@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// maxMetadata is how many bytes the labels and annotations of a member's object may take up. Agents write about 1 KiB; the most
-	// is a heartbeat that asks 32 members something, 2.6 KiB.
+	// maxMetadata limits the labels and annotations of a member's object, in bytes. Agents write about 1 KiB, at most
+	// 2.6 KiB: a heartbeat with requests to 32 members.
 	maxMetadata = 4 << 10
-	// maxCatalogueMetadata is the same of an entry of the catalogue, which bears what is exported of labels and annotations, and the
-	// ids of all clusters that export the service: 500 of the longest are 32 KiB.
+	// maxCatalogueMetadata is the limit for a catalogue entry. It has the exported labels and annotations, and the ids
+	// of all exporters: 500 of the longest are 32 KiB.
 	maxCatalogueMetadata = validation.MaxMetadata + 48<<10
-	// maxHolder is the length of a host name.
+	// maxHolder is the maximum length of a host name.
 	maxHolder = 253
-	// maxManagers is how many entries of managed fields an object may have. The API server keeps ten for updates.
+	// maxManagers limits the managed fields entries. The API server keeps ten for updates.
 	maxManagers = 32
 )
 
-// metadataBytes is the length of an object's labels and annotations.
+// metadataBytes is the size of an object's labels and annotations.
 var metadataBytes = admissionv1.Variable{
 	Name: "metadataBytes",
 	Expression: "[object.metadata.?labels.orValue({}), object.metadata.?annotations.orValue({})]" +
 		".map(m, size(m) > 1000 ? 1000000 : m.map(k, size(k) + size(m[k])).sum()).sum()",
 }
 
-// limits refuses what would cost other members more than what an agent writes, or what no cluster can use: the rules of
-// internal/mcs/validation, as far as they can be said here. Those of records and of MemberClusters are in their definitions.
+// limits refuses objects that no agent writes because they cost other members too much, or are unusable. It has the
+// rules of internal/mcs/validation that CEL can express. Those for records and MemberClusters are in their CRDs.
 func limits() []admissionv1.Validation {
 	of := func(resource, rule, message string) admissionv1.Validation {
 		return admissionv1.Validation{
@@ -49,7 +49,7 @@ func limits() []admissionv1.Validation {
 			"a port's name is a DNS label; the only port may be without one"),
 		of("exportedservices", "variables.ports.all(p, p.?appProtocol.orValue('') == '' || p.appProtocol.matches('"+qualifiedName+"'))",
 			"a port's application protocol is a qualified name"),
-		// Two functions of the API server's compare all pairs in the time that macros take for a few.
+		// These two functions compare all pairs much faster than macros.
 		of("exportedservices", "variables.portNames.all(n, variables.portNames.indexOf(n) == variables.portNames.lastIndexOf(n))"+
 			" && variables.portNumbers.all(n, variables.portNumbers.indexOf(n) == variables.portNumbers.lastIndexOf(n))",
 			"each port has a name, and a protocol and number, of its own"),
@@ -58,24 +58,24 @@ func limits() []admissionv1.Validation {
 		of("endpointslices", "object.addressType in ['IPv4', 'IPv6']", "addressType must be IPv4 or IPv6"),
 		of("endpointslices", "variables.fits", fmt.Sprintf("a slice has at most %d endpoints and %d ports, and ports times endpoints are at most %d",
 			validation.MaxEndpoints, validation.MaxPorts, validation.MaxPairs)),
-		// The API server checks names, protocols and addresses, but no port numbers.
+		// The API server validates names, protocols and addresses, but not port numbers.
 		of("endpointslices", "!variables.fits || variables.slicePorts.all(p, has(p.port) && p.port >= 1 && p.port <= 65535 && p.?protocol.orValue('TCP') in ['TCP', 'UDP', 'SCTP'])",
 			"ports must be between 1 and 65535, and protocols TCP, UDP or SCTP"),
-		// kube-proxy uses the first address alone.
+		// kube-proxy uses only the first address.
 		of("endpointslices", "!variables.fits || variables.endpoints.all(e, size(e.addresses) == 1 && !has(e.nodeName) && !has(e.targetRef) && !has(e.hints)"+
 			" && size(e.?deprecatedTopology.orValue({})) == 0 && size(e.?zone.orValue('')) <= 63)",
 			"an endpoint has one address, a zone of at most 63 bytes, and no node, target, hints or topology"),
 	}
 }
 
-// lists are the lists of a record and of a slice. An API server has null for an empty one of a kind of its own.
+// lists are the lists of a record and a slice. For a custom resource, an empty list is null.
 var lists = []admissionv1.Variable{
 	{Name: "ports", Expression: "object.spec.?ports.orValue([])"},
 	{Name: "endpoints", Expression: listOf("endpoints")},
 	{Name: "slicePorts", Expression: listOf("ports")},
 	{Name: "portNames", Expression: "variables.ports.map(p, p.?name.orValue(''))"},
 	{Name: "portNumbers", Expression: "variables.ports.map(p, p.?protocol.orValue('TCP') + string(p.port))"},
-	// What is refused for its size is not looked at any further, which would take the API server's time.
+	// Skip the other checks of an oversized object, to save the API server's time.
 	{Name: "fits", Expression: fmt.Sprintf("size(variables.endpoints) <= %d && size(variables.slicePorts) <= %d && size(variables.endpoints) * size(variables.slicePorts) <= %d",
 		validation.MaxEndpoints, validation.MaxPorts, validation.MaxPairs)},
 }
@@ -84,13 +84,13 @@ func listOf(field string) string {
 	return fmt.Sprintf("has(object.%[1]s) && object.%[1]s != null ? object.%[1]s : []", field)
 }
 
-// Regular expressions of Kubernetes' own validation. The lengths are in the definitions.
+// Regular expressions of Kubernetes' validation. The CRDs limit the lengths.
 const (
 	dnsLabel      = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 	qualifiedName = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 )
 
-// catalogueSpec bounds what an entry of the catalogue says of a service.
+// catalogueSpec limits the spec of a catalogue entry.
 const catalogueSpec = "size(object.spec.?ports.orValue([])) <= 1000 && size(object.spec.?trafficDistribution.orValue('')) <= 63" +
 	" && size(object.spec.?internalTrafficPolicy.orValue('')) <= 63" +
 	" && object.spec.?ports.orValue([]).all(p, size(p.?name.orValue('')) <= 63 && size(p.?appProtocol.orValue('')) <= 317)"

@@ -15,9 +15,9 @@ import (
 
 func namespacePolicyName(namespace string) string { return "namespaces-of-" + namespace + ".atoll.dev" }
 
-// namespacePolicy refuses records and slices of namespaces that the broker's administrators do not let a member export. It is a
-// policy of its own, because a policy with parameters is not evaluated where these are missing. Members may always take away what
-// they have published: delete it, mark a record as withdrawn, and empty a slice.
+// namespacePolicy refuses records and slices of namespaces that a member may not export. It is a separate policy
+// because a policy with parameters is skipped if they are missing. Members may always remove their objects: delete
+// them, withdraw a record, or empty a slice.
 func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	constraints := writesIn(namespace, brokerv1alpha1.GroupVersion.Group, "exportedservices")
 	constraints.ResourceRules = append(constraints.ResourceRules, writesIn(namespace, "discovery.k8s.io", "endpointslices").ResourceRules...)
@@ -35,7 +35,7 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				exempt("!" + byMember(namespace).Expression),
 				self(namespace),
 				{Name: "key", Expression: fmt.Sprintf("'%s' + variables.self", permissions.NamespacesPrefix)},
-				// What is not text permits nothing, as in internal/broker/permissions. Without either key any namespace is permitted.
+				// Binary data permits nothing, as in internal/broker/permissions. Without either key, all is permitted.
 				{Name: "usual", Expression: fmt.Sprintf("'%[1]s' in params.?binaryData.orValue({}) ? '' : params.?data['%[1]s'].orValue('*')", permissions.NamespacesKey(permissions.Default))},
 				{Name: "text", Expression: "variables.key in params.?binaryData.orValue({}) ? '' : params.?data[variables.key].orValue(variables.usual)"},
 				{Name: "patterns", Expression: `variables.text.replace(',', ' ').replace('\t', ' ').replace('\r', ' ').replace('\n', ' ').split(' ')`},
@@ -57,8 +57,8 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	}
 }
 
-// namespacePolicyBinding has the ConfigMap be the policy's parameters. Without a ConfigMap nothing is refused: importing clusters
-// then go by what it said last.
+// namespacePolicyBinding uses the ConfigMap as the policy's parameters. Without a ConfigMap nothing is refused here,
+// and importing clusters apply its last content.
 func namespacePolicyBinding(namespace string) *admissionv1.ValidatingAdmissionPolicyBinding {
 	binding := policyBinding(namespace, namespacePolicyName(namespace))
 	binding.Spec.ParamRef = &admissionv1.ParamRef{

@@ -16,7 +16,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/bench"
 )
 
-// options are the flags.
 type options struct {
 	target.Several
 	format output.Format
@@ -70,7 +69,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	o.Say = steps.Say(cmd)
 	report, err := bench.Run(cmd.Context(), members, o.Options)
 	if err != nil && report.Rounds == 0 {
-		return err // there is nothing to show
+		return err // there is no result
 	}
 	done, failed := o.format.Structured(cmd.OutOrStdout(), report)
 	if !done {
@@ -79,7 +78,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	return errors.Join(err, failed)
 }
 
-// print writes a table, with what has to be known of it above and below.
+// print writes a table, with explanations above and below.
 func print(w io.Writer, r bench.Report) error {
 	fmt.Fprintf(w, "%s to %s, %d rounds, %d endpoints\n", r.From, strings.Join(r.To, ", "), r.Rounds, r.Endpoints)
 	var ways []string

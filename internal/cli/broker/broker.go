@@ -36,7 +36,7 @@ These commands need the permissions of a cluster administrator on the broker.`,
 	return command
 }
 
-// clusterID takes the one argument for a cluster's id.
+// clusterID parses a command's only argument as a cluster id.
 func clusterID(into *names.ClusterID) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		if err = cobra.ExactArgs(1)(cmd, args); err == nil {
@@ -52,7 +52,7 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "deploy",
 		Short: "Create a clusterset on a broker, or upgrade it",
-		Long: `Installs on the broker what a clusterset needs: CustomResourceDefinitions, the namespace, the Role of
+		Long: `Installs a clusterset on the broker: CustomResourceDefinitions, the namespace, the Role of
 members, and admission policies that let a member write only its own objects. No program of Atoll runs
 there. Repeat the command to upgrade.
 
@@ -99,9 +99,9 @@ func newUndeploy(o *target.Clusterset) *cobra.Command {
 		Use:   "undeploy",
 		Short: "Remove a clusterset from its broker",
 		Long: `Deletes the namespace of a clusterset, with all that its members have published, and its admission
-policies. CustomResourceDefinitions, and what other clustersets use too, stay.
+policies. CustomResourceDefinitions and objects that other clustersets use stay.
 
-All members leave first, with "atoll leave". Members that have not left keep what they have imported,
+All members leave first, with "atoll leave". Members that have not left keep their imports,
 but their changes no longer reach each other. The command lists them and asks for confirmation.`,
 		Example: `  atoll broker undeploy --context broker --dry-run
   atoll broker undeploy --context broker`,

@@ -19,7 +19,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
-// newMembers returns the commands about the permissions of members.
 func newMembers(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "members",
@@ -49,8 +48,8 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
 		Long: `Lists the permissions of each member. EXPORTS is how many services it exports; REFUSED is how many
 of these are in namespaces that it may not export. ADDRESSES is how many addresses its endpoints
 have; OUTSIDE is how many of these are outside its ranges. MISTAKES are invalid entries in the
-ConfigMap; they permit nothing. The row ` + setup.DefaultRow + ` shows what members without a setting of their own may
-export, where "atoll broker deploy --default-exports" has set that.`,
+ConfigMap, which permit nothing. The row ` + setup.DefaultRow + ` shows the permissions of members without their own setting, if
+"atoll broker deploy --default-exports" has set them.`,
 		Example: `  atoll broker members list --context broker
   atoll broker members list c2 -o wide --context broker     # with examples of ignored exports`,
 		Args: cobra.MaximumNArgs(1),
@@ -134,7 +133,7 @@ the member may have no address of that family. --dry-run shows which exports wou
 	return command
 }
 
-// namespacesOf reads the flags about namespaces.
+// namespacesOf parses the flags for namespaces.
 func namespacesOf(texts []string, none bool) (permissions.Namespaces, error) {
 	if none {
 		return permissions.Namespaces{}, nil
@@ -151,10 +150,10 @@ func namespacesOf(texts []string, none bool) (permissions.Namespaces, error) {
 	return set, nil
 }
 
-// anyAddress is the value of --ranges that takes the restriction back. It can't be a range.
+// anyAddress is the value of --ranges that removes the restriction. It is not a valid range.
 const anyAddress = "any"
 
-// rangesOf reads the flag about ranges; nil is any address.
+// rangesOf parses the flag for ranges; nil means any address.
 func rangesOf(texts []string) (*ranges.Set, error) {
 	if len(texts) == 1 && texts[0] == anyAddress {
 		return nil, nil
@@ -169,7 +168,7 @@ func rangesOf(texts []string) (*ranges.Set, error) {
 	return &set, nil
 }
 
-// printIgnored reports which of a member's exports the other clusters ignore.
+// printIgnored lists a member's exports that the other clusters ignore.
 func printIgnored(cmd *cobra.Command, row setup.MemberPermissions) {
 	say := steps.Say(cmd)
 	if !row.Member {
@@ -186,8 +185,7 @@ func printIgnored(cmd *cobra.Command, row setup.MemberPermissions) {
 	}
 }
 
-// changePermissions changes something, or nothing, and returns the permissions. It reports that
-// permissions may have been lost.
+// changePermissions applies a change, or none, and returns the permissions. It warns if permissions may have been lost.
 func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.PermissionsChange) (*setup.Permissions, error) {
 	on, err := o.Connect(steps.Report(cmd, false))
 	if err != nil {
@@ -208,7 +206,7 @@ func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.Pe
 	return now, nil
 }
 
-// about returns the rows about a cluster.
+// about returns a cluster's rows.
 func about(rows []setup.MemberPermissions, id string) []setup.MemberPermissions {
 	return slices.DeleteFunc(slices.Clone(rows), func(r setup.MemberPermissions) bool { return r.Cluster != id })
 }
@@ -242,8 +240,8 @@ func newMembersRemove(o *target.Clusterset) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove CLUSTER",
 		Short: "Remove a member that no longer exists, or expel one",
-		Long: `Removes a cluster that cannot leave by itself because it no longer exists: its permissions and
-accounts, its heartbeat, and all it has exported. A cluster that exists leaves with "atoll leave".
+		Long: `Removes a member that no longer exists and so cannot leave: its permissions and
+accounts, its heartbeat, and its exports. A cluster that exists leaves with "atoll leave".
 The command lists the services that clients lose and asks for confirmation.
 
 With --force a cluster is expelled: the broker refuses all its requests from then on. Watches that

@@ -19,7 +19,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// newToken returns the commands about join files.
 func newToken(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "token",
@@ -105,7 +104,7 @@ standard output.`,
 	return command
 }
 
-// writeStdout writes a secret to standard output, and says so if that is a file that others can read.
+// writeStdout writes a secret to standard output, and warns if that is a file that others can read.
 func writeStdout(cmd *cobra.Command, content func() ([]byte, error)) error {
 	data, err := content()
 	if err != nil {
@@ -120,8 +119,8 @@ func writeStdout(cmd *cobra.Command, content func() ([]byte, error)) error {
 	return err
 }
 
-// writePrivate writes a file that only its owner can read, whatever the umask. It is created before content is made, so that nothing is
-// made in vain. An existing file is replaced with force, and never changed in place, for others may have it open.
+// writePrivate writes a file that only its owner can read, whatever the umask. It creates the file first: an error must
+// not waste a token. With force it replaces an existing file, which others may have open.
 func writePrivate(path string, force bool, content func() ([]byte, error)) (err error) {
 	var file *os.File
 	if force {
@@ -185,7 +184,7 @@ time USED. If you do not know that cluster, expel it with "atoll broker members 
 	return command
 }
 
-// moment is a time for people, or a dash.
+// moment formats a time, or a dash for nil.
 func moment(at *time.Time) string {
 	if at == nil {
 		return output.Text("")

@@ -18,7 +18,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 )
 
-// options are the flags.
 type options struct {
 	target.Several
 	format   output.Format
@@ -35,14 +34,14 @@ func NewCommand() *cobra.Command {
 		Long: `Checks one cluster, or several and the network between them: API servers, permissions, Atoll's
 programs, the connection to the broker, clocks, address ranges, routing of Services, DNS, and real
 connections between clusters. For this it creates a namespace with two small pods in each cluster,
-and deletes it at the end; --no-pods skips what needs pods.
+and deletes it at the end; --no-pods skips the checks that need pods.
 
 With --pre it checks whether clusters can join, before anything is installed; with --join-file, also
 whether their pods reach the broker that the file names.
 
   √  passed
   ‼  a warning: it works, but not as well as it could
-  ×  an error, with what to do and where it is documented
+  ×  an error, with the fix and a link to the documentation
   –  skipped: the check could not be made
 
 Lines appear as soon as they are known, in colour on terminals unless NO_COLOR is set. The exit
@@ -81,7 +80,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	defer cancel()
 	table := o.format == output.Table
 	p := printer{w: cmd.OutOrStdout()}
-	if table && !o.NoPods { // what needs no pods does not wait for them
+	if table && !o.NoPods { // show the checks that need no pods without waiting
 		o.Read = func(e check.Evidence) {
 			p.print(slices.DeleteFunc(check.Evaluate(e), func(r check.Result) bool { return r.ID.NeedsPods() }))
 		}
@@ -113,7 +112,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 
 var marks = map[check.Status]output.Mark{check.OK: output.Good, check.Warning: output.Warning, check.Error: output.Bad, check.Skipped: output.Skipped}
 
-// printer writes results under headings as they come.
+// printer writes results under headings, as they arrive.
 type printer struct {
 	w       io.Writer
 	heading string
@@ -136,7 +135,7 @@ func (p *printer) print(results check.Results) {
 	}
 }
 
-// count writes how many results there are of each kind.
+// count writes the number of results of each kind.
 func (p *printer) count(results check.Results) {
 	fmt.Fprintf(p.w, "\n%d checks: %d passed, %d warnings, %d errors, %d skipped\n",
 		len(results), results.Count(check.OK), results.Count(check.Warning), results.Count(check.Error), results.Count(check.Skipped))

@@ -27,7 +27,7 @@ func NewCommand() *cobra.Command {
 	return command
 }
 
-// common are the flags of both commands.
+// common are the flags of both subcommands.
 type common struct {
 	target.Cluster
 	providers []string
@@ -35,7 +35,7 @@ type common struct {
 	dryRun    bool
 	output    string
 
-	forms []dnswiring.Form // empty: those that the cluster has
+	forms []dnswiring.Form // empty: detect them
 	place client.ObjectKey
 }
 
@@ -44,18 +44,18 @@ const providersHelp = `coredns, coredns-custom, openshift, kube-dns or nodelocal
 func (o *common) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	o.addPlaceFlags(flags)
-	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would change")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the changes and make none")
 	flags.StringVarP(&o.output, "output", "o", "", "text (one line for each object) or diff; default is text, or diff with --dry-run")
 }
 
-// addPlaceFlags lets a person choose the cluster, and what to edit there.
+// addPlaceFlags adds the flags that select the cluster and the objects to edit.
 func (o *common) addPlaceFlags(flags *pflag.FlagSet) {
 	o.AddFlags(flags)
 	flags.StringSliceVar(&o.providers, "provider", []string{"auto"}, "what to change: "+providersHelp+"; default is what the cluster has")
 	flags.StringVar(&o.configMap, "configmap", "", "NAMESPACE/NAME of the ConfigMap with CoreDNS's Corefile, if Atoll does not find it")
 }
 
-// complete checks the flags.
+// complete validates the flags.
 func (o *common) complete() error {
 	if o.output == "" {
 		o.output = "text"
@@ -76,7 +76,7 @@ func (o *common) complete() error {
 	return err
 }
 
-// edit does what decide says and shows it. It returns what was changed.
+// edit applies decide, prints the changes, and returns them.
 func (o *common) edit(ctx context.Context, c client.Client, out io.Writer, decide clusterdns.Decision) ([]dnswiring.Change, error) {
 	changes, err := clusterdns.Edit(ctx, c, o.place, decide, o.dryRun)
 	for _, change := range changes {
@@ -108,7 +108,6 @@ func (o *common) show(out io.Writer, c dnswiring.Change) error {
 	return err
 }
 
-// connect makes a client of the cluster.
 func (o *common) connect() (client.Client, error) {
 	config, err := o.Config()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 )
 
-// forms are those that the flag --provider names; none for auto.
+// forms parses the flag --provider; auto means none.
 func forms(providers []string) ([]dnswiring.Form, error) {
 	if slices.Equal(providers, []string{"auto"}) {
 		return nil, nil
@@ -31,7 +31,6 @@ func forms(providers []string) ([]dnswiring.Form, error) {
 	return named, nil
 }
 
-// parseName reads NAMESPACE/NAME.
 func parseName(text string) (client.ObjectKey, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
@@ -40,7 +39,6 @@ func parseName(text string) (client.ObjectKey, error) {
 	return client.ObjectKey{Namespace: namespace, Name: name}, nil
 }
 
-// parseServers reads addresses.
 func parseServers(texts []string) ([]netip.Addr, error) {
 	var servers []netip.Addr
 	for _, text := range texts {
@@ -53,7 +51,7 @@ func parseServers(texts []string) ([]netip.Addr, error) {
 	return servers, nil
 }
 
-// parseZones writes zones as they are compared.
+// parseZones normalizes zones for comparison.
 func parseZones(texts []string) []string {
 	var zones []string
 	for _, text := range texts {

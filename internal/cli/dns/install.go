@@ -20,7 +20,7 @@ type installOptions struct {
 	servers []string
 	service string
 
-	wiring dnswiring.Wiring // its servers are empty where the Service has to be asked
+	wiring dnswiring.Wiring // without servers, read them from the Service
 	key    client.ObjectKey
 }
 
@@ -54,10 +54,10 @@ Lighthouse's part, and CoreDNS does not start with both.`,
 	return command
 }
 
-// addWiringFlags lets a person choose what the cluster's DNS is told.
+// addWiringFlags adds the flags for the contents of the DNS configuration.
 func (o *installOptions) addWiringFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.zones, "zone", []string{"clusterset.local"}, "zones to forward to atoll-dns; replaces the zones of an earlier install")
-	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns; default are those of its Service")
+	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns; default: the addresses of its Service")
 	flags.StringVar(&o.service, "service", "atoll-system/atoll-dns", "NAMESPACE/NAME of the Service of atoll-dns")
 	flags.BoolVar(&o.wiring.ReplaceLighthouse, "replace-lighthouse", false, "replace the configuration of Submariner's Lighthouse")
 }
@@ -107,7 +107,7 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// findServers asks the Service of atoll-dns for its addresses, unless they were given.
+// findServers reads the addresses of atoll-dns from its Service, unless flags give them.
 func (o *installOptions) findServers(ctx context.Context, c client.Reader) (err error) {
 	if len(o.wiring.Servers) == 0 {
 		o.wiring.Servers, err = clusterdns.Servers(ctx, c, o.key)
@@ -115,7 +115,7 @@ func (o *installOptions) findServers(ctx context.Context, c client.Reader) (err 
 	return err
 }
 
-// explain says what a person should know, and what comes next.
+// explain prints notes and the next steps.
 func (o *installOptions) explain(w io.Writer, changes []dnswiring.Change) {
 	some := false
 	for _, c := range changes {

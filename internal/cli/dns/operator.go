@@ -10,9 +10,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
-// operatorStopped is an error if Submariner's operator is there to run, which says how to stop it, and a note if that
-// can't be known. Lighthouse's part is taken out only while it does not run: it would write that again, and with two parts
-// for one zone CoreDNS refuses the change, and does not start any more.
+// operatorStopped returns an error with the fix if Submariner's operator runs, and a note if that is unknown. While the
+// operator runs, it restores Lighthouse's part. With two parts for one zone, CoreDNS refuses the change, and cannot
+// start any more.
 func operatorStopped(ctx context.Context, c client.Reader, on command.Cluster) (note string, err error) {
 	running, err := clusterdns.Runs(ctx, c, clusterdns.SubmarinerOperator)
 	const why = "it would write Lighthouse's part again, and two parts for one zone keep CoreDNS from starting"

@@ -14,7 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 )
 
-// NewRender returns the command `atoll render dns`, which writes to the given place.
+// NewRender returns the command `atoll render dns`, which writes to the given destination.
 func NewRender(to *output.Manifests) *cobra.Command {
 	var o installOptions
 	var from string
@@ -53,7 +53,7 @@ atoll dns install --help. The command reads the address of atoll-dns from its Se
 	return command
 }
 
-// reader is the cluster, or the file that stands for it.
+// reader returns the cluster, or the file that replaces it.
 func (o *installOptions) reader(from string) (client.Reader, error) {
 	if from == "" {
 		return o.connect()
@@ -72,16 +72,16 @@ func (o *installOptions) reader(from string) (client.Reader, error) {
 	return clusterdns.Objects(objects), nil
 }
 
-// after are the objects as they are after the changes, without what only the API server sets.
+// after returns the changed objects without the fields that only the API server sets.
 func after(changes []dnswiring.Change) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, c := range changes {
 		object, ok := c.After.(client.Object)
 		if !ok {
-			continue // one that goes; installing deletes nothing
+			continue // a deletion, which install never makes
 		}
 		o := install.Objects(object)[0]
-		if o.GetKind() == "" { // as typed objects come from an API server
+		if o.GetKind() == "" { // typed objects from an API server have no kind
 			o.SetAPIVersion("v1")
 			o.SetKind("ConfigMap")
 		}

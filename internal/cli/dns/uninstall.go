@@ -13,7 +13,7 @@ func newUninstall() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Undo `atoll dns install`",
-		Long: `Removes what "atoll dns install" added to the configuration of the cluster's own DNS. Pods then no longer
+		Long: `Removes Atoll's part from the configuration of the cluster's own DNS. Pods then no longer
 resolve names below clusterset.local. atoll-dns itself keeps running.`,
 		Example: `  atoll dns uninstall --dry-run
   atoll dns uninstall --context c1`,

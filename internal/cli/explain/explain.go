@@ -25,10 +25,10 @@ func NewCommand() *cobra.Command {
 	var namespace string
 	command := &cobra.Command{
 		Use:   "explain [NAMESPACE/]SERVICE",
-		Short: "Explain what a service's name resolves to in a cluster, and why",
-		Long: `Follows one service from the clusters that export it to what a pod in one cluster gets for its name: which
-clusters export it and since when, the value of each property and its cluster, what the cluster has
-imported, where the endpoints are, and what DNS answers. Problems are first.
+		Short: "Explain whether a service works in a cluster, and why",
+		Long: `Follows one service from the exporting clusters to the pods of one cluster. The output shows which clusters
+export it and since when, the value of each property and its cluster, the ServiceImport, the endpoints, and the
+DNS servers. Problems come first.
 
 The first line is the verdict, and the exit status follows it:
 
@@ -72,10 +72,10 @@ The first line is the verdict, and the exit status follows it:
 	return command
 }
 
-// exitStatus is what the command ends with.
+// exitStatus maps the verdict to the exit status.
 var exitStatus = map[report.Verdict]int{report.Works: 0, report.DoesNotWork: target.ExitFailed, report.WorksInPart: 80, report.CannotTell: 81}
 
-// parse reads NAMESPACE/SERVICE, or SERVICE in the namespace that is given otherwise.
+// parse parses NAMESPACE/SERVICE, or SERVICE in the given or the context's namespace.
 func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName, error) {
 	first, rest, both := strings.Cut(text, "/")
 	switch {
@@ -123,7 +123,7 @@ func print(w io.Writer, x report.Explanation) {
 		for _, s := range x.Sources {
 			fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%s\n", s.Cluster, s.Published, s.Imported, s.ReadyHere, s.Why)
 		}
-		_ = table.Flush() // to standard output: there is nobody left to tell
+		_ = table.Flush() // standard output: the error cannot be shown
 	}
 	if len(x.Records) > 0 {
 		fmt.Fprintln(w, "\nDNS")

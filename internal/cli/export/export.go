@@ -34,7 +34,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "validate the request on the API server and change nothing")
 }
 
-// connect returns the cluster, and the name in it that is meant.
+// connect returns the cluster, and the object's key.
 func (o *options) connect(name string) (*install.Target, client.ObjectKey, error) {
 	namespace, err := o.Namespace(o.namespace)
 	if err != nil {
@@ -44,7 +44,7 @@ func (o *options) connect(name string) (*install.Target, client.ObjectKey, error
 	return cluster, client.ObjectKey{Namespace: namespace, Name: name}, err
 }
 
-// NewCommand returns the command that exports.
+// NewCommand returns the command `atoll export`.
 func NewCommand() *cobra.Command {
 	var o options
 	command := &cobra.Command{
@@ -90,7 +90,7 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 	return nil
 }
 
-// NewUnexport returns the command that takes an export back.
+// NewUnexport returns the command `atoll unexport`.
 func NewUnexport() *cobra.Command {
 	var o options
 	command := &cobra.Command{
@@ -132,7 +132,7 @@ func unexport(ctx context.Context, cmd *cobra.Command, cluster *install.Target, 
 	return nil
 }
 
-// wrap says what was tried, and what is missing where the API is.
+// wrap adds the failed action to an error, and the fix if the API is missing.
 func wrap(what string, key client.ObjectKey, on command.Cluster, err error) error {
 	if meta.IsNoMatchError(err) {
 		return errors.New("the cluster has no CustomResourceDefinition of ServiceExports, so it is not a member of a clusterset. Get a join file from the broker's administrator, then join: " + on.Atoll("join FILE"))

@@ -21,7 +21,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/version"
 )
 
-// options are the flags.
 type options struct {
 	target.Several
 	format  output.Format
@@ -30,7 +29,7 @@ type options struct {
 	timeout time.Duration
 }
 
-// gathered is what was gathered, for programs.
+// gathered is the output for programs.
 type gathered struct {
 	File    string        `json:"file"`
 	Files   []gather.File `json:"files"`
@@ -43,7 +42,7 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "gather [CONTEXT...]",
 		Short: "Collect everything that helps to find a fault in one file",
-		Long: `Writes a tar.gz for somebody who is to find out why a clusterset does not work: Atoll's objects in the
+		Long: `Writes a tar.gz with the information for finding a fault in a clusterset: Atoll's objects in the
 clusters and on their broker, the configuration of the clusters' DNS, Events, the logs of Atoll's programs,
 versions, and the output of atoll status and atoll check.
 
@@ -119,7 +118,7 @@ func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []ch
 		found, err := survey.Read(ctx, c.Config, survey.Scope{Installation: true, Endpoints: true, Broker: o.Broker(), On: c.On})
 		if err != nil {
 			archive.Miss("%s: %v", folder, err)
-			found = nil // what is ill needs help most: there are its logs
+			found = nil // collect a broken agent's logs too
 		}
 		archive.Add(folder+"/versions.txt", []byte("kubernetes "+evidence.Clusters[i].Version+"\n"))
 		gather.Collect(ctx, gather.Cluster{Folder: folder, Config: c.Config, Survey: found}, archive)

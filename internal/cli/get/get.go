@@ -20,7 +20,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 )
 
-// options are the flags of all sub-commands.
 type options struct {
 	target.Scoped
 	format output.Format
@@ -32,8 +31,8 @@ func NewCommand() *cobra.Command {
 		Use:   "get",
 		Short: "List the clusters, exports, conflicts, imports or endpoints of a clusterset",
 		Long: `Lists the objects of a clusterset from one of its members. The commands read the member and, with the
-credentials stored in it, the broker. If the broker cannot be read, the lists of clusters and exports have
-what the member knows, and the exit status is 1.`,
+credentials stored in it, the broker. If the broker cannot be read, the lists of clusters and exports
+show the member's own state, and the exit status is 1.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -41,7 +40,7 @@ what the member knows, and the exit status is 1.`,
 	return command
 }
 
-// newSub returns a sub-command that lists rows.
+// newSub returns a subcommand that lists rows.
 func newSub[T any](use, short, long, example string, namespaced bool, args cobra.PositionalArgs,
 	rows func(*survey.Survey) []T, scope func(*survey.Scope), name func(T) string, columns ...output.Column[T],
 ) *cobra.Command {
@@ -56,7 +55,7 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 			if err := output.Rows(cmd.OutOrStdout(), o.format, rows(found), name, columns...); err != nil {
 				return err
 			}
-			return found.BrokerErr // the list lacks what is there
+			return found.BrokerErr // the list is incomplete
 		},
 	}
 	o.AddFlags(command.Flags())
@@ -67,7 +66,7 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 	return command
 }
 
-// read reads what is asked for, and says on standard error what the cluster did not show.
+// read reads the requested objects, and reports on standard error what the cluster did not return.
 func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Scope)) (*survey.Survey, error) {
 	var of survey.Scope
 	var err error
@@ -177,7 +176,7 @@ value in effect, and FROM the cluster that it comes from. OTHERS lists other val
 }
 
 func newImports() *cobra.Command {
-	return newSub("imports [SERVICE]", "List what a cluster imports", `Lists the services that a cluster imports. STATUS is Ready, or the reason why not. ENDPOINTS is
+	return newSub("imports [SERVICE]", "List the imports of a cluster", `Lists the services that a cluster imports. STATUS is Ready, or the reason why not. ENDPOINTS is
 how many are ready, of how many.`,
 		"  atoll get imports -A\n  atoll get imports web -n shop -o yaml", true, cobra.MaximumNArgs(1),
 		report.Imports, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },
@@ -212,7 +211,7 @@ func newEndpoints() *cobra.Command {
 	)
 }
 
-// age is how long ago something was, as kubectl has it.
+// age formats the time since at like kubectl.
 func age(at metav1.Time) string {
 	if at.IsZero() {
 		return "-"

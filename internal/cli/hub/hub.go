@@ -83,7 +83,7 @@ of each pod, and continues when the hub's container ends. See docs/how-to/load-b
 	return command
 }
 
-// AddFlags lets a person choose what runs of the hub, and how.
+// AddFlags adds the flags for the hub's deployment.
 func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.StringVar(&hub.Registry, "registry", render.DefaultRegistry, "registry of the image")
 	flags.StringVar(&hub.Tag, "tag", "", "tag of the image; default is the version of this program")
@@ -107,7 +107,7 @@ MultiClusterServices. The MultiClusterServices and their CustomResourceDefinitio
 First delete the MultiClusterServices of the type LoadBalancer: the hub deletes their load
 balancers. A MultiClusterService that remains keeps the finalizer lb.atoll.dev/PROVIDER. It cannot
 be deleted without a hub, and its load balancer may be left over at the provider; HAProxy keeps
-serving it. To remove the finalizers by hand:
+serving it. To remove the finalizers manually:
 
   kubectl patch mcs -n NAMESPACE NAME --type merge -p '{"metadata":{"finalizers":null}}'`,
 		Example: `  atoll hub remove --context broker --dry-run

@@ -79,7 +79,7 @@ cluster administrator, and Kubernetes 1.30 or later.`,
 	return command
 }
 
-// Read reads a join file, or standard input where its name is -. It warns of a file that others can read.
+// Read reads a join file, or standard input if the name is -. It warns if others can read the file.
 func Read(cmd *cobra.Command, name string) (credential.Membership, error) {
 	in := cmd.InOrStdin()
 	if name != "-" {

@@ -10,7 +10,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/render"
 )
 
-// MemberFlags say what runs in a member cluster, and how.
+// MemberFlags are the flags for a member cluster's programs.
 type MemberFlags struct {
 	member    render.Member
 	region    string
@@ -19,10 +19,10 @@ type MemberFlags struct {
 	agentArgs []string
 }
 
-// AddFlags lets a person choose.
+// AddFlags adds the flags.
 func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&m.region, "region", "", "region of the cluster; a Service's trafficDistribution prefers members of the same region")
-	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "range of the cluster's pod addresses; may be repeated; default are the ranges of the nodes")
+	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "range of the cluster's pod addresses; may be repeated; default: the ranges of the nodes")
 	flags.StringVar(&m.advertise, "advertise-mode", "pods", "addresses that other clusters send traffic to: pods, or cluster-ip if they reach only this cluster's Service addresses")
 	flags.StringArrayVar(&m.agentArgs, "agent-arg", nil, "further argument of the agent, such as --agent-arg=--lease-timeout=60s; may be repeated")
 	flags.StringVar(&m.member.Registry, "registry", render.DefaultRegistry, "registry of the images atoll-agent and atoll-dns")
@@ -31,7 +31,7 @@ func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&m.member.NoWorkloads, "no-workloads", false, "do not install agent and DNS server, which you run by other means")
 }
 
-// Complete checks the flags as the agent itself will, and makes them what is rendered.
+// Complete validates the flags like the agent, and converts them to what is rendered.
 func (m *MemberFlags) Complete(into *render.Member) error {
 	if m.member.Replicas < 1 {
 		return errors.New("--replicas: at least 1 is needed; to run the programs by other means: --no-workloads")

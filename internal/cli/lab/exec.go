@@ -40,8 +40,7 @@ context for each cluster.`,
 			if err != nil {
 				return err
 			}
-			// The terminal interrupts the program by itself, which may not want
-			// to end.
+			// The terminal interrupts the program directly. The program decides whether it ends.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			return passOn(l.Exec(ctx, args[0], program(args), lab.Streams{
@@ -49,11 +48,11 @@ context for each cluster.`,
 			}))
 		},
 	}
-	command.Flags().SetInterspersed(false) // flags after the cluster are the program's
+	command.Flags().SetInterspersed(false) // flags after the cluster belong to the program
 	return command
 }
 
-// program is the command of the arguments after the cluster.
+// program returns the program's arguments, after the cluster.
 func program(args []string) []string {
 	if len(args) < 2 {
 		return nil

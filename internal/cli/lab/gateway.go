@@ -13,7 +13,7 @@ import (
 	"github.com/atoll-mcs/atoll/lab/gateway"
 )
 
-// newGateway is a program that a lab is made of, and that is part of atoll.
+// newGateway returns the command of a program that labs run.
 func newGateway() *cobra.Command {
 	var path string
 	command := &cobra.Command{

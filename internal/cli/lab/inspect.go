@@ -16,13 +16,13 @@ import (
 	"github.com/atoll-mcs/atoll/lab"
 )
 
-// summary is a lab in a list.
+// summary describes a lab in a list.
 type summary struct {
 	Name string `json:"name"`
-	// Running is how many of its units run.
+	// Running is the number of running units.
 	Running int `json:"running"`
 	Units   int `json:"units"`
-	// Shape is nil, and Problem says why, where it can't be told.
+	// Shape is nil if it is unknown; Problem then says why.
 	Shape   *lab.Shape `json:"shape,omitempty"`
 	Problem string     `json:"problem,omitempty"`
 }
@@ -85,10 +85,10 @@ func writeList(w io.Writer, format output.Format, all []summary) error {
 	)
 }
 
-// labStatus is what state a lab is in.
+// labStatus is the state of a lab.
 type labStatus struct {
 	Name string `json:"name"`
-	// Units are its processes, Atoll what runs of Atoll in pods, Cuts what is cut off from what.
+	// Units are its processes, Atoll are Atoll's pods, Cuts are the cut connections.
 	Units []unitStatus `json:"units"`
 	Atoll []podsStatus `json:"atoll,omitempty"`
 	Cuts  []lab.Pair   `json:"cuts,omitempty"`
@@ -107,7 +107,7 @@ type unitStatus struct {
 type podsStatus struct {
 	// Unit is CLUSTER/UNIT.
 	Unit string `json:"unit"`
-	// Wanted is how many pods there shall be, Ready how many are; Problem says why that can't be told.
+	// Wanted is the desired number of pods, Ready the ready ones. Problem says why they are unknown.
 	Wanted  int32  `json:"wanted"`
 	Ready   int32  `json:"ready"`
 	Problem string `json:"problem,omitempty"`
@@ -180,7 +180,7 @@ func (s labStatus) print(to io.Writer) error {
 	return w.Flush()
 }
 
-// String says how many pods a part of Atoll has.
+// String formats the number of pods of a part of Atoll.
 func (p podsStatus) String() string {
 	switch {
 	case p.Problem != "":
@@ -245,7 +245,7 @@ func newLogs(o *options) *cobra.Command {
 	return command
 }
 
-// show copies a file that grows, to its present end or until ctx is done.
+// show copies a growing file, to its current end or until ctx is done.
 func show(ctx context.Context, w io.Writer, f io.Reader, follow bool) error {
 	for {
 		if _, err := io.Copy(w, f); err != nil || !follow {

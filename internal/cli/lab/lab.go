@@ -19,10 +19,10 @@ import (
 	"github.com/atoll-mcs/atoll/lab/echo"
 )
 
-// ErrUsage is in the chain of errors that are the caller's own.
+// ErrUsage is in the chain of errors that the caller made.
 var ErrUsage = lab.ErrUsage
 
-// options are the flags that all commands have.
+// options are the flags of all subcommands.
 type options struct {
 	name string
 }
@@ -57,8 +57,7 @@ source once, which takes some minutes, unless --kube-bin or ATOLL_KUBE_BIN is a 
 	return command
 }
 
-// open finds the lab, which must have come up: before, there is nothing to run in or to
-// break.
+// open opens a lab that has started completely; others have nothing to run in or to break.
 func open(o *options) (*lab.Lab, error) {
 	l, err := lab.Open(o.name)
 	if err == nil && !l.Spec.Ready {
@@ -67,7 +66,7 @@ func open(o *options) (*lab.Lab, error) {
 	return l, err
 }
 
-// next tells the person what to do now, on standard error.
+// next prints the next step to standard error.
 func next(cmd *cobra.Command, o *options, format string, args ...any) {
 	lab := command.Quoted(cmd.Root().CommandPath()) + " lab"
 	flag := ""
@@ -77,8 +76,8 @@ func next(cmd *cobra.Command, o *options, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", append([]any{lab, flag}, args...)...)
 }
 
-// passOn turns the failure of a program into one of atoll's own, of the same
-// status: as a shell does, 128 and the number for a signal.
+// passOn converts a program's failure to an error with the same exit status; for a signal, 128 plus its number, as in
+// shells.
 func passOn(err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

@@ -12,8 +12,8 @@ func newLoad(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load IMAGE.tar",
 		Short: "Load your own images into all nodes",
-		Long: `Loads the images of an archive into the nodes of all clusters, and prints their names. The archive is what
-"docker save" writes, or an OCI layout in a tar file.
+		Long: `Loads the images of an archive into the nodes of all clusters, and prints their names. The archive is the
+output of "docker save", or an OCI layout in a tar file.
 
 With the tag latest, or none, a kubelet pulls the image from its registry, and the pod does not start if
 that fails, unless it has imagePullPolicy: IfNotPresent.`,

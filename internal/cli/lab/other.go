@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ErrUsage is in the chain of errors that are the caller's own.
+// ErrUsage is in the chain of errors that the caller made.
 var ErrUsage = errors.New("invalid request")
 
-// NewCommand returns a command that says where there are labs.
+// NewCommand returns a command that says which systems support labs.
 func NewCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lab",

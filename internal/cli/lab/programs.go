@@ -11,7 +11,6 @@ import (
 	"github.com/atoll-mcs/atoll/lab/kubebin"
 )
 
-// newPrograms is `atoll lab programs`.
 func newPrograms() *cobra.Command {
 	var folder string
 	command := &cobra.Command{

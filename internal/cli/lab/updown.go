@@ -20,7 +20,7 @@ func newUp(o *options) *cobra.Command {
 lab runs until "lab down".
 
 If a lab of the same shape runs already, the command only starts its programs that were killed. It first
-removes what a crashed or interrupted lab left.`,
+removes the leftovers of a crashed or interrupted lab.`,
 		Example: `  atoll lab up
   atoll lab up --name dual --clusters 2 --nodes 3 --ip-family dual
   atoll lab up --name mixed --clusters 3 --ip-family ipv4,ipv6,dual

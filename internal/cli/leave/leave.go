@@ -19,8 +19,8 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "leave",
 		Short: "Remove a cluster from its clusterset, and Atoll from the cluster",
-		Long: `Removes a cluster from its clusterset: first its agents, then its accounts and all it has
-exported from the broker, then what it has imported, and Atoll itself. Pods of this cluster can
+		Long: `Removes a cluster from its clusterset: first its agents, then its accounts and
+exports on the broker, then its imports, and Atoll itself. Pods of this cluster can
 no longer reach services of other clusters by their clusterset names, and other clusters lose this
 one's endpoints. The command lists these services and asks for confirmation.
 

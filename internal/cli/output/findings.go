@@ -10,7 +10,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
-// Mark stands in front of a line and says how it is.
+// Mark is a status symbol at the start of a line.
 type Mark struct{ text, color string }
 
 // The marks, with their colours on terminals (ECMA-48, "Select Graphic Rendition").
@@ -22,7 +22,7 @@ var (
 	Skipped = Mark{"–", "2"}
 )
 
-// On is the mark as w shows it: in colour on a terminal, unless the variable NO_COLOR is set (https://no-color.org).
+// On returns the mark for w: in colour on a terminal, unless NO_COLOR is set (https://no-color.org).
 func (m Mark) On(w io.Writer) string {
 	if file, ok := w.(*os.File); ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd())) {
 		return "\x1b[" + m.color + "m" + m.text + "\x1b[0m"
@@ -30,10 +30,9 @@ func (m Mark) On(w io.Writer) string {
 	return m.text
 }
 
-// marks stand in front of findings.
 var marks = map[report.Severity]Mark{report.Error: Bad, report.Warning: Warning, report.Pending: Pending}
 
-// Findings writes what is wrong, each with what to do about it.
+// Findings writes each problem with its fix.
 func Findings(w io.Writer, findings []report.Finding) {
 	for _, f := range findings {
 		fmt.Fprintf(w, "%s %s: %s\n", marks[f.Severity].On(w), f.About, f.Message)

@@ -16,29 +16,28 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 )
 
-// kustomization is the file that makes a directory one for kustomize.
 const kustomization = "kustomization.yaml"
 
-// Manifests is where objects are written to: standard output, or a directory.
+// Manifests writes objects to standard output or a directory.
 type Manifests struct {
 	format Format
 	dir    string
 }
 
-// Part is objects that belong in one file.
+// Part is a file's objects.
 type Part struct {
-	// Name is the file's, without its ending.
+	// Name is the file's name without extension.
 	Name    string
 	Objects []*unstructured.Unstructured
 }
 
-// AddFlags lets a person choose.
+// AddFlags adds the flags.
 func (m *Manifests) AddFlags(flags *pflag.FlagSet) {
 	AddFlag(flags, &m.format, YAML, JSON)
 	flags.StringVar(&m.dir, "output-dir", "", "directory for YAML files and a kustomization.yaml; default is standard output")
 }
 
-// Write writes the parts, those without objects excepted.
+// Write writes all parts that have objects.
 func (m *Manifests) Write(cmd *cobra.Command, parts ...Part) error {
 	if m.dir != "" {
 		return m.files(cmd, parts)
@@ -54,8 +53,8 @@ func (m *Manifests) Write(cmd *cobra.Command, parts ...Part) error {
 	return install.Write(cmd.OutOrStdout(), all...)
 }
 
-// files writes each part into a file, and a kustomization of them. Nothing is written over a kustomization that this
-// command has not written.
+// files writes each part to a file, and a kustomization of them. It does not overwrite a kustomization that another
+// program wrote.
 func (m *Manifests) files(cmd *cobra.Command, parts []Part) error {
 	header := "# Written by atoll render " + cmd.Name() + ", which writes it over. Patch it in a kustomization of your own.\n"
 	place := filepath.Join(m.dir, kustomization)
@@ -80,7 +79,7 @@ func (m *Manifests) files(cmd *cobra.Command, parts []Part) error {
 		}
 		mode := os.FileMode(0o644)
 		if slices.ContainsFunc(p.Objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Secret" }) {
-			mode = 0o600 // for nobody else to read
+			mode = 0o600 // only the owner may read it
 		}
 		resources = append(resources, p.Name+".yaml")
 		if err := m.file(cmd, p.Name+".yaml", text.Bytes(), mode); err != nil {
@@ -94,7 +93,7 @@ func (m *Manifests) files(cmd *cobra.Command, parts []Part) error {
 	return m.file(cmd, kustomization, append([]byte(header), text...), 0o644)
 }
 
-// file writes one, and tells of it.
+// file writes a file, and reports it.
 func (m *Manifests) file(cmd *cobra.Command, name string, content []byte, mode os.FileMode) error {
 	path := filepath.Join(m.dir, name)
 	if err := os.WriteFile(path, content, mode); err != nil {

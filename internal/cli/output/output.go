@@ -13,41 +13,40 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Format is how something is written.
+// Format is an output format.
 type Format string
 
-// The formats.
 const (
-	// Table is for people, Wide the same with more columns.
+	// Table is for people; Wide has more columns.
 	Table Format = "table"
 	Wide  Format = "wide"
 	// JSON and YAML are for programs.
 	JSON Format = "json"
 	YAML Format = "yaml"
-	// Name is one name in each line.
+	// Name is one name per line.
 	Name Format = "name"
 )
 
-// flag is a format that a person chooses.
+// flag is a format that the user selects.
 type flag struct {
 	format  *Format
 	allowed []Format
 }
 
-// AddFlag lets a person choose one of the formats; the first is taken unless they do.
+// AddFlag adds a flag for one of the allowed formats; the first one is the default.
 func AddFlag(flags *pflag.FlagSet, format *Format, allowed ...Format) {
 	*format = allowed[0]
 	f := flag{format, allowed}
 	flags.VarP(f, "output", "o", "output format: "+f.list())
 }
 
-// String is the chosen format.
+// String returns the selected format.
 func (f flag) String() string { return string(*f.format) }
 
-// Type is what help calls the value.
+// Type is the value's name in help texts.
 func (flag) Type() string { return "format" }
 
-// Set takes a format that is allowed.
+// Set selects an allowed format.
 func (f flag) Set(text string) error {
 	if !slices.Contains(f.allowed, Format(text)) {
 		return fmt.Errorf("it can be %s", f.list())
@@ -56,7 +55,7 @@ func (f flag) Set(text string) error {
 	return nil
 }
 
-// Formats are those that are allowed.
+// Formats returns the allowed formats.
 func (f flag) Formats() []string {
 	texts := make([]string, len(f.allowed))
 	for i, a := range f.allowed {
@@ -70,7 +69,7 @@ func (f flag) list() string {
 	return strings.Join(texts[:len(texts)-1], ", ") + " or " + texts[len(texts)-1]
 }
 
-// Structured writes a value where the format is JSON or YAML, and tells whether it is.
+// Structured writes a value as JSON or YAML, or returns false for other formats.
 func (f Format) Structured(w io.Writer, value any) (done bool, err error) {
 	switch f {
 	case JSON:
@@ -88,19 +87,18 @@ func (f Format) Structured(w io.Writer, value any) (done bool, err error) {
 	return false, nil
 }
 
-// Column is one of a table.
+// Column is a column of a table.
 type Column[T any] struct {
 	Header string
 	Of     func(T) string
-	// Wide columns are left out of tables that are not.
+	// Wide columns appear only in the format Wide.
 	Wide bool
 }
 
-// Rows writes rows in a format. Nothing is said of an empty table but by its header, and nothing at all
-// of one of names.
+// Rows writes rows in a format. An empty table has only its header, and an empty list of names has no output.
 func Rows[T any](w io.Writer, f Format, rows []T, name func(T) string, columns ...Column[T]) error {
 	if rows == nil {
-		rows = []T{} // a list without entries, for programs
+		rows = []T{} // programs get an empty list
 	}
 	if done, err := f.Structured(w, rows); done {
 		return err
@@ -129,7 +127,7 @@ func Rows[T any](w io.Writer, f Format, rows []T, name func(T) string, columns .
 	return table.Flush()
 }
 
-// NewTable begins a table whose cells are separated by tabs. It is written by Flush.
+// NewTable starts a table with tab-separated cells. Flush writes it.
 func NewTable(w io.Writer, headers ...string) *tabwriter.Writer {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(headers) > 0 {
@@ -138,7 +136,7 @@ func NewTable(w io.Writer, headers ...string) *tabwriter.Writer {
 	return table
 }
 
-// List joins texts for a cell, and has a dash where there are none.
+// List joins texts for a cell; a dash for none.
 func List(texts []string) string {
 	if len(texts) == 0 {
 		return "-"
@@ -146,7 +144,7 @@ func List(texts []string) string {
 	return strings.Join(texts, ",")
 }
 
-// Permitted lists what is permitted, for a cell: all is the text where nothing is restricted.
+// Permitted lists permissions for a cell; all is the text for no restriction.
 func Permitted(restricted bool, texts []string, all string) string {
 	switch {
 	case !restricted:
@@ -157,7 +155,7 @@ func Permitted(restricted bool, texts []string, all string) string {
 	return List(texts)
 }
 
-// Text is a cell that is never empty.
+// Text returns text for a cell; a dash if it is empty.
 func Text(text string) string {
 	if text == "" {
 		return "-"

@@ -23,7 +23,7 @@ func NewCommand() *cobra.Command {
 	var to output.Manifests
 	command := &cobra.Command{
 		Use:   "render",
-		Short: "Print the manifests of what Atoll installs, for GitOps",
+		Short: "Print the manifests that Atoll installs, for GitOps",
 		Long: `Prints the objects that "atoll broker deploy", "atoll join", "atoll hub deploy" and "atoll dns install" would
 apply, or writes them with --output-dir into a directory for kustomize, and applies nothing. Only "render
 dns" without --from reads from a cluster.
@@ -42,7 +42,7 @@ CustomResourceDefinitions. See docs/how-to/gitops.md.`,
 	return command
 }
 
-// write writes objects as they would be applied.
+// write writes objects as join and hub install would apply them.
 func write(cmd *cobra.Command, to *output.Manifests, name string, crds, objects []*unstructured.Unstructured) error {
 	return to.Write(cmd, output.Part{Name: "crds", Objects: marked(crds)}, output.Part{Name: name, Objects: marked(objects)})
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 )
 
-// again is how long to wait before looking again.
+// again is the polling interval.
 const again = time.Second
 
 // NewCommand returns the command.
@@ -81,8 +81,7 @@ The exit status is 1 if there is an error.`,
 	return command
 }
 
-// settled looks until there is nothing to wait for, or ctx is done. What is waited for is written
-// to progress whenever it becomes something else.
+// settled polls until everything is ready, or ctx is done. It writes to progress whenever it waits for something else.
 func settled(ctx context.Context, look func(context.Context) (report.Status, error), progress io.Writer) (report.Status, error) {
 	var last report.Status
 	for seen, said := false, ""; ; {
@@ -109,7 +108,7 @@ func settled(ctx context.Context, look func(context.Context) (report.Status, err
 	}
 }
 
-// awaited says what is waited for, which is nothing where all is done, and why it is not there.
+// awaited returns what the command waits for, "" if nothing, and why.
 func awaited(status report.Status, err error) (what, why string) {
 	if err != nil {
 		return "the cluster", err.Error()
@@ -124,7 +123,7 @@ func awaited(status report.Status, err error) (what, why string) {
 	return fmt.Sprintf("%s and %d more", findings[0].About, len(findings)-1), findings[0].Message
 }
 
-// failure is the error that the command ends with.
+// failure returns the error that the command ends with.
 func failure(status report.Status, wait bool) error {
 	switch {
 	case status.Failed():
@@ -147,7 +146,7 @@ func print(w io.Writer, s report.Status) {
 	}
 	fmt.Fprintf(table, "DNS\t%s\n", wired(s.DNS))
 	fmt.Fprintf(table, "exports\t%s\nimports\t%s\n", counts(s.Exports), counts(s.Imports))
-	_ = table.Flush() // to standard output: there is nobody left to tell
+	_ = table.Flush() // standard output: the error cannot be shown
 	if len(s.Members) > 0 {
 		fmt.Fprintln(w)
 		table := output.NewTable(w, "CLUSTER", "STATE", "HEARTBEAT", "EXPORTS", "AGENT")
@@ -173,7 +172,7 @@ func wired(forms []string) string {
 	return "forwards clusterset.local to atoll-dns (" + strings.Join(forms, ", ") + ")"
 }
 
-// counts writes how many there are of each status, Ready first.
+// counts formats the number of each status, Ready first.
 func counts(of map[string]int) string {
 	if len(of) == 0 {
 		return "none"

@@ -20,13 +20,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/setup"
 )
 
-// Say returns what tells about the steps of a command.
+// Say returns a function that reports a command's steps.
 func Say(cmd *cobra.Command) setup.Say {
 	return func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...) }
 }
 
-// Report returns what tells about objects that were changed, or that were not although they
-// might have been. With dryRun, what would be changed is data.
+// Report returns a function that reports changed and unchanged objects. With dryRun, planned changes are data, for
+// standard output.
 func Report(cmd *cobra.Command, dryRun bool) install.Report {
 	return func(change install.Change, object client.Object, note string) {
 		var w io.Writer = cmd.ErrOrStderr()
@@ -43,23 +43,23 @@ func Report(cmd *cobra.Command, dryRun bool) install.Report {
 	}
 }
 
-// planned is how changes read that are not made.
+// planned are the verbs for changes that are not made.
 var planned = map[install.Change]string{install.Deleted: "delete", install.Changed: "change"}
 
-// Next tells which command to run now.
+// Next prints the next command to run.
 func Next(cmd *cobra.Command, command string) { fmt.Fprintln(cmd.ErrOrStderr(), "next: "+command) }
 
-// Ending are the flags of a command that ends traffic.
+// Ending are the flags of a command that stops traffic.
 type Ending struct{ DryRun, yes bool }
 
-// AddFlags lets a person look first, and confirm in advance.
+// AddFlags adds the flags --dry-run and --yes.
 func (e *Ending) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&e.yes, "yes", false, "do not ask for confirmation")
-	flags.BoolVar(&e.DryRun, "dry-run", false, "list what would be deleted and change nothing")
+	flags.BoolVar(&e.DryRun, "dry-run", false, "list the objects that would be deleted, and change nothing")
 }
 
-// Confirm has a person agree to what a command ends, which impact lists: on a terminal by an answer, elsewhere by --yes. Nothing
-// has to be confirmed of a dry run.
+// Confirm asks the user to confirm the effects that impact lists: by an answer on a terminal, elsewhere by --yes. A dry
+// run needs no confirmation.
 func (e *Ending) Confirm(cmd *cobra.Command, question string, impact func() ([]string, error)) error {
 	if e.DryRun {
 		return nil

@@ -7,25 +7,25 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 )
 
-// Clusterset is a choice of broker, and of one of the clustersets on it.
+// Clusterset selects a broker and a clusterset on it.
 type Clusterset struct {
 	Cluster
-	// Name is the clusterset's: its namespace on the broker.
+	// Name is the clusterset's namespace on the broker.
 	Name string
 }
 
-// AddFlags lets a person choose.
+// AddFlags adds the flags.
 func (c *Clusterset) AddFlags(flags *pflag.FlagSet) {
 	c.Cluster.AddFlags(flags)
 	AddClustersetFlag(flags, &c.Name)
 }
 
-// AddClustersetFlag lets a person choose the clusterset alone.
+// AddClustersetFlag adds only the flag for the clusterset.
 func AddClustersetFlag(flags *pflag.FlagSet, name *string) {
 	flags.StringVar(name, "clusterset", broker.DefaultNamespace, "the clusterset: its namespace on the broker")
 }
 
-// Connect returns the cluster, of which changes are reported to report, nil for nobody.
+// Connect connects to the cluster. report (may be nil) receives its changes.
 func (c *Cluster) Connect(report install.Report) (*install.Target, error) {
 	config, err := c.Config()
 	if err != nil {

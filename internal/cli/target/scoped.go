@@ -11,11 +11,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 )
 
-// ErrUsage is in the chain of errors that are the caller's own: what is asked for makes no sense.
+// ErrUsage is in the chain of errors for invalid requests.
 var ErrUsage = errors.New("invalid request")
 
-// Scoped is a cluster, how to reach its broker from here, and what part of the cluster is
-// meant.
+// Scoped is a cluster, the way to its broker, and the selected namespaces.
 type Scoped struct {
 	Cluster
 	brokerServer string
@@ -24,13 +23,13 @@ type Scoped struct {
 	all       bool
 }
 
-// AddFlags lets a person choose the cluster and the way to the broker.
+// AddFlags adds the flags for the cluster and the way to the broker.
 func (s *Scoped) AddFlags(flags *pflag.FlagSet) {
 	s.Cluster.AddFlags(flags)
-	flags.StringVar(&s.brokerServer, "broker-server", "", "URL at which this machine reaches the broker; default is that of the kubeconfig's context with the broker's certificate authority, or else the cluster's")
+	flags.StringVar(&s.brokerServer, "broker-server", "", "URL at which this machine reaches the broker; by default, the URL of the kubeconfig's context with the broker's certificate authority, or the cluster's own")
 }
 
-// Broker locates the broker of the cluster's clusterset: by the flag, or else by the certificate authorities in the kubeconfig.
+// Broker locates the clusterset's broker: by the flag, or else by the certificate authorities in the kubeconfig.
 func (s *Scoped) Broker() credential.Locate {
 	return func(m credential.Membership) string {
 		raw, err := s.loader().RawConfig()
@@ -40,11 +39,11 @@ func (s *Scoped) Broker() credential.Locate {
 		known := map[string][]byte{}
 		for _, cluster := range raw.Clusters {
 			if cluster.TLSServerName != "" || cluster.ProxyURL != "" {
-				continue // its URL alone does not reach it
+				continue // its URL is not enough to reach it
 			}
 			ca := cluster.CertificateAuthorityData
 			if len(ca) == 0 && cluster.CertificateAuthority != "" {
-				ca, _ = os.ReadFile(cluster.CertificateAuthority) // a file that cannot be read identifies no broker
+				ca, _ = os.ReadFile(cluster.CertificateAuthority) // an unreadable file matches no broker
 			}
 			known[cluster.Server] = ca
 		}
@@ -52,14 +51,13 @@ func (s *Scoped) Broker() credential.Locate {
 	}
 }
 
-// AddNamespaceFlags lets a person choose one namespace, or all.
+// AddNamespaceFlags adds the flags for one namespace or all.
 func (s *Scoped) AddNamespaceFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace; default is the context's")
 	flags.BoolVarP(&s.all, "all-namespaces", "A", false, "all namespaces")
 }
 
-// Namespaces returns the chosen namespace, that of the kubeconfig's context where none was
-// chosen, or nothing for all.
+// Namespaces returns the selected namespace, else the context's, or "" for all.
 func (s *Scoped) Namespaces() (string, error) {
 	if s.all && s.namespace != "" {
 		return "", fmt.Errorf("%w: --all-namespaces and --namespace exclude each other", ErrUsage)
@@ -70,7 +68,7 @@ func (s *Scoped) Namespaces() (string, error) {
 	return s.Namespace(s.namespace)
 }
 
-// Namespace returns the given namespace, or that of the kubeconfig's context where there is none.
+// Namespace returns the given namespace, or else the context's.
 func (c *Cluster) Namespace(given string) (string, error) {
 	if given != "" {
 		return given, nil

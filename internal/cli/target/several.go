@@ -11,45 +11,45 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/trial"
 )
 
-// Several are the clusters of contexts that a person names, beside the one of the flags.
+// Several are the clusters of the named contexts, and the flags' cluster.
 type Several struct {
 	Scoped
 	flags *pflag.FlagSet
 }
 
-// AddFlags lets a person choose the first cluster, and the way to the broker.
+// AddFlags adds the flags for the first cluster and the way to the broker.
 func (s *Several) AddFlags(flags *pflag.FlagSet) {
 	s.Scoped.AddFlags(flags)
 	s.flags = flags
 }
 
-// AddImageFlag lets a person choose what the pods of a command run.
+// AddImageFlag adds the flag for the image of the command's pods.
 func AddImageFlag(flags *pflag.FlagSet, image *string) {
 	flags.StringVar(image, "probe-image", "", "image of the test pods; default is the image of the cluster's agents, or the released one")
 }
 
-// ExitFailed is the exit status when what was checked, tried out or explained does not work.
+// ExitFailed is the exit status if a check fails or a service does not work.
 const ExitFailed = 79
 
-// FailedError says that something is not as it should be, which stands in the output already.
+// FailedError says that something failed. The output already has the details.
 type FailedError struct{ Failed int }
 
-// Error says how much.
+// Error returns the number of failures.
 func (e *FailedError) Error() string { return fmt.Sprintf("%d have failed", e.Failed) }
 
-// ExitStatus is what the program ends with.
+// ExitStatus returns the program's exit status.
 func (*FailedError) ExitStatus() int { return ExitFailed }
 
-// Exit ends the program with a status. Its output has said why.
+// Exit ends the program with a status. The output already says why.
 type Exit int
 
 // Error names the status.
 func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// ExitStatus is what the program ends with.
+// ExitStatus returns the program's exit status.
 func (e Exit) ExitStatus() int { return int(e) }
 
-// Configs returns the clusters of contexts, and of --context where that was given or nothing else was.
+// Configs returns the clusters of contexts, and of --context if it is set or contexts is empty.
 func (s *Several) Configs(contexts []string) ([]checkup.Target, error) {
 	if s.flags.Changed("context") || len(contexts) == 0 {
 		contexts = append([]string{s.Context}, contexts...)
@@ -69,7 +69,7 @@ func (s *Several) Configs(contexts []string) ([]checkup.Target, error) {
 	return all, nil
 }
 
-// Members returns the same clusters as members of a clusterset, whose pods run the image, or the one that is found where it is empty.
+// Members returns these clusters as members, whose pods run image; "" means the agents' image.
 func (s *Several) Members(ctx context.Context, contexts []string, image string) ([]trial.Member, error) {
 	clusters, err := s.Configs(contexts)
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
-// Cluster is a choice of kubeconfig and context; the zero value is what kubectl would take.
+// Cluster selects a kubeconfig and context; the zero value means kubectl's defaults.
 type Cluster struct {
 	Kubeconfig string
 	Context    string
 }
 
-// AddFlags lets a person choose.
+// AddFlags adds the flags.
 func (c *Cluster) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; default $KUBECONFIG or ~/.kube/config")
 	flags.StringVar(&c.Context, "context", "", "context of the kubeconfig; default is the current context")
 }
 
-// Command is the cluster as commands name it, with the current context where none is chosen, for that may be another one when the command runs.
+// Command returns the cluster for printed commands. It always names the context, because the current one may change.
 func (c *Cluster) Command() command.Cluster {
 	context := c.Context
 	if context == "" {
@@ -33,7 +33,7 @@ func (c *Cluster) Command() command.Cluster {
 	return command.At(c.Kubeconfig, context)
 }
 
-// Config is how to reach the cluster, without client-side throttling.
+// Config returns the cluster's client configuration, without client-side throttling.
 func (c *Cluster) Config() (*rest.Config, error) {
 	config, err := c.loader().ClientConfig()
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/verify"
 )
 
-// options are the flags.
 type options struct {
 	target.Several
 	format output.Format
@@ -84,7 +83,7 @@ func write(path string, report verify.Report) error {
 	return errors.Join(report.JUnit(file), file.Close())
 }
 
-// print writes a line for each case, and what has failed of it below.
+// print writes a line per case, and its failures below.
 func print(w io.Writer, report verify.Report) {
 	skipped := 0
 	for _, c := range report.Cases {

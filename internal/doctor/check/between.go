@@ -45,12 +45,12 @@ func identities(there []*Cluster, all *Results) {
 				result.Hint = "Give contexts of different clusters."
 			case a.id() != "" && a.id() == b.id():
 				result.Status, result.Message = Error, fmt.Sprintf("%s and %s both have the id %s", b.Context, a.Context, a.id())
-				result.Hint = fmt.Sprintf("Give one of them another id. It leaves, which withdraws its exports and deletes its imports: %s. Then it joins with a join file for the new id: %s", a.On.Atoll("leave"), a.On.Atoll("join FILE"))
+				result.Hint = fmt.Sprintf("Change the id of one of them. It first leaves the clusterset, which withdraws its exports and deletes its imports: %s. Then join it with a join file for the new id: %s", a.On.Atoll("leave"), a.On.Atoll("join FILE"))
 			}
 			if a.member() && b.member() && (a.Survey.Clusterset != b.Survey.Clusterset || a.Survey.Server != b.Survey.Server) {
 				set.Status = Error
 				set.Message = fmt.Sprintf("%s is in %s at %s, %s in %s at %s", b.Name, b.Survey.Clusterset, b.Survey.Server, a.Name, a.Survey.Clusterset, a.Survey.Server)
-				set.Hint = "Clusters share services within one clusterset. If these are two URLs of one broker, ignore this. Otherwise one of them leaves its clusterset and joins the other."
+				set.Hint = "Clusters share services within one clusterset. If these are two URLs of one broker, ignore this. Otherwise let one cluster leave its clusterset and join the other."
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func (ch *checker) pods() {
 	case ch.evidence.NoPods:
 		ch.skip(PodsRun, "--no-pods was given")
 	case c.Listener == nil || c.Seen == nil:
-		ch.say(PodsRun, Warning, "Checks that need a pod were skipped. If the image has another name, add --probe-image IMAGE. If you lack the permission to create namespaces and pods, ask somebody who has it.", "%v", c.Outpost)
+		ch.say(PodsRun, Warning, "Checks that need a pod were skipped. If the image has another name, add --probe-image IMAGE. If you lack the permission to create namespaces and pods, ask an administrator.", "%v", c.Outpost)
 	case !anyone(c.reached("tcp", 0, c.Listener.Pod)):
 		ch.say(PodsRun, Error, "The cluster's network is broken, or a NetworkPolicy separates pods. Look at its network plugin.", "a pod cannot reach another one on %s: %s", c.Listener.Node, firstError(c.reached("tcp", 0, c.Listener.Pod)))
 	default:

@@ -27,7 +27,7 @@ func (p pair) families() {
 		p.say(Families, OK, "", "")
 		return
 	}
-	p.say(Families, Error, "Make one of them dual-stack. A service is imported only where the exporting and the importing cluster have an IP family in common.", "one has only IPv4, the other only IPv6")
+	p.say(Families, Error, "Make one of the clusters dual-stack. A service is imported only where the exporting and the importing cluster have an IP family in common.", "one has only IPv4, the other only IPv6")
 }
 
 // connections checks connections to a pod and a Service of the other cluster. Its advertise mode decides which of them

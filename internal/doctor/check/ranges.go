@@ -31,7 +31,7 @@ func ranges(there []*Cluster, all *Results) {
 	switch {
 	case len(networks) < 2:
 	case len(found) > 0:
-		all.add(Result{ID: Ranges, Status: Error, Message: strings.Join(found, "; "), Hint: "Traffic to these addresses does not leave the cluster. Give one of the clusters other ranges. " +
+		all.add(Result{ID: Ranges, Status: Error, Message: strings.Join(found, "; "), Hint: "Traffic to these addresses does not leave the cluster. Change the ranges of one of the clusters. " +
 			"If only pods' ranges overlap and Services' ranges are routed between the clusters, run the agents with --advertise-mode cluster-ip."})
 	default:
 		result := Result{ID: Ranges, Status: OK}

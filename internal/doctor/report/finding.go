@@ -51,7 +51,7 @@ func (f *Findings) notJoined(on command.Cluster) {
 // unread adds the objects that could not be read, except the broker's.
 func (f *Findings) unread(s *survey.Survey) {
 	for _, err := range s.Unread {
-		f.add(Warning, "this report", err.Error(), "Get the permission to read these objects, or ask somebody who has it to run the command.")
+		f.add(Warning, "this report", err.Error(), "Get the permission to read these objects, or ask an administrator to run the command.")
 	}
 }
 

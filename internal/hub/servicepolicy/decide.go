@@ -46,7 +46,7 @@ func (s state) serviceFound() metav1.Condition {
 	c := metav1.Condition{Type: networkingv1alpha1.ConditionServiceFound, Status: metav1.ConditionFalse}
 	if s.service == nil {
 		c.Reason = networkingv1alpha1.ReasonNoService
-		c.Message = fmt.Sprintf("The broker's API server has no Service %s/%s: a MultiClusterService exposes the Service of its own name and namespace. "+
+		c.Message = fmt.Sprintf("The broker's API server has no Service %s/%s: a MultiClusterService exposes the Service with the same name and namespace. "+
 			"Clusters still share their Services of that name, but a load balancer has no ports to serve. Create the Service there; it needs no pods.",
 			s.mcs.Namespace, s.mcs.Name)
 		return c

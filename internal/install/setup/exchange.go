@@ -82,7 +82,7 @@ func use(ctx context.Context, r JoinRequest) (string, error) {
 		token, err = joining.Token(ctx, kube, r.File, bound, rights.MaxTokenLifetime)
 		return err
 	}); err != nil {
-		return "", hint(r.File.NewFile(), "the join file is used up, but the broker issued no token: %w", err)
+		return "", hint(r.File.NewFile(), "the join file was used, but the broker issued no token: %w", err)
 	}
 	return token.Token, nil
 }
@@ -100,7 +100,7 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 	if have.Spec.ClusterUID == uid || have.Removed() {
 		return nil
 	}
-	return hint(fmt.Sprintf("The join file is used up. To join with another id, make a new one: %s. If the other cluster no longer exists, remove it, with everything it exports: %s. Then make a new join file for %s",
+	return hint(fmt.Sprintf("The join file was used. To join with another id, create a new one: %s. If the other cluster no longer exists, remove it, with everything it exports: %s. Then make a new join file for %s",
 		command.Broker.Atoll("broker token create ID --clusterset %s", m.Clusterset), command.Broker.Atoll("broker members remove %s --clusterset %s", m.ClusterID, m.Clusterset), m.ClusterID),
 		"cluster id %q belongs to another cluster (its kube-system namespace has UID %s, this one's %s; %s)",
 		m.ClusterID, have.Spec.ClusterUID, uid, lastHeard(ctx, onBroker, key))

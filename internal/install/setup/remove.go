@@ -143,7 +143,7 @@ func CheckRemoval(ctx context.Context, on *install.Target, r RemoveRequest) erro
 		return fmt.Errorf("reading the heartbeat of %s: %w", r.Cluster, err)
 	}
 	if renewed := lease.Spec.RenewTime; err == nil && renewed != nil && time.Since(renewed.Time) < fresh && !r.Force && !r.DryRun {
-		return hint("Let it leave by itself: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel it, which ends its exports in all clusters: "+on.On.Atoll("broker members remove %s --clusterset %s --force", r.Cluster, r.Namespace),
+		return hint("To let it leave: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel it, which ends its exports in all clusters: "+on.On.Atoll("broker members remove %s --clusterset %s --force", r.Cluster, r.Namespace),
 			"cluster %s seems to be alive: its last heartbeat is %s old", r.Cluster, time.Since(renewed.Time).Round(time.Second))
 	}
 	return nil

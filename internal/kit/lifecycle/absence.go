@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// What people are told of an API server that can't answer, and what to do about that.
+// Log messages for an API server that does not respond, with the fix.
 const (
 	unreached  = "An API server cannot be reached. The program retries. Check that the API server runs, that its address is right, and that the network lets this program connect to it."
 	distrusted = "An API server's certificate is not trusted. The program retries. Check the address, this machine's clock, and whether the certificate authority changed: " +
@@ -26,9 +26,8 @@ const (
 	strange  = "An API server's answer is not valid. The program retries. Check that it is a Kubernetes API server of a supported version."
 )
 
-// failure is one kind of failure of one API server.
 type failure struct {
-	server string // where the error says which
+	server string // as far as the error tells
 	what   string // "" for none
 }
 
@@ -57,24 +56,24 @@ func failureOf(err error) failure {
 	return c
 }
 
-// absences are reported to people: each kind of failure of an API server once, however many copies of its objects
-// it concerns and however often these try, and that it is over.
+// absences logs each kind of failure of an API server once, and its end, however many caches it concerns and however
+// often they retry.
 type absences struct {
 	mu sync.Mutex
 	of map[failure]*absence
 }
 
-// absence is one that goes on.
+// absence is a failure that continues.
 type absence struct {
-	copies int // that it concerns
+	copies int // number of caches that it concerns
 	since  time.Time
 }
 
-// reported is what has been reported of the API servers of this process. It is one for all copies: controller-runtime makes some of
-// them, and none knows of another.
+// reported is shared by all caches of the process: controller-runtime creates some of them, and they do not know of
+// each other.
 var reported = absences{of: map[failure]*absence{}}
 
-// report says why a copy is without answer, unless that is known, and returns what goes on for it now in place of before.
+// report logs a cache's new failure, and returns the failure that replaces before.
 func (a *absences) report(ctx context.Context, before failure, err error) failure {
 	now := failureOf(err)
 	if now == before {
@@ -91,7 +90,7 @@ func (a *absences) report(ctx context.Context, before failure, err error) failur
 	return now
 }
 
-// over says that something does not go on for a copy, and whether that is because it has got an answer.
+// over ends a cache's failure; answered is true if the API server has responded.
 func (a *absences) over(ctx context.Context, c failure, answered bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

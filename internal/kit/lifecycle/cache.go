@@ -7,19 +7,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// endingCache is a cache that nobody waits for any more when its program ends.
+// endingCache is a cache whose waiters stop when the program ends.
 //
-// controller-runtime's manager waits for its cache in a loop that it leaves when the cache says
-// that it has synced, and not when the manager is told to end (runnableGroup.Start of v0.24.1):
-// a program that is told to end while it can't read its cluster would take up a whole
-// processor, for ever. Nothing is decided by such a cache: it gives no answer before it has
-// synced.
+// controller-runtime's manager waits for its cache in a loop that ends when the cache has synced, but not when the
+// manager stops (runnableGroup.Start, v0.24.1). A program that stops while it cannot read its cluster would use a whole
+// CPU forever. Returning early is safe: a cache gives no answers before it has synced.
 type endingCache struct {
 	cache.Cache
 	ending context.Context
 }
 
-// newCache makes the cache of a manager whose program ends when ctx is done.
+// newCache returns the cache of a manager whose program ends when ctx is done.
 func newCache(ctx context.Context) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		c, err := cache.New(config, options)
@@ -30,7 +28,7 @@ func newCache(ctx context.Context) cache.NewCacheFunc {
 	}
 }
 
-// WaitForCacheSync returns true when the cache has synced, and when the program ends.
+// WaitForCacheSync returns true when the cache has synced or the program ends.
 func (c endingCache) WaitForCacheSync(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

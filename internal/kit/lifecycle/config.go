@@ -6,8 +6,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Config returns how an API server is reached: as it is given, if it is; as a kubeconfig file says; or, without either, as a
-// pod's own service account.
+// Config returns the given client configuration, or reads the kubeconfig file, or uses the pod's service account.
 func Config(given *rest.Config, kubeconfig string) (*rest.Config, error) {
 	switch {
 	case given != nil:
@@ -18,12 +17,12 @@ func Config(given *rest.Config, kubeconfig string) (*rest.Config, error) {
 	return clientcmd.BuildConfigFromFlags("", kubeconfig)
 }
 
-// Scheme returns the kinds that these functions add.
+// Scheme returns a scheme with the kinds that these functions add.
 func Scheme(adders ...func(*runtime.Scheme) error) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range adders {
 		if err := add(scheme); err != nil {
-			panic(err) // two kinds of one name: a fault of the program's, seen by any test
+			panic(err) // duplicate kinds: a programming error that any test finds
 		}
 	}
 	return scheme

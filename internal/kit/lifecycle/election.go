@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// NewIdentity returns what tells this process from other replicas in elections, for all of its terms.
+// NewIdentity returns this process's identity in elections, for all its terms.
 func NewIdentity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -19,9 +19,9 @@ func NewIdentity() (string, error) {
 	return host + "_" + string(uuid.NewUUID()), nil
 }
 
-// ObservedLock is a Lease by which replicas elect a leader, for a program that keeps something from one term to the
-// next, by its identity: other is called, by whoever looks at the Lease, each time that another replica is found to have it. A Lease
-// that is merely lost, as when the API server is away, is nobody else's.
+// ObservedLock is a leader election Lease for a program that keeps state between its terms. It calls other whenever it
+// finds that another replica holds the Lease. A Lease that is merely lost, such as during an API server outage, does
+// not count.
 func ObservedLock(config *rest.Config, namespace, name, identity string, other func()) (resourcelock.Interface, error) {
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, name, resourcelock.ResourceLockConfig{Identity: identity}, config, RenewDeadline)
 	if err != nil {
@@ -35,7 +35,7 @@ type observedLock struct {
 	other func()
 }
 
-// Get implements resourcelock.Interface. Whoever wants to be the leader calls it every RetryPeriod.
+// Get implements resourcelock.Interface. Candidates call it every RetryPeriod.
 func (l observedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != "" && record.HolderIdentity != l.Identity() {

@@ -12,16 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Health answers probes for as long as the process runs. A program that waits for its API
-// server, or for whatever else, is alive: starting it again would not help.
+// Health answers probes for as long as the process runs. A program that waits for its API server is alive: a restart
+// would not help.
 type Health struct {
-	// Waiting is what a probe is told while the program waits.
+	// Waiting is the probe's response while the program waits.
 	Waiting string
 
 	ready atomic.Bool
 }
 
-// Serve answers at an address until ctx is done; at "0", nowhere.
+// Serve listens at an address until ctx is done; "0" disables it.
 func (h *Health) Serve(ctx context.Context, address string) error {
 	if address == "0" || address == "" {
 		return nil
@@ -46,14 +46,13 @@ func (h *Health) Serve(ctx context.Context, address string) error {
 	}()
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			panic(err) // the listener is open, and nobody else closes it
+			panic(err) // only a programming error closes the open listener
 		}
 	}()
 	return nil
 }
 
-// Started returns what makes the program ready when its manager's copies are complete, for as
-// long as that runs.
+// Started returns a runnable that makes the program ready while its manager runs with synced caches.
 func (h *Health) Started() manager.Runnable { return readiness{h} }
 
 type readiness struct{ health *Health }
@@ -66,5 +65,5 @@ func (r readiness) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection makes replicas that stand by ready too.
+// NeedLeaderElection returns false, so that standby replicas are ready too.
 func (readiness) NeedLeaderElection() bool { return false }

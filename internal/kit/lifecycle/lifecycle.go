@@ -11,25 +11,24 @@ import (
 )
 
 const (
-	// firstPause and lastPause bound how long to wait before trying again what has failed.
+	// firstPause and lastPause bound the backoff after a failure.
 	firstPause = time.Second
 	lastPause  = 15 * time.Second
-	// longTerm is how long a term has lasted after whose end there is no reason to wait.
+	// longTerm is the length of a term after which the next one starts without a pause.
 	longTerm = time.Minute
 )
 
-// Timings of the election. A leader that ends gives its lease up; one that is killed is
-// replaced after LeaseDuration and at most one RetryPeriod. One that can't renew its lease for
-// RenewDeadline stops. Kubernetes' own components take about twice as long for each.
+// Timings of the election. A leader that ends releases its Lease; a killed one is replaced after LeaseDuration and at
+// most one RetryPeriod. A leader that cannot renew for RenewDeadline stops. Kubernetes' components use about twice
+// these times.
 const (
 	LeaseDuration = 8 * time.Second
 	RenewDeadline = 5 * time.Second
 	RetryPeriod   = time.Second
 )
 
-// Terms runs the controllers, and again whenever they have ended, until ctx is done: because
-// the lease of their leader was lost, or the API server or its custom resources are not there.
-// Before each term, served has to return nil; what says for what it waits.
+// Terms runs term again and again until ctx is done. A term ends when the leader's Lease is lost, or the API server or
+// its custom resources are unavailable. Before each term, served must return nil; what describes that wait in the log.
 func Terms(ctx context.Context, log *slog.Logger, what string, served func(context.Context) error, term func(context.Context) error) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, lastPause) {
 		if !Retry(ctx, log, what, served) {
@@ -48,7 +47,7 @@ func Terms(ctx context.Context, log *slog.Logger, what string, served func(conte
 	}
 }
 
-// Retry calls f until it succeeds. It returns false when ctx is done before that.
+// Retry calls f until it succeeds. It returns false if ctx is done first.
 func Retry(ctx context.Context, log *slog.Logger, what string, f func(context.Context) error) bool {
 	var said string
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -67,7 +66,7 @@ func Retry(ctx context.Context, log *slog.Logger, what string, f func(context.Co
 	}
 }
 
-// NoteElection logs when a manager's replica becomes the leader, if ctx lasts that long.
+// NoteElection logs when this replica becomes the leader, unless ctx is done first.
 func NoteElection(ctx context.Context, log *slog.Logger, mgr manager.Manager) {
 	log.Info("This replica waits until it is elected leader.")
 	go func() {
@@ -79,7 +78,6 @@ func NoteElection(ctx context.Context, log *slog.Logger, mgr manager.Manager) {
 	}()
 }
 
-// sleep waits, unless ctx is done before.
 func sleep(ctx context.Context, pause time.Duration) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

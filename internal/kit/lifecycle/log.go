@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Log returns the log of a program: JSON on standard error, with what is for developers if verbose.
+// Log returns a program's logger: JSON on standard error, with debug logs if verbose.
 func Log(verbose bool) *slog.Logger {
 	level := slog.LevelInfo
 	if verbose {

@@ -10,19 +10,17 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit"
 )
 
-// Options completes the options of the manager of one term, in a program that ends when ctx is
-// done, with what all such programs have in common.
+// Options adds the options that all our programs share to those of a term's manager. The program ends when ctx is done.
 func Options(ctx context.Context, o manager.Options) manager.Options {
 	o.LeaderElectionReleaseOnCancel = true
 	o.LeaseDuration = ptr.To(LeaseDuration)
 	o.RenewDeadline = ptr.To(RenewDeadline)
 	o.RetryPeriod = ptr.To(RetryPeriod)
-	o.HealthProbeBindAddress = "0" // Health answers, and outlasts the manager
+	o.HealthProbeBindAddress = "0" // Health answers instead, and outlives the manager
 	o.NewCache = newCache(ctx)
 	o.Cache.DefaultTransform = kit.Trim
 	o.Cache.NewInformer = NewInformer
-	// One term after the other, and several programs in one process, as in tests, have
-	// controllers of the same names.
+	// Successive terms, and several programs in a test process, reuse controller names.
 	o.Controller = config.Controller{SkipNameValidation: ptr.To(true)}
 	return o
 }

@@ -13,18 +13,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Pauses between attempts to list or watch, each up to twice as long: client-go, which would
-// pause for up to a minute, makes a server's absence last that much longer for whoever
-// waits for what has changed meanwhile.
+// Pauses between attempts to list or watch, each randomly up to doubled. client-go pauses for up to a minute, which
+// would extend a server's outage by that time.
 const (
 	shortestPause = 200 * time.Millisecond
 	longestPause  = 3 * time.Second
 )
 
-// NewInformer returns an informer that goes on where client-go's would pause or trust: lists and watches that fail because
-// the server is away are tried again until it is back, and its absence is logged once; a watch that has been silent for too
-// long ends, so that everything is listed anew. What the server says about the request is returned as it is. It is for
-// cache.Options.NewInformer.
+// NewInformer returns an informer for cache.Options.NewInformer that differs from client-go's in two ways. If the
+// server is unavailable, it retries lists and watches until the server is back, and logs the outage once. A watch that
+// is silent for too long ends, so that everything is listed again. Errors about the request itself are returned.
 func NewInformer(from cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(persistent(from), object, resync, indexers)
 }
@@ -60,16 +58,15 @@ func persist[T any](ctx context.Context, try func() (T, error)) (result T, err e
 	}
 }
 
-// away tells whether an error says that the server can't answer now: it is not reached, is
-// overburdened or about to end, does not take the credentials, which are renewed by
-// themselves, or does not serve the kind yet. Not if it says something of the request, as that
-// the version is too old or too new.
+// away reports whether the server cannot answer now: it is unreachable, overloaded or shutting down, rejects
+// credentials that are about to be renewed, or does not serve the kind yet. Errors about the request, such as a too old
+// version, do not count.
 func away(err error) bool {
 	switch {
 	case meta.IsNoMatchError(err), apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
 		return false
 	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
-		return true // not the API server's
+		return true // not the API server's error
 	}
 	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)

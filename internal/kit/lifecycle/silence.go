@@ -9,11 +9,11 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// maxSilence is how long a watch may bring nothing. API servers send a bookmark every minute. One that was restored from a backup brings nothing until it
-// has reached the version that the watch goes on from.
+// maxSilence is how long a watch may be silent. API servers send a bookmark every minute. A server restored from a
+// backup is silent until it reaches the watch's resource version.
 const maxSilence = 2 * time.Minute
 
-// watchdog is a watch that ends with an error when it brings nothing for a while.
+// watchdog is a watch that ends with an error after a silence.
 type watchdog struct {
 	apiwatch.Interface
 	result chan apiwatch.Event
@@ -27,7 +27,7 @@ func newWatchdog(w apiwatch.Interface, silence time.Duration) *watchdog {
 	return h
 }
 
-// run hands over events.
+// run forwards events.
 func (h *watchdog) run(silence time.Duration) {
 	defer close(h.result)
 	defer h.Interface.Stop()

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// asked are metrics that are told when somebody collects them, and not before it is said how.
+// asked are metrics that are computed when they are collected. Before set is called there are none.
 type asked struct {
 	descriptions []*prometheus.Desc
 	mu           sync.Mutex
@@ -15,7 +15,7 @@ type asked struct {
 
 func newAsked(descriptions ...*prometheus.Desc) *asked { return &asked{descriptions: descriptions} }
 
-// set says how they are told.
+// set sets the function that computes the metrics.
 func (a *asked) set(tell func(chan<- prometheus.Metric)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,12 +39,11 @@ func (a *asked) Collect(values chan<- prometheus.Metric) {
 	}
 }
 
-// gauge returns a gauge's value.
 func gauge(of *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, labels...)
 }
 
-// number returns the value of a metric that is true or false.
+// number converts a bool to a metric's value.
 func number(b bool) float64 {
 	if b {
 		return 1

@@ -9,7 +9,7 @@ var (
 		"Number of Events that were not recorded because there were too many about one other cluster.", []string{"source_cluster"}, nil)
 )
 
-// LeftOut has how many objects arrive late, by source cluster, be told when the metrics are collected.
+// LeftOut sets the function that returns the number of late objects by source cluster.
 func (m *Metrics) LeftOut(objects func() map[string]int) {
 	m.leftOut.set(func(values chan<- prometheus.Metric) {
 		for cluster, n := range objects() {
@@ -18,7 +18,7 @@ func (m *Metrics) LeftOut(objects func() map[string]int) {
 	})
 }
 
-// Events has the Events that were left out, by source cluster, be told when the metrics are collected.
+// Events sets the function that returns the number of dropped Events by source cluster.
 func (m *Metrics) Events(leftOut func() map[string]int) {
 	m.events.set(func(values chan<- prometheus.Metric) {
 		for cluster, n := range leftOut() {

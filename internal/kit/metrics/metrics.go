@@ -1,9 +1,8 @@
-// Package metrics has the metrics of an agent. docs/reference/metrics.md describes them all, and a test
-// compares. None has a label whose values are addresses, for these have no bound; those of the cluster's own
-// exports and imports have their names.
+// Package metrics has the metrics of an agent. docs/reference/metrics.md describes them all, and a test compares. No
+// label has addresses as values, because these are unbounded. Metrics of the cluster's own exports and imports have
+// their names as labels.
 //
-// Each of the others costs a few additions where something is written, and nothing where not: what there
-// is is counted up and down, and not when somebody asks.
+// Most metrics are counted when something is written, not when they are collected.
 package metrics
 
 import (
@@ -14,19 +13,18 @@ import (
 
 const namespace = "atoll"
 
-// Names of the controllers whose slices are measured, as values of the label controller.
+// Names of the measured controllers, as values of the label controller.
 const (
 	Exported = "exportedslice"
 	Imported = "importedslice"
 )
 
-// Metrics are those of one agent, for as long as it holds one copy of things.
+// Metrics are the metrics of one agent for one term.
 type Metrics struct {
-	// Exported and Imported are of the slices that an agent keeps on the broker and in its
-	// own cluster.
+	// Exported and Imported are the slices that an agent keeps on the broker and in its own cluster.
 	Exported, Imported *Slices
-	// Publish, Transit, Import and Total are how long a change of endpoints takes: the stages
-	// of which docs/reference/metrics.md tells where they begin and end.
+	// Publish, Transit, Import and Total are the durations of an endpoint change's stages; see
+	// docs/reference/metrics.md.
 	Publish, Transit, Import, Total prometheus.Observer
 
 	slices      sliceVectors
@@ -37,7 +35,7 @@ type Metrics struct {
 	leftOut, events, remotes, objects, connection *asked
 }
 
-// New returns metrics of nothing but the traffic with the broker, which lasts longer.
+// New returns metrics that are empty except for the broker traffic, which outlives them.
 func New(traffic *Traffic) *Metrics {
 	m := &Metrics{
 		slices: newSliceVectors(),
@@ -81,15 +79,14 @@ func (m *Metrics) Collect(values chan<- prometheus.Metric) {
 	}
 }
 
-// Serve has the metrics be served by a registry until stop is called. Of several agents in
-// one process, as in tests, the first one's are.
+// Serve registers the metrics until stop is called. If a test process has several agents, the first one's are served.
 func (m *Metrics) Serve(registry prometheus.Registerer) (stop func()) {
 	err := registry.Register(m)
 	if errors.As(err, &prometheus.AlreadyRegisteredError{}) {
 		return func() {}
 	}
 	if err != nil {
-		panic(err) // two metrics of one name: a fault of the program's, seen by any test
+		panic(err) // duplicate metrics: a programming error that any test finds
 	}
 	return func() { registry.Unregister(m) }
 }

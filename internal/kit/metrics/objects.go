@@ -6,26 +6,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Condition is one of a ServiceExport's.
+// Condition is a condition of a ServiceExport.
 type Condition struct {
 	Type, Status string
-	// Reason may be several, joined by commas.
+	// Reason may be several reasons, joined by commas.
 	Reason string
 }
 
-// Export is a ServiceExport of the own cluster.
+// Export is a ServiceExport of this cluster.
 type Export struct {
 	Namespace, Name string
 	Conditions      []Condition
 }
 
-// Import is a ServiceImport of the own cluster, and how many clusters export it.
+// Import is a ServiceImport of this cluster, with the number of exporting clusters.
 type Import struct {
 	Namespace, Name string
 	Clusters        int
 }
 
-// conflicting is the type of the condition of which conflicts are counted by reason.
 const conflicting = "Conflict"
 
 var (
@@ -37,9 +36,9 @@ var (
 		"Number of the cluster's ServiceExports that are in conflict with others', by reason.", []string{"reason"}, nil)
 )
 
-// Objects has the own cluster's ServiceExports and ServiceImports be told when the metrics are collected; nothing is where they can't be listed. They
-// are gone through when somebody asks, for they are there in a cache, and their status would have to be followed otherwise. Conflicts for these reasons
-// are told where there is none, too.
+// Objects sets the function that lists this cluster's ServiceExports and ServiceImports. If it fails, they are not
+// reported. Objects are listed on collection: they are cached, and following their status would cost more. A reason
+// without conflicts is reported as 0.
 func (m *Metrics) Objects(reasons []string, list func() ([]Export, []Import, error)) {
 	m.objects.set(func(values chan<- prometheus.Metric) {
 		exports, imports, err := list()

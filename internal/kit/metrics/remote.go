@@ -6,13 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Remote is what is known of another member.
+// Remote is the state of another member.
 type Remote struct {
-	// Ready is whether its heartbeat is there and its endpoints are not withdrawn.
+	// Ready is true if its heartbeat is not missing and its endpoints are not withdrawn.
 	Ready bool
-	// OverBudget is whether this cluster exceeds its budget for one member.
+	// OverBudget is true if this cluster exceeds the other member's budget.
 	OverBudget bool
-	// Renewed is when its heartbeat was last seen to have been renewed, by this agent's clock.
+	// Renewed is when its heartbeat was last seen renewed, by this agent's clock.
 	Renewed time.Time
 }
 
@@ -25,7 +25,7 @@ var (
 		"Time when this agent last saw another member renew its heartbeat, by this agent's clock.", []string{"cluster"}, nil)
 )
 
-// Remotes has the other members be told when the metrics are collected.
+// Remotes sets the function that returns the other members' states.
 func (m *Metrics) Remotes(all func() map[string]Remote) {
 	m.remotes.set(func(values chan<- prometheus.Metric) {
 		for cluster, remote := range all() {

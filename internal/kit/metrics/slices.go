@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// sliceVectors are KEP-0752's metrics ("Monitoring requirements"), of two controllers.
+// sliceVectors are KEP-0752's metrics ("Monitoring requirements") for two controllers.
 type sliceVectors struct {
 	added, removed *prometheus.HistogramVec
 	desired, have  *prometheus.GaugeVec
@@ -19,7 +19,7 @@ func newSliceVectors() sliceVectors {
 	histogram := func(name, help string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: name, Help: help,
-			Buckets: prometheus.ExponentialBuckets(2, 2, 15), // as the EndpointSlice controller has them
+			Buckets: prometheus.ExponentialBuckets(2, 2, 15), // like the EndpointSlice controller
 		}, label)
 	}
 	gauge := func(name, help string) *prometheus.GaugeVec {
@@ -40,8 +40,7 @@ func (v sliceVectors) collectors() []prometheus.Collector {
 	return []prometheus.Collector{v.added, v.removed, v.desired, v.have, v.changes}
 }
 
-// of returns the metrics of one controller. byCluster are its endpoints by source
-// cluster, nil where all have the same.
+// of returns one controller's metrics. byCluster are its endpoints by source cluster, nil if there is only one.
 func (v sliceVectors) of(controller string, byCluster *prometheus.GaugeVec) *Slices {
 	return &Slices{
 		added: v.added.WithLabelValues(controller), removed: v.removed.WithLabelValues(controller),
@@ -52,7 +51,7 @@ func (v sliceVectors) of(controller string, byCluster *prometheus.GaugeVec) *Sli
 	}
 }
 
-// Slices are the metrics of the slices that one controller keeps.
+// Slices are the metrics of one controller's slices.
 type Slices struct {
 	added, removed            prometheus.Observer
 	desired, have             prometheus.Gauge
@@ -60,20 +59,20 @@ type Slices struct {
 	byCluster                 *prometheus.GaugeVec
 
 	mu        sync.Mutex
-	endpoints map[sliceOf]int // how many each slice has
-	clusters  map[string]int  // how many slices there are of each source cluster
+	endpoints map[sliceOf]int // number of endpoints of each slice
+	clusters  map[string]int  // number of slices of each source cluster
 }
 
 // Service is one cluster's part of a service.
 type Service struct{ Namespace, Name, Cluster string }
 
-// sliceOf is what is made of one source slice.
+// sliceOf identifies a slice by its source slice.
 type sliceOf struct {
 	Service
 	source string
 }
 
-// Wrote counts a write of a slice that has got and lost endpoints: had and has tell whether there was one before, and is one now.
+// Wrote counts a write of a slice with its added and removed endpoints. had: it existed before. has: it exists now.
 func (s *Slices) Wrote(had, has bool, added, removed int) {
 	s.added.Observe(float64(added))
 	s.removed.Observe(float64(removed))
@@ -87,7 +86,7 @@ func (s *Slices) Wrote(had, has bool, added, removed int) {
 	}
 }
 
-// Note notes how many endpoints the slice has that is made of a source slice of a service's part, or that there is none.
+// Note sets the endpoint count of the slice made from source. If there is false, it removes the slice.
 func (s *Slices) Note(service Service, source string, endpoints int, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +112,7 @@ func (s *Slices) Note(service Service, source string, endpoints int, there bool)
 		if s.clusters[service.Cluster]--; s.clusters[service.Cluster] == 0 {
 			delete(s.clusters, service.Cluster)
 			if s.byCluster != nil {
-				s.byCluster.DeleteLabelValues(service.Cluster) // none is told of a cluster without slices
+				s.byCluster.DeleteLabelValues(service.Cluster) // report no clusters without slices
 			}
 		}
 	}

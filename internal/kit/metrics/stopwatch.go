@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Stopwatch measures from when something was first seen until it is dealt with, each K
-// for itself. The zero value measures nothing yet.
+// Stopwatch measures, for each key, the time from the first sight of something until it is handled. The zero value is
+// ready for use.
 type Stopwatch[K comparable] struct {
 	mu    sync.Mutex
 	since map[K]time.Time
 }
 
-// Start begins to measure, unless that is being done already.
+// Start starts a measurement, unless one is running.
 func (s *Stopwatch[K]) Start(key K) { s.start(key, time.Now()) }
 
 func (s *Stopwatch[K]) start(key K, at time.Time) {
@@ -26,14 +26,14 @@ func (s *Stopwatch[K]) start(key K, at time.Time) {
 	}
 }
 
-// Move has what was measured for one be measured for another.
+// Move moves a measurement to another key.
 func (s *Stopwatch[K]) Move(from, to K) {
 	if at, running := s.take(from); running {
 		s.start(to, at)
 	}
 }
 
-// Stop ends measuring and returns how long it took, false where nothing was measured.
+// Stop ends a measurement and returns its duration, or false if there was none.
 func (s *Stopwatch[K]) Stop(key K) (time.Duration, bool) {
 	at, running := s.take(key)
 	return time.Since(at), running

@@ -9,14 +9,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Traffic counts bytes on connections, as they are after compression and with what TLS
-// adds. Counting costs an addition for each read and write.
+// Traffic counts the bytes on connections, after compression and with TLS overhead.
 type Traffic struct {
 	bytes          *prometheus.CounterVec
 	received, sent prometheus.Counter
 }
 
-// NewTraffic returns a counter of nothing yet.
+// NewTraffic returns a counter at zero.
 func NewTraffic() *Traffic {
 	bytes := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: namespace, Name: "broker_bytes_total",
@@ -25,12 +24,12 @@ func NewTraffic() *Traffic {
 	return &Traffic{bytes: bytes, received: bytes.WithLabelValues("received"), sent: bytes.WithLabelValues("sent")}
 }
 
-// Count returns a configuration of a client whose connections are counted.
+// Count returns a client configuration whose connections are counted.
 func (t *Traffic) Count(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	dial := config.Dial
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext // client-go's own
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext // client-go's default
 	}
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)

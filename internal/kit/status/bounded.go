@@ -11,35 +11,35 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// A cluster's etcd holds Events for an hour, and each watch on Events brings them all: what other clusters do must not fill it.
+// etcd keeps Events for an hour, and every watch on Events gets them all. Other clusters must not flood it.
 const (
 	eventsOfMember, eventsOfMemberEvery = 20, 30 * time.Second
-	// eventsOfAll and eventsOfAllEvery are for Events that have to do with no member, as those on a ServiceImport whose condition
-	// changes: what makes it change may be another cluster all the same.
+	// eventsOfAll and eventsOfAllEvery are for Events without a member, such as those on a ServiceImport. Another
+	// cluster may still cause them.
 	eventsOfAll, eventsOfAllEvery = 1000, 200 * time.Millisecond
 )
 
-// Bounded is a recorder that records no more Events that have to do with one member than some at once, and then one from time to
-// time, which says how many were left out.
+// Bounded is a recorder that limits the Events related to each member: a burst, then one per interval, with the number
+// of dropped Events.
 type Bounded struct {
 	to  events.EventRecorder
 	now func() time.Time
 
 	mu      sync.Mutex
-	members map[string]*bound // "" for Events that have to do with none
+	members map[string]*bound // "" for Events without a member
 }
 
 type bound struct {
 	*rate.Limiter
-	since, all int // how many were left out since the last one, and in all
+	since, all int // dropped since the last Event, and in total
 }
 
-// NewBounded returns a recorder that records by another one.
+// NewBounded returns a recorder that wraps another one.
 func NewBounded(to events.EventRecorder, now func() time.Time) *Bounded {
 	return &Bounded{to: to, now: now, members: map[string]*bound{}}
 }
 
-// Eventf implements events.EventRecorder. The member is the object that the Event is related to.
+// Eventf implements events.EventRecorder. related identifies the member.
 func (b *Bounded) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	member := ""
 	if reference, ok := related.(*corev1.ObjectReference); ok && reference != nil {
@@ -52,7 +52,7 @@ func (b *Bounded) Eventf(regarding, related runtime.Object, eventType, reason, a
 	text := fmt.Sprintf(note, args...)
 	if before > 0 {
 		more := fmt.Sprintf(" (%d Events before this one were left out.)", before)
-		text = cut(text, maxNote-len(more)) + more // the count is not what is cut
+		text = cut(text, maxNote-len(more)) + more // never cut the count
 	}
 	b.to.Eventf(regarding, related, eventType, reason, action, "%s", text)
 }
@@ -76,7 +76,7 @@ func (b *Bounded) take(member string) (passes bool, before int) {
 	return true, before
 }
 
-// LeftOut returns how many Events were left out, by member.
+// LeftOut returns the number of dropped Events, by member.
 func (b *Bounded) LeftOut() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

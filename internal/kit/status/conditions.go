@@ -16,20 +16,19 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// Change is what setting a condition amounts to.
+// Change is the effect of setting a condition.
 type Change struct {
-	// Condition is the one to write, with the right transition time.
+	// Condition is the condition to write, with the correct transition time.
 	Condition metav1.Condition
-	// Written is whether it differs at all from what is there.
+	// Written is true if anything differs from the current condition.
 	Written bool
-	// Transition is whether its status or reason differ, which is worth an Event.
+	// Transition is true if the status or reason differs, which deserves an Event.
 	Transition bool
 }
 
-// Decide compares the wanted condition with those that an object of the given
-// generation has. The transition time moves only with the status. A condition that is there
-// just so, its time and generation included, stands as it is. Every condition that Atoll writes
-// comes through here, so its message is bounded here.
+// Decide compares the wanted condition with an object's conditions. The transition time changes only with the status. A
+// condition that is equal, including time and generation, is not written. Every condition passes through here, so its
+// message is bounded here.
 func Decide(have []metav1.Condition, want metav1.Condition, generation int64, now metav1.Time) Change {
 	want.Message = Message(want.Message)
 	current := meta.FindStatusCondition(have, want.Type)
@@ -51,10 +50,9 @@ func Decide(have []metav1.Condition, want metav1.Condition, generation int64, no
 	}
 }
 
-// ApplyExport sets conditions of a ServiceExport, all those of the field manager owner, in
-// one write, or in none when they stand already. It returns the transitions, and whether they
-// stand now: not so where the export is not the newest version, which is on its way. So each
-// transition is told of once.
+// ApplyExport sets all of owner's conditions of a ServiceExport in one write, or in none if they are equal. It returns
+// the transitions, and whether the conditions are stored: not if export is outdated, and then its next event follows.
+// So each transition is reported once.
 func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.ServiceExport, owner string, want ...metav1.Condition) (stands bool, transitions []Change, err error) {
 	kind := schema.FromAPIVersionAndKind(mcsv1beta1.GroupVersion.String(), mcsv1beta1.ServiceExportKindName)
 	list, written, transitions, err := Conditions(export.Status.Conditions, export.Generation, want...)
@@ -74,8 +72,8 @@ func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.Servic
 	return true, transitions, nil
 }
 
-// Conditions encodes conditions that are wanted of an object of the given generation, as the API server takes them, and tells
-// whether any of them is to be written at all, and which of them are transitions.
+// Conditions encodes the wanted conditions of an object for the API server. It returns whether to write them, and the
+// transitions.
 func Conditions(have []metav1.Condition, generation int64, want ...metav1.Condition) (list []any, written bool, transitions []Change, err error) {
 	now := metav1.Now().Rfc3339Copy()
 	for _, w := range want {
@@ -93,8 +91,8 @@ func Conditions(have []metav1.Condition, generation int64, want ...metav1.Condit
 	return list, written, transitions, nil
 }
 
-// Own makes fields, and no others, be what a field manager has of an object's status, if the object is still of the resource version that was decided on:
-// for another version they may be wrong, and what is told of them by Events would be told again. about gets the API server's answer.
+// Own makes fields the only fields of an object's status that a field manager owns. It requires an unchanged resource
+// version: else fields may be wrong, and Events would repeat. about receives the API server's answer.
 func Own(ctx context.Context, c client.Client, kind schema.GroupVersionKind, about client.Object, fields map[string]any, owner string) error {
 	object := owned(kind, about, fields)
 	err := c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner(owner))
@@ -107,13 +105,13 @@ func Own(ctx context.Context, c client.Client, kind schema.GroupVersionKind, abo
 	return nil
 }
 
-// owned is a status as it is applied to the very object.
+// owned is a status to apply to exactly this object.
 func owned(kind schema.GroupVersionKind, about client.Object, fields map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
 	object.SetGroupVersionKind(kind)
 	object.SetNamespace(about.GetNamespace())
 	object.SetName(about.GetName())
-	object.SetUID(about.GetUID()) // another one of the same name is not meant
+	object.SetUID(about.GetUID()) // exclude a later object of the same name
 	object.SetResourceVersion(about.GetResourceVersion())
 	return object
 }

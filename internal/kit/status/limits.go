@@ -5,22 +5,20 @@ import (
 	"unicode/utf8"
 )
 
-// The API refuses an object whose condition message or Event note is longer, and with it every other
-// condition that the same write carries. It counts the characters of a message and the bytes of a note.
-// Both limits are applied in bytes, which are never fewer.
+// The API refuses an object with a longer condition message or Event note, and all other conditions in the same write.
+// It counts characters of a message and bytes of a note. Both limits here are in bytes, which are never fewer.
 const (
 	maxMessage = 32 << 10
 	maxNote    = 1 << 10
 )
 
-// Message returns text as the message of a condition: shortened to what the API accepts.
+// Message shortens text to the maximum length of a condition's message.
 func Message(text string) string { return cut(text, maxMessage) }
 
-// Note returns text as the note of an Event: shortened to what the API accepts.
+// Note shortens text to the maximum length of an Event's note.
 func Note(text string) string { return cut(text, maxNote) }
 
-// cut shortens a text to limit bytes at most, at the end of a character. Bytes that are no
-// characters, which the API refuses too, are left out.
+// cut shortens text to at most limit bytes, at a character boundary. It drops invalid UTF-8, which the API refuses too.
 func cut(text string, limit int) string {
 	const more = " …"
 	text = strings.ToValidUTF8(text, "")

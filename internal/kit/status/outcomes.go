@@ -1,18 +1,18 @@
 package status
 
-// Outcome is how it went when a controller did its part for a service.
+// Outcome is the result of a controller's work for a service.
 type Outcome struct {
-	// Waiting is that it was not tried: what it depends on is not known yet.
+	// Waiting is true if it was not tried, because its inputs are unknown.
 	Waiting bool
-	// Failure says what could not be done, and is being tried again; "" where nothing failed.
+	// Failure is the failure that the controller retries; "" for none.
 	Failure string
-	// Warnings are about what was done.
+	// Warnings are about the completed work.
 	Warnings []Warning
 }
 
-// Warning is something that people should know of a service that works.
+// Warning is a problem of a service that works.
 type Warning struct {
-	// Reason is a single word, the reason of an Event.
+	// Reason is a single word, as an Event's reason.
 	Reason  string
 	Message string
 }

@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Problems are what controllers could not do for a service, or did otherwise than people may expect, for the controller that owns the service's
-// conditions. Each part of a service has one writer. The zero value has none.
+// Problems collects the problems of services, for the controller that owns their conditions. Each part of a service has
+// one writer. The zero value is empty.
 type Problems struct {
 	mu      sync.Mutex
 	of      map[types.NamespacedName]map[string]Outcome
-	slices  map[types.NamespacedName]types.NamespacedName // the service of each slice with a problem; a slice is named by its part
+	slices  map[types.NamespacedName]types.NamespacedName // the service of each slice with a problem; the part names the slice
 	changed []func(types.NamespacedName)
 }
 
-// Set notes the problem of one part of a service, such as an EndpointSlice; the zero Outcome is none.
+// Set sets the problem of a service's part, such as an EndpointSlice; the zero Outcome means none.
 func (p *Problems) Set(service types.NamespacedName, part string, now Outcome) {
 	if !p.set(service, part, now) {
 		return
@@ -30,8 +30,8 @@ func (p *Problems) Set(service types.NamespacedName, part string, now Outcome) {
 	}
 }
 
-// SetSlice is Set for a part that is an EndpointSlice, which may belong to another service than before, or to none any more: then service is the zero
-// name in the slice's namespace.
+// SetSlice is Set for an EndpointSlice, which may move to another service. If it has none, service is the zero name in
+// the slice's namespace.
 func (p *Problems) SetSlice(service types.NamespacedName, part string, now Outcome) {
 	slice := types.NamespacedName{Namespace: service.Namespace, Name: part}
 	p.mu.Lock()
@@ -51,7 +51,7 @@ func (p *Problems) SetSlice(service types.NamespacedName, part string, now Outco
 	}
 }
 
-// Clear forgets the problems of the parts that are of a controller which has ended: it will not hear of what is gone meanwhile.
+// Clear removes the problems of an ended controller's parts, because the controller misses later deletions.
 func (p *Problems) Clear(of func(part string) bool) {
 	var told []types.NamespacedName
 	p.mu.Lock()
@@ -106,7 +106,7 @@ func (p *Problems) Of(service types.NamespacedName) map[string]Outcome {
 	return maps.Clone(p.of[service])
 }
 
-// OnChange has f called with each service whose problems change.
+// OnChange registers a function for services whose problems change.
 func (p *Problems) OnChange(f func(types.NamespacedName)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

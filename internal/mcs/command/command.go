@@ -1,6 +1,5 @@
-// Package command formats the commands that messages tell people to run. Each names the cluster that it is for,
-// so that a pasted command never acts on another one: where the context is not known, a placeholder stands in
-// its place, with which the command fails.
+// Package command formats the commands that messages tell people to run. Each command names its cluster, so that it
+// cannot act on another one. An unknown context becomes a placeholder, with which the command fails.
 package command
 
 import (
@@ -8,20 +7,20 @@ import (
 	"strings"
 )
 
-// Cluster is the cluster that a command is for, as flags that atoll and kubectl both have.
+// Cluster is a command's cluster, as flags that both atoll and kubectl accept.
 type Cluster string
 
 const (
-	// Broker is the clusterset's broker, where the name of its context is not known.
+	// Broker is the clusterset's broker, if its context's name is unknown.
 	Broker Cluster = " --context CONTEXT_OF_BROKER"
-	// Here is the cluster that a message comes from, where the name of its context is not known.
+	// Here is the cluster that a message comes from, if its context's name is unknown.
 	Here Cluster = " --context CONTEXT_OF_THIS_CLUSTER"
 )
 
-// Of is the cluster with an id, where the name of its context is not known.
+// Of returns the cluster with an id, if its context's name is unknown.
 func Of(id string) Cluster { return Cluster(" --context CONTEXT_OF_" + id) }
 
-// At is the cluster that a kubeconfig file, "" for the usual one, has a context for.
+// At returns the cluster of a context in a kubeconfig file; "" means the default file.
 func At(kubeconfig, context string) Cluster {
 	var c Cluster
 	if kubeconfig != "" {
@@ -33,17 +32,17 @@ func At(kubeconfig, context string) Cluster {
 	return c
 }
 
-// Atoll is a command of the program atoll.
+// Atoll returns an atoll command.
 func (c Cluster) Atoll(format string, args ...any) string {
 	return "atoll " + fmt.Sprintf(format, args...) + string(c)
 }
 
-// Kubectl is a command of kubectl.
+// Kubectl returns a kubectl command.
 func (c Cluster) Kubectl(format string, args ...any) string {
 	return "kubectl " + fmt.Sprintf(format, args...) + string(c)
 }
 
-// Quoted is a word as shells read it.
+// Quoted quotes a word for the shell.
 func Quoted(word string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)

@@ -19,14 +19,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// Validity is the verdict on a ServiceExport, as its Valid condition states it.
+// Validity is a ServiceExport's validity, for its Valid condition.
 type Validity struct {
 	Valid   bool
 	Reason  mcsv1beta1.ServiceExportConditionReason
 	Message string
 }
 
-// Validate judges a ServiceExport by the Service of its name; service is nil where there is none.
+// Validate validates a ServiceExport against the Service of its name, which is nil if there is none.
 func Validate(service *corev1.Service) Validity {
 	switch {
 	case service == nil:
@@ -50,7 +50,7 @@ func Validate(service *corev1.Service) Validity {
 	}
 }
 
-// NotPermitted is the verdict on a ServiceExport of a namespace that the broker's administrators do not let the cluster export.
+// NotPermitted is the validity of a ServiceExport in a namespace that the broker's permissions exclude.
 func NotPermitted(cluster names.ClusterID, clusterset, namespace string) Validity {
 	return Validity{
 		Reason: reasonNamespaceNotPermitted,
@@ -60,10 +60,10 @@ func NotPermitted(cluster names.ClusterID, clusterset, namespace string) Validit
 	}
 }
 
-// reasonNamespaceNotPermitted is a reason of our own: mcs-api has none for this.
+// reasonNamespaceNotPermitted is our own reason: mcs-api has none for this.
 const reasonNamespaceNotPermitted mcsv1beta1.ServiceExportConditionReason = "NamespaceNotPermitted"
 
-// Warnings describes the invalid parts of an export that are left out of the record, and an invalid annotation; "" for none. refused
+// Warnings describes an export's invalid parts that the record lacks, and an invalid annotation; "" for none. refused
 // comes from Of.
 func Warnings(export *mcsv1beta1.ServiceExport, refused []validation.Refused) string {
 	warnings := unknownChoice(export)
@@ -73,7 +73,7 @@ func Warnings(export *mcsv1beta1.ServiceExport, refused []validation.Refused) st
 	return strings.TrimSpace(warnings)
 }
 
-// unknownChoice says that what somebody has chosen is nothing that there is; "" if it is.
+// unknownChoice describes an annotation's unknown value; "" if it is valid.
 func unknownChoice(export *mcsv1beta1.ServiceExport) string {
 	switch value := export.Annotations[names.AnnotationOnClusterLoss]; value {
 	case "", names.OnLossWithdraw, names.OnLossKeep:
@@ -84,17 +84,16 @@ func unknownChoice(export *mcsv1beta1.ServiceExport) string {
 	}
 }
 
-// IsDerived tells whether a Service was made by Atoll to carry a clusterset IP.
+// IsDerived reports whether Atoll created a Service to carry a clusterset IP.
 func IsDerived(service *corev1.Service) bool {
 	return slices.ContainsFunc(service.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Kind == mcsv1beta1.ServiceImportKindName
 	})
 }
 
-// Of returns what cluster, whose Services have the given IP families, contributes by
-// export and service, which must be valid, and as far as the hub's policy lets it, of which
-// there may be none. refused is what other clusters would not take, and is left out. Where the policy exposes none of the
-// Service's ports, the record has none, and Restrict says so once more.
+// Of returns the contribution of a cluster whose Services have these IP families, from a valid export and service,
+// restricted by the hub's policy (may be nil). refused are the parts that other clusters would refuse, and that are
+// left out. If the policy exposes none of the ports, the record has none.
 func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.ServiceExport, service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec) (spec brokerv1alpha1.ExportedServiceSpec, refused []validation.Refused) {
 	spec = brokerv1alpha1.ExportedServiceSpec{
 		ClusterID:             cluster.String(),
@@ -133,7 +132,7 @@ func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.Servi
 	return spec, refused
 }
 
-// Withheld says that nothing is exported of a Service because a MultiClusterService exposes none of its ports.
+// Withheld reports a Service that is not exported because a MultiClusterService exposes none of its ports.
 func Withheld(service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec) string {
 	var exposed, has []string
 	for _, p := range policy.Ports {
@@ -147,7 +146,6 @@ func Withheld(service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec)
 		policy.ServiceNamespace, policy.ServiceName, few(has), few(exposed))
 }
 
-// few names the first ports of a list.
 func few(ports []string) string {
 	const named = 5
 	switch {
@@ -160,13 +158,12 @@ func few(ports []string) string {
 	}
 }
 
-// ByPolicy tells whether a ServiceExport was made because a policy of the hub's asks for it.
+// ByPolicy reports whether a ServiceExport was created for a policy of the hub.
 func ByPolicy(export *mcsv1beta1.ServiceExport) bool {
 	return export.Labels[names.LabelManagedBy] == names.AgentManager
 }
 
-// AlsoApplied tells whether somebody has applied a ServiceExport of his own over one that was
-// made for a policy: it has to outlast that.
+// AlsoApplied reports whether a user has also applied a policy's ServiceExport. It must then outlive the policy.
 func AlsoApplied(export metav1.Object) bool {
 	if _, ok := export.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok { // by kubectl apply
 		return true
@@ -179,9 +176,8 @@ func AlsoApplied(export metav1.Object) bool {
 	return false
 }
 
-// families are the IP families in which a Service of a cluster that has the given ones is
-// exported. The API server gives a headless Service without selector both, in clusters of
-// one family too: there the other is an empty promise, and must not make a conflict.
+// families returns the IP families of an exported Service, limited to the cluster's. The API server gives a headless
+// Service without selector both families even in a single-stack cluster. The unusable one must not cause a conflict.
 func families(service *corev1.Service, has []corev1.IPFamily) []corev1.IPFamily {
 	all := slices.Clone(service.Spec.IPFamilies)
 	if len(all) > len(has) && len(has) > 0 {

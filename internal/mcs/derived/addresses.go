@@ -8,8 +8,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// ClustersetIPs returns the Service's addresses in the order of families, none where it
-// is headless. An address of another family, which the Service can't give up, is left out.
+// ClustersetIPs returns the Service's addresses in the order of families, none if it is headless. It drops a primary
+// address of another family, which the Service cannot give up.
 func ClustersetIPs(service *corev1.Service, families []corev1.IPFamily) []string {
 	var ips []string
 	for _, family := range families {
@@ -22,8 +22,7 @@ func ClustersetIPs(service *corev1.Service, families []corev1.IPFamily) []string
 	return ips
 }
 
-// FormerIPs are the clusterset IPs that an import has, and a Service that is made for it should have
-// again. None of them is of a family that the import does not have any more.
+// FormerIPs are the clusterset IPs that an import's new Service should keep, all of the import's families.
 func FormerIPs(imp *mcsv1beta1.ServiceImport) []string {
 	if imp.Spec.Type == mcsv1beta1.Headless {
 		return nil
@@ -31,9 +30,8 @@ func FormerIPs(imp *mcsv1beta1.ServiceImport) []string {
 	return slices.DeleteFunc(slices.Clone(imp.Spec.IPs), func(ip string) bool { return !slices.Contains(imp.Spec.IPFamilies, familyOf(ip)) })
 }
 
-// KeepIPs has a Service that is made again ask for the addresses it had, of which there is
-// one at least. The first one's family becomes the primary one, as the API demands; a
-// family without an address gets a new one.
+// KeepIPs requests the addresses that a re-created Service had, at least one. The first one's family becomes the
+// primary family, as the API demands. A family without an address gets a new one.
 func KeepIPs(service *corev1.Service, ips []string) {
 	service.Spec.ClusterIP = ips[0]
 	service.Spec.ClusterIPs = slices.Clone(ips)
@@ -47,19 +45,18 @@ func familyOf(ip string) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// primaryFirst returns families with primary as the first, also if it is not one of them.
+// primaryFirst returns families with primary first, even if they do not include it.
 func primaryFirst(families []corev1.IPFamily, primary corev1.IPFamily) []corev1.IPFamily {
 	rest := slices.DeleteFunc(slices.Clone(families), func(f corev1.IPFamily) bool { return f == primary })
 	return append([]corev1.IPFamily{primary}, rest...)
 }
 
-// applyFamilies asks for the import's families. The API fixes a Service's primary
-// family when it is made, so an existing one stays first, and stays when the import does
-// not have it any more: without endpoints, but also without the other family's address
-// being lost for a moment, as it would be if the Service were made anew.
+// applyFamilies requests the import's families. The API fixes a Service's primary family, so an existing one stays
+// first, even if the import no longer has it. It then has no endpoints. A new Service would lose the other family's
+// address for a moment.
 func applyFamilies(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
 	if len(families) == 0 {
-		return // the exporters do not say: the API server's choice stands
+		return // the exporters set none: keep the API server's choice
 	}
 	families = slices.Clone(families)
 	if len(spec.IPFamilies) > 0 {
@@ -72,6 +69,6 @@ func applyFamilies(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
 	}
 	spec.IPFamilyPolicy = &policy
 	if spec.ClusterIP != corev1.ClusterIPNone && len(spec.ClusterIPs) > len(families) {
-		spec.ClusterIPs = spec.ClusterIPs[:len(families)] // giving up the second address
+		spec.ClusterIPs = spec.ClusterIPs[:len(families)] // gives up the second address
 	}
 }

@@ -18,9 +18,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Apply sets everything in service that Atoll decides, and leaves the rest as
-// the API server filled it in. A new service needs its name and namespace only.
-// The import's IP families must be ones that the cluster has.
+// Apply sets all of service's fields that Atoll owns, and keeps the API server's defaults. A new service needs only its
+// name and namespace. The cluster must support the import's IP families.
 func Apply(service *corev1.Service, imp *mcsv1beta1.ServiceImport) {
 	metadata.Apply(&service.ObjectMeta, metadata.Of(&imp.ObjectMeta).ForService())
 	service.Labels[names.LabelServiceName] = imp.Name
@@ -29,7 +28,7 @@ func Apply(service *corev1.Service, imp *mcsv1beta1.ServiceImport) {
 
 	spec := &service.Spec
 	spec.Type = corev1.ServiceTypeClusterIP
-	spec.Selector = nil // with one, the built-in controller would add endpoints of its own
+	spec.Selector = nil // with one, the built-in controller would add its own endpoints
 	spec.Ports = ports(imp.Spec.Ports)
 	spec.SessionAffinity = cmp.Or(imp.Spec.SessionAffinity, corev1.ServiceAffinityNone)
 	spec.SessionAffinityConfig = affinityConfig(imp)
@@ -43,15 +42,14 @@ func Apply(service *corev1.Service, imp *mcsv1beta1.ServiceImport) {
 	applyFamilies(spec, imp.Spec.IPFamilies)
 }
 
-// Portless tells whether the API would refuse the import's Service for want of a port, which a headless one
-// alone needs not have.
+// Portless reports whether the API refuses the import's Service because it has no port. Only headless Services need
+// none.
 func Portless(imp *mcsv1beta1.ServiceImport) bool {
 	return imp.Spec.Type == mcsv1beta1.ClusterSetIP && len(imp.Spec.Ports) == 0
 }
 
-// WithOlderDistribution returns the import as an API server can take it that does not know the newer values
-// of a Service's traffic distribution: with PreferClose, the one that it knows. It returns nil where the
-// import has none of these.
+// WithOlderDistribution returns the import with PreferClose, for an API server without the newer traffic distribution
+// values. It returns nil if the import has none of these.
 func WithOlderDistribution(imp *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
 	switch ptr.Deref(imp.Spec.TrafficDistribution, "") {
 	case corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode:
@@ -63,16 +61,15 @@ func WithOlderDistribution(imp *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImp
 	}
 }
 
-// clearExternal removes fields for clients outside of the cluster that somebody has set. The API server refuses most of it
-// on a Service of type ClusterIP, and the member's admission policy refuses the agent the rest.
+// clearExternal removes fields for clients outside of the cluster that a user has set. The API server or the member's
+// admission policy would refuse the write.
 func clearExternal(spec *corev1.ServiceSpec) {
 	spec.ExternalIPs, spec.ExternalName, spec.ExternalTrafficPolicy = nil, "", ""
 	spec.LoadBalancerIP, spec.LoadBalancerClass, spec.LoadBalancerSourceRanges = "", nil, nil
 	spec.AllocateLoadBalancerNodePorts, spec.HealthCheckNodePort = nil, 0
 }
 
-// Owner is the reference to the import on everything that is made for it. It does
-// not block the import's deletion.
+// Owner is the owner reference to the import, for all its objects. It does not block the import's deletion.
 func Owner(imp *mcsv1beta1.ServiceImport) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: mcsv1beta1.GroupVersion.String(),
@@ -82,8 +79,8 @@ func Owner(imp *mcsv1beta1.ServiceImport) metav1.OwnerReference {
 	}
 }
 
-// OwnedBy tells whether service was made for the import of that name, this one or an
-// earlier one. Either its labels or its owner say so: somebody may have edited the other.
+// OwnedBy reports whether service was created for the import of that name, the current or an earlier one. Its labels or
+// its owner suffice: a user may have edited the other.
 func OwnedBy(service *corev1.Service, importName string) bool {
 	if service.Labels[names.LabelManagedBy] == names.AgentManager && service.Labels[names.LabelServiceName] == importName {
 		return true
@@ -93,20 +90,17 @@ func OwnedBy(service *corev1.Service, importName string) bool {
 	})
 }
 
-// MustReplace tells whether an existing Service can't become what it should be by an
-// update: the API does not let a Service begin or cease to be headless, and one of type
-// ExternalName has no address at all.
+// MustReplace reports whether an update cannot make a Service what it should be. The API does not let a Service change
+// between headless and not, and ExternalName Services have no addresses.
 func MustReplace(have *corev1.Service, headless bool) bool {
 	return have.Spec.Type == corev1.ServiceTypeExternalName || len(have.Spec.IPFamilies) == 0 ||
 		(have.Spec.ClusterIP == corev1.ClusterIPNone) != headless
 }
 
-// PortNames returns the names that the ports of an import have in the derived Service and,
-// for kube-proxy, in the imported slices of one with a clusterset IP. They are the ports' own;
-// one without gets one, even if it is the only one, since a Service with several ports can't
-// have one without: a port that joins later must not rename one that has traffic, for the
-// Service and its slices are not written in one moment. That is also why of two that would
-// have one name it is the later one, the younger export's, that gives way.
+// PortNames returns the names of an import's ports in the derived Service and, for kube-proxy, in the imported slices.
+// An unnamed port gets a name, even if it is the only one. Otherwise, a port that joins later would rename it, and
+// break its traffic until both the Service and its slices are written. Of two ports with the same name, the younger
+// export's is renamed, for the same reason.
 func PortNames(ports []mcsv1beta1.ServicePort) []string {
 	all := make([]string, 0, len(ports))
 	taken := make(map[string]bool, len(ports))
@@ -130,16 +124,14 @@ func ports(importPorts []mcsv1beta1.ServicePort) []corev1.ServicePort {
 			Protocol:    cmp.Or(p.Protocol, corev1.ProtocolTCP),
 			AppProtocol: p.AppProtocol,
 			Port:        p.Port,
-			// Nobody reads the target port of a Service without selector; this is what
-			// the API server would fill in.
+			// The API server's default; nothing reads the target port of a Service without selector.
 			TargetPort: intstr.FromInt32(p.Port),
 		})
 	}
 	return all
 }
 
-// affinityConfig writes the API's default out, so that the API server's filling it
-// in does not look like an edit.
+// affinityConfig sets the API's default, so that the API server's defaulting does not look like an edit.
 func affinityConfig(imp *mcsv1beta1.ServiceImport) *corev1.SessionAffinityConfig {
 	if imp.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
 		return nil

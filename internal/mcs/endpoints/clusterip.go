@@ -14,18 +14,18 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// ClusterIPSlices returns the slices on the broker in advertise mode cluster-ip, by the names that stand for their sources: for each of the
-// Service's cluster IPs one slice, with that as the one endpoint, at the Service's own ports. The endpoint is there while the cluster's
-// kube-proxy would pass traffic on to a ready endpoint of the family; without one the slice stays, empty (docs/adr/0010). sources are the
-// Service's slices.
+// ClusterIPSlices returns the slices on the broker in advertise mode cluster-ip, by the names that replace their
+// sources' names. Each of the Service's cluster IPs has one slice with one endpoint, at the Service's own ports. The
+// endpoint exists while kube-proxy would forward traffic to a ready endpoint of the family; otherwise the slice is
+// empty (docs/adr/0010). sources are the Service's slices.
 //
-// The endpoint has neither node nor zone: it stands for pods anywhere in the cluster.
+// The endpoint has neither node nor zone: its pods may be anywhere in the cluster.
 func (x Export) ClusterIPSlices(clusterIPs []string, sources []*discoveryv1.EndpointSlice) map[string]*discoveryv1.EndpointSlice {
 	all := map[string]*discoveryv1.EndpointSlice{}
 	for _, ip := range clusterIPs {
 		addr, err := netip.ParseAddr(ip)
 		if err != nil {
-			continue // None, of a headless Service
+			continue // "None", for a headless Service
 		}
 		family := discoveryv1.AddressTypeIPv4
 		if addr.Is6() {
@@ -45,14 +45,13 @@ func (x Export) ClusterIPSlices(clusterIPs []string, sources []*discoveryv1.Endp
 	return all
 }
 
-// ByClusterIP tells whether a slice on the broker holds a Service's cluster IP in place of its pods' addresses.
+// ByClusterIP reports whether a slice on the broker has a Service's cluster IP instead of pod addresses.
 func ByClusterIP(slice *discoveryv1.EndpointSlice) bool {
 	return slice.Labels[names.LabelAdvertiseMode] == string(brokerv1alpha1.AdvertiseClusterIP)
 }
 
-// served returns those of the Service's ports that have a ready endpoint of a family. Where pods name their ports differently, one port may
-// have some and another none. Endpoints that the Service publishes before they are ready say that they are (publishNotReadyAddresses), so
-// that there is nothing else to ask.
+// served returns the Service's ports that have a ready endpoint of a family. If pods name their ports differently, only
+// some ports may have one. With publishNotReadyAddresses, endpoints are marked ready, so no other check is needed.
 func (x Export) served(family discoveryv1.AddressType, sources []*discoveryv1.EndpointSlice) []mcsv1beta1.ServicePort {
 	var served []mcsv1beta1.ServicePort
 	for _, port := range x.Ports {
@@ -65,12 +64,11 @@ func (x Export) served(family discoveryv1.AddressType, sources []*discoveryv1.En
 	return served
 }
 
-// hasPort tells whether a slice has a Service's port, by which kube-proxy tells them apart: name and protocol.
+// hasPort reports whether a slice has a Service's port. kube-proxy identifies ports by name and protocol.
 func hasPort(slice *discoveryv1.EndpointSlice, port mcsv1beta1.ServicePort) bool {
 	return slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return isPort(p, port) })
 }
 
-// isPort tells whether a slice's port is a Service's.
 func isPort(p discoveryv1.EndpointPort, port mcsv1beta1.ServicePort) bool {
 	return ptr.Deref(p.Name, "") == port.Name && ptr.Deref(p.Protocol, corev1.ProtocolTCP) == cmp.Or(port.Protocol, corev1.ProtocolTCP)
 }
@@ -84,7 +82,7 @@ func ready(address string) discoveryv1.Endpoint {
 	}
 }
 
-// endpointPorts are ports at which a cluster IP answers: the Service's own numbers.
+// endpointPorts returns the ports of a cluster IP: the Service's own numbers.
 func endpointPorts(ports []mcsv1beta1.ServicePort) []discoveryv1.EndpointPort {
 	all := make([]discoveryv1.EndpointPort, 0, len(ports))
 	for _, p := range ports {

@@ -11,8 +11,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Same tells whether a stored slice has everything that it should have, whatever labels and annotations others add. The time of the last
-// change alone is no difference. nil is a slice that is not there.
+// Same reports whether a stored slice has everything that it should have. It ignores others' labels and annotations,
+// and a different last change time alone. nil means a missing slice.
 func Same(have, want *discoveryv1.EndpointSlice) bool {
 	if have == nil || want == nil {
 		return have == want
@@ -20,7 +20,7 @@ func Same(have, want *discoveryv1.EndpointSlice) bool {
 	return have.AddressType == want.AddressType && sameEndpoints(have.Endpoints, want.Endpoints) && sameOtherwise(have, want)
 }
 
-// sameOtherwise compares what concerns all of a slice's endpoints.
+// sameOtherwise compares everything except the endpoints.
 func sameOtherwise(have, want *discoveryv1.EndpointSlice) bool {
 	_, hidden := have.Labels[names.LabelHeadless]
 	_, hide := want.Labels[names.LabelHeadless]
@@ -30,7 +30,7 @@ func sameOtherwise(have, want *discoveryv1.EndpointSlice) bool {
 		equality.Semantic.DeepEqual(have.OwnerReferences, want.OwnerReferences)
 }
 
-// includes tells whether have has all of want but except.
+// includes reports whether have includes want, except for one key.
 func includes(have, want map[string]string, except string) bool {
 	for key, value := range want {
 		if had, found := have[key]; key != except && (!found || had != value) {
@@ -40,10 +40,10 @@ func includes(have, want map[string]string, except string) bool {
 	return true
 }
 
-// Updated returns a copy of have with everything of want set. What others set stays, but not what Atoll has set and does not want any more:
-// LabelHeadless would hide the slice from kube-proxy after its service became one with a clusterset IP. Where the endpoints stay the same,
-// the slice has no time of their last change: kube-proxy would measure from it. It is a copy of want where there is none, or one of another address
-// type, which the API does not let change.
+// Updated returns a copy of have with all of want set. It keeps what others set, but removes what Atoll no longer sets:
+// LabelHeadless would hide the slice from kube-proxy after its service gets a clusterset IP. If the endpoints are
+// unchanged, it removes the last change time, because kube-proxy would measure from it. If have is nil or has another
+// address type, which the API does not let change, it returns a copy of want.
 func Updated(have, want *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	w := want.DeepCopy()
 	if have == nil || have.AddressType != want.AddressType {
@@ -59,7 +59,7 @@ func Updated(have, want *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	return u
 }
 
-// with returns have with all of want set, and passing only if want has it.
+// with returns have with all of want set. The key passing remains only if want has it.
 func with(have, want map[string]string, passing string) map[string]string {
 	all := make(map[string]string, len(have)+len(want))
 	maps.Copy(all, have)
@@ -68,8 +68,8 @@ func with(have, want map[string]string, passing string) map[string]string {
 	return all
 }
 
-// Withdraws tells whether clients must stop using something when have becomes want: an endpoint that goes or loses a condition, or what
-// concerns all endpoints. Otherwise there are only endpoints to win.
+// Withdraws reports whether clients must stop using something when have becomes want: an endpoint goes or loses a
+// condition, or a property of all endpoints changes.
 func Withdraws(have, want *discoveryv1.EndpointSlice) bool {
 	if have == nil {
 		return false
@@ -106,9 +106,9 @@ func address(e *discoveryv1.Endpoint) string {
 	return e.Addresses[0]
 }
 
-// isUsed tells whether anybody sends traffic to an endpoint that goes: to ready ones and, as kube-proxy does where there are none of these,
-// to those that serve although they terminate. Where its slice has a ready one left, that one is used in its place, unless traffic stays on a
-// node (internalTrafficPolicy Local), which only the own cluster's can.
+// isUsed reports whether a removed endpoint gets traffic. It does if it is ready, or if it is serving while it
+// terminates: kube-proxy uses that if no endpoint is ready. If the slice has another ready endpoint, that gets the
+// traffic instead, unless internalTrafficPolicy is Local (only possible in its own cluster).
 func isUsed(e *discoveryv1.Endpoint, readyLeft bool) bool {
 	if isReady(e) || !isServing(e) {
 		return isReady(e)
@@ -116,8 +116,8 @@ func isUsed(e *discoveryv1.Endpoint, readyLeft bool) bool {
 	return e.NodeName != nil || !readyLeft
 }
 
-// sameEndpoints tells whether two lists are the same, as the API sees it: it knows no difference between none and empty. Comparing field by
-// field, and not by reflection, counts where it is done for every endpoint of a slice at every event.
+// sameEndpoints compares two lists, where nil and empty are equal as in the API. It avoids reflection because it runs
+// for every endpoint of a slice at every event.
 func sameEndpoints(a, b []discoveryv1.Endpoint) bool {
 	if len(a) != len(b) {
 		return false
@@ -130,7 +130,7 @@ func sameEndpoints(a, b []discoveryv1.Endpoint) bool {
 	return true
 }
 
-// sameEndpoint compares two endpoints but for their topology hints, which depend on other endpoints than these.
+// sameEndpoint compares two endpoints without their topology hints, which depend on other endpoints.
 func sameEndpoint(a, b *discoveryv1.Endpoint) bool {
 	return slices.Equal(a.Addresses, b.Addresses) &&
 		ptr.Equal(a.Conditions.Ready, b.Conditions.Ready) &&
@@ -157,7 +157,7 @@ func samePorts(a, b []discoveryv1.EndpointPort) bool {
 	})
 }
 
-// What a condition means that is not stated follows from the API's documentation of it.
+// Defaults of unset conditions, from the API's documentation.
 
 func isReady(e *discoveryv1.Endpoint) bool       { return ptr.Deref(e.Conditions.Ready, true) }
 func isServing(e *discoveryv1.Endpoint) bool     { return ptr.Deref(e.Conditions.Serving, true) }
@@ -167,7 +167,7 @@ func hasReady(slice *discoveryv1.EndpointSlice) bool {
 	return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return isReady(&e) })
 }
 
-// Changed returns how many endpoints a slice gets and loses, by their addresses. nil is a slice that is not there.
+// Changed returns how many endpoint addresses a slice gains and loses. nil means a missing slice.
 func Changed(have, want *discoveryv1.EndpointSlice) (added, removed int) {
 	before := map[string]int{}
 	if have != nil {

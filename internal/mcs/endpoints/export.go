@@ -1,7 +1,6 @@
-// Package endpoints builds the EndpointSlices that a cluster publishes and imports. Each of its own slices
-// becomes one slice on the broker and one in each importing cluster, under names that are derived from the
-// source's name (KEP-1645, "Using EndpointSlice objects to track endpoints"). It decides only; controllers read
-// and write.
+// Package endpoints builds the EndpointSlices that a cluster publishes and imports. Each source slice becomes one slice
+// on the broker and one in each importing cluster, with names derived from the source's name (KEP-1645, "Using
+// EndpointSlice objects to track endpoints"). It does no I/O.
 package endpoints
 
 import (
@@ -16,19 +15,18 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// Export is what the slices of one exported Service depend on beside their sources.
+// Export has what an exported Service's slices depend on, besides their sources.
 type Export struct {
-	Cluster names.ClusterID
-	Service types.NamespacedName
-	// BrokerNamespace is the clusterset's namespace on the broker.
+	Cluster         names.ClusterID
+	Service         types.NamespacedName
 	BrokerNamespace string
-	// Ports are those that are exported. In the slices of pods others are left out only where Restricted says that the Service has others.
+	// Ports are the exported ports. Restricted is set if the Service has other ports, which pods' slices then omit.
 	Ports      []mcsv1beta1.ServicePort
 	Restricted bool
 }
 
-// Slice returns what is published of one of the Service's slices, nil for nothing, and what is left out of it because other clusters would
-// refuse it. What has a meaning in the source cluster alone is left out too: references to pods, names of nodes, topology hints.
+// Slice returns the published form of one of the Service's slices, or nil, and the parts left out because others would
+// refuse them. It drops data without meaning elsewhere: pod references, node names, topology hints.
 func (x Export) Slice(source *discoveryv1.EndpointSlice) (slice *discoveryv1.EndpointSlice, refused []validation.Refused) {
 	if source == nil || !IsSource(source) || Unsupported(source) {
 		return nil, nil
@@ -40,7 +38,7 @@ func (x Export) Slice(source *discoveryv1.EndpointSlice) (slice *discoveryv1.End
 	return slice, refused
 }
 
-// exposed returns those of a source slice's ports that are exported.
+// exposed returns a source slice's exported ports.
 func (x Export) exposed(source []discoveryv1.EndpointPort) []discoveryv1.EndpointPort {
 	if !x.Restricted {
 		return source
@@ -65,7 +63,7 @@ func (x Export) slice(source string, addressType discoveryv1.AddressType) *disco
 				names.LabelServiceNamespace: x.Service.Namespace,
 				names.LabelSourceCluster:    x.Cluster.String(),
 				discoveryv1.LabelManagedBy:  names.AgentManager,
-				// The broker may be somebody's cluster: its kube-proxy must not see this.
+				// If the broker is a user's cluster, its kube-proxy must ignore this slice.
 				names.LabelHeadless: "",
 			},
 			Annotations: map[string]string{names.AnnotationSourceSlice: source},
@@ -74,7 +72,7 @@ func (x Export) slice(source string, addressType discoveryv1.AddressType) *disco
 	}
 }
 
-// copyTrigger copies the time of the change that led to a slice: kube-proxies measure from it until their rules are in effect
+// copyTrigger copies the time of the change that caused a slice's update: kube-proxy measures from it
 // (network_programming_duration_seconds).
 func copyTrigger(from, to *discoveryv1.EndpointSlice) {
 	if at, ok := from.Annotations[names.AnnotationLastChangeTriggerTime]; ok {
@@ -85,34 +83,34 @@ func copyTrigger(from, to *discoveryv1.EndpointSlice) {
 const (
 	// builtInManager manages the slices of Services with a selector.
 	builtInManager = "endpointslice-controller.k8s.io"
-	// mirroringManager manages the slices that are made of Endpoints objects.
+	// mirroringManager manages the slices that are mirrored from Endpoints objects.
 	mirroringManager = "endpointslicemirroring-controller.k8s.io"
-	// karmadaManager manages the slices of other clusters that Karmada adds to the Service of a MultiClusterService (its controller
-	// endpointslice-dispatch-controller).
+	// karmadaManager manages other clusters' slices that Karmada adds to a MultiClusterService's Service (its
+	// controller endpointslice-dispatch-controller).
 	karmadaManager = "endpointslice-dispatch-controller.karmada.io"
 )
 
-// IsSource tells whether a slice describes endpoints of its own cluster. Those that were imported are no source, for a cluster would export
-// what it imported: neither Atoll's nor those of another implementation, which bear the API's label for the cluster that they come from.
+// IsSource reports whether a slice has its own cluster's endpoints. Imported slices do not, or a cluster would export
+// its imports. Other implementations mark them with the API's label for the source cluster.
 func IsSource(slice *discoveryv1.EndpointSlice) bool {
 	if slice.DeletionTimestamp != nil {
 		return false
 	}
 	switch slice.Labels[discoveryv1.LabelManagedBy] {
 	case builtInManager, mirroringManager:
-		return true // whatever labels the Service or the Endpoints object has, which its slices get too
+		return true // regardless of the labels, which users can set on the Service or Endpoints object
 	case names.AgentManager, karmadaManager:
 		return false
 	}
 	return slice.Labels[names.LabelSourceCluster] == ""
 }
 
-// Unsupported tells whether a slice holds domain names in place of addresses, which can't be imported: kube-proxy does not route them.
+// Unsupported reports whether a slice has domain names instead of addresses. kube-proxy does not route them.
 func Unsupported(slice *discoveryv1.EndpointSlice) bool {
 	return slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6
 }
 
-// withoutLocalMeaning returns another cluster's endpoints. They share what they point to with the given ones: nobody changes it.
+// withoutLocalMeaning returns another cluster's endpoints. They share pointers with the originals: do not change them.
 func withoutLocalMeaning(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	out := withoutHints(endpoints)
 	for i := range out {

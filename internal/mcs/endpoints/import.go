@@ -17,22 +17,21 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// Import is what the imported slices of one source cluster depend on beside their sources.
+// Import has what a source cluster's imported slices depend on, besides their sources.
 type Import struct {
 	// Import is the importing cluster's ServiceImport.
 	Import *mcsv1beta1.ServiceImport
-	// Cluster is the source cluster. Own tells that it is the importing cluster itself.
+	// Cluster is the source cluster. Own is set if it is the importing cluster itself.
 	Cluster names.ClusterID
 	Own     bool
-	// Ports are the ports that the source cluster exports. Of the import's ports it gets traffic only for those among them.
+	// Ports are the ports that the source cluster exports. It gets traffic for no other ports of the import.
 	Ports []mcsv1beta1.ServicePort
-	// IPFamilies are those in which the source cluster exports the service, as far as it says so. Of the import's families it gets traffic
-	// only for those among them.
+	// IPFamilies are the source cluster's IP families, if it lists them. It gets traffic for no other families.
 	IPFamilies []corev1.IPFamily
 }
 
-// Slice returns what the importing cluster keeps for one slice: one from the broker or, when Own is set, one of its own. It is nil for a slice
-// that serves nobody here, and for one on the broker whose name and origin do not agree: two would be imported under one name.
+// Slice returns the imported form of a slice from the broker or, if Own is set, of this cluster. It is nil for a slice
+// that is useless here, and for a slice whose name and origin disagree: two could get the same name.
 func (m Import) Slice(source *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	switch {
 	case source == nil, !m.inBoth(source.AddressType):
@@ -41,11 +40,10 @@ func (m Import) Slice(source *discoveryv1.EndpointSlice) *discoveryv1.EndpointSl
 		if !IsSource(source) || Unsupported(source) {
 			return nil
 		}
-		clean, _ := validation.Slice(source) // what is left out, the export says
+		clean, _ := validation.Slice(source) // the export reports what is left out
 		return m.slice(clean, source.Name, withoutHints(clean.Endpoints))
 	}
-	// The endpoints of a headless import are pods. A cluster that still publishes its cluster IP does not know yet that the service is
-	// headless, and is about to publish them.
+	// A headless import has pods as endpoints. A cluster that still publishes a cluster IP will publish its pods soon.
 	name := source.Annotations[names.AnnotationSourceSlice]
 	if ByClusterIP(source) && m.Import.Spec.Type == mcsv1beta1.Headless || source.Name != names.BrokerSlice(m.Cluster, m.Import.Namespace, name) {
 		return nil
@@ -57,10 +55,10 @@ func (m Import) Slice(source *discoveryv1.EndpointSlice) *discoveryv1.EndpointSl
 	return slice
 }
 
-// inBoth tells whether addresses of a type are of a family that the source cluster exports and the import has. Others serve nobody:
-// kube-proxy has no Service for them, the importing cluster no way to them, or the exporting Service does not use them itself.
+// inBoth reports whether both the source cluster and the import have the addresses' family. Otherwise kube-proxy has no
+// Service for it, there is no route, or the exporting Service does not use the address.
 func (m Import) inBoth(addresses discoveryv1.AddressType) bool {
-	family := corev1.IPFamily(addresses) // they are written alike
+	family := corev1.IPFamily(addresses) // the same strings
 	return slices.Contains(m.Import.Spec.IPFamilies, family) && (len(m.IPFamilies) == 0 || slices.Contains(m.IPFamilies, family))
 }
 
@@ -89,8 +87,8 @@ func (m Import) slice(source *discoveryv1.EndpointSlice, name string, endpoints 
 	return slice
 }
 
-// ports returns those of a source slice's ports for which its cluster gets traffic, under each of the names that they
-// have here. A port without number stands for all ports and is kept, if it is one of the import's by name and protocol.
+// ports returns a source slice's ports for which its cluster gets traffic, under each of their names here. A port
+// without number means all ports. It is kept if the import has its name and protocol.
 func (m Import) ports(source []discoveryv1.EndpointPort) []discoveryv1.EndpointPort {
 	importPorts := m.Import.Spec.Ports
 	portNames := m.portNames()
@@ -110,9 +108,9 @@ func (m Import) ports(source []discoveryv1.EndpointPort) []discoveryv1.EndpointP
 	return kept
 }
 
-// portNames are the names of each of the import's ports in its slices. Implementations of the Gateway API find ports by
-// their names in the ServiceImport, and so does DNS for a headless one; kube-proxy finds them by their names in the
-// derived Service, which may differ. Where another port has that name in the derived Service, it is that port's alone.
+// portNames returns the names of each import port in its slices. Gateway API implementations, and DNS for headless
+// services, use the names in the ServiceImport. kube-proxy uses those in the derived Service, which may differ. If
+// another port has the same name in the derived Service, only that port keeps it.
 func (m Import) portNames() [][]string {
 	called := derived.PortNames(m.Import.Spec.Ports)
 	all := make([][]string, len(called))

@@ -12,18 +12,19 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// MaxMirrored is how many addresses for one set of ports the EndpointSlice mirroring controller takes from an Endpoints object, by default and
-// at most (its flag --mirroring-max-endpoints-per-subset). It is also how many the Endpoints controller writes to one.
+// MaxMirrored is the most addresses per set of ports that the EndpointSlice mirroring controller takes from an
+// Endpoints object (default and maximum of --mirroring-max-endpoints-per-subset), and that the Endpoints controller
+// writes.
 const MaxMirrored = 1000
 
-// FirstUnsupported returns the first by name of the slices that can't be exported for the
-// type of their addresses, or nil, and how many more there are.
+// FirstUnsupported returns the first slice by name whose address type cannot be exported, or nil, and the number of
+// others.
 func FirstUnsupported(sources []*discoveryv1.EndpointSlice) (first *discoveryv1.EndpointSlice, more int) {
 	return firstOf(sources, func(s *discoveryv1.EndpointSlice) bool { return IsSource(s) && Unsupported(s) })
 }
 
-// FirstForeign returns, for a Service that has no slices of its own cluster, the first by name of those that are left
-// out because they say that they are another's, or nil, and how many more there are.
+// FirstForeign returns, for a Service without slices of its own cluster, the first slice by name that is marked as
+// another cluster's, or nil, and the number of others.
 func FirstForeign(sources []*discoveryv1.EndpointSlice) (first *discoveryv1.EndpointSlice, more int) {
 	if slices.ContainsFunc(sources, IsSource) {
 		return nil, 0
@@ -48,11 +49,9 @@ func firstOf(sources []*discoveryv1.EndpointSlice, is func(*discoveryv1.Endpoint
 	return first, more
 }
 
-// Truncated tells whether mirrored slices do not hold, or may not hold, all of their
-// Endpoints object. The mirroring controller stops at MaxMirrored and says so by an Event on the
-// Endpoints object alone, so it counts as truncated when it has reached that. An object
-// that the Endpoints controller cut, before its Service lost its selector, is annotated, and the
-// annotation is mirrored too.
+// Truncated reports whether mirrored slices may lack endpoints of their Endpoints object. The mirroring controller
+// reports its limit only by an Event, so MaxMirrored addresses count as truncated. The Endpoints controller annotates
+// an object that it truncated (before the Service lost its selector), and that annotation is mirrored.
 func Truncated(sources []*discoveryv1.EndpointSlice) bool {
 	mirrored := map[string]int{} // by ports: both IP families count together
 	for _, s := range sources {

@@ -12,13 +12,11 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// OverlappingRanges says why the cluster IPs of a source cluster can't be imported, in words for
-// the people of both clusters; it is empty where they can. They can't where a range of
-// the source's Services overlaps one of this cluster's own, or one of the addresses is in
-// such: traffic to them would stay here, and reach whatever has the address.
+// OverlappingRanges says why the cluster IPs of a source cluster cannot be imported, "" if they can. A range of the
+// source's Services, or one of the addresses, may overlap this cluster's ranges. Its traffic would then stay here, and
+// reach a wrong backend.
 //
-// member is what the source says of itself, nil where it says nothing yet. Slices of
-// pods never overlap.
+// member is the source's MemberCluster, or nil. Slices of pods never overlap.
 func OverlappingRanges(n validation.Network, self, source names.ClusterID, member *brokerv1alpha1.MemberCluster, slice *discoveryv1.EndpointSlice) string {
 	if !ByClusterIP(slice) {
 		return ""
@@ -27,18 +25,17 @@ func OverlappingRanges(n validation.Network, self, source names.ClusterID, membe
 	if member != nil {
 		overlaps = n.Overlaps(parse(member.Spec.ServiceCIDRs))
 	}
-	if overlaps == "" { // the ranges are not known, or not true
+	if overlaps == "" { // the ranges are unknown or wrong
 		overlaps = n.Overlaps(addresses(slice))
 	}
 	if overlaps == "" {
 		return ""
 	}
 	return fmt.Sprintf("Cluster %q advertises its Services by their cluster IPs, which mean something else in cluster %q: %s. "+
-		"Its endpoints are not imported. Give one of the two other ranges, or run the agent of %[1]q with --advertise-mode=pods if its pods can be reached.",
+		"Its endpoints are not imported. Change the ranges of one of the two clusters, or run the agent of %[1]q with --advertise-mode=pods if its pods can be reached.",
 		source, self, overlaps)
 }
 
-// addresses returns a slice's addresses, in order.
 func addresses(slice *discoveryv1.EndpointSlice) []netip.Prefix {
 	var all []netip.Prefix
 	for i := range slice.Endpoints {
@@ -50,7 +47,7 @@ func addresses(slice *discoveryv1.EndpointSlice) []netip.Prefix {
 	return all
 }
 
-// parse leaves out what is not a range: what another cluster says is not trusted.
+// parse drops invalid ranges, because other clusters are not trusted.
 func parse(cidrs []string) []netip.Prefix {
 	var all []netip.Prefix
 	for _, cidr := range cidrs {

@@ -1,20 +1,19 @@
 package merge
 
-// Choice is one property of an import: the value that won, whose it is, and who would have
-// it otherwise.
+// Choice is one property of an import: its value, the value's source, and the clusters that disagree.
 type Choice struct {
-	// Property is its name, as people say it.
+	// Property is the property's display name.
 	Property string `json:"property"`
 	// Using is the value in use.
 	Using string `json:"using"`
-	// From is the id of the cluster whose export it comes from.
+	// From is the id of the cluster whose export has the value.
 	From string `json:"from"`
-	// Others have the value of each cluster that disagrees, by its id.
+	// Others are the values of the clusters that disagree, by cluster id.
 	Others map[string]string `json:"others,omitempty"`
 }
 
-// Choices explains what Resolve does with the exports of one Service: its properties, IP
-// families and ports, in this order. There must be at least one export.
+// Choices explains what Resolve decides for the exports of one Service: properties, IP families and ports, in this
+// order. There must be at least one export.
 func Choices(exports []Export) []Choice {
 	exports = byPrecedence(exports)
 	oldest := exports[0]
@@ -31,7 +30,7 @@ func Choices(exports []Export) []Choice {
 	return append(append(choices, familyChoice(exports)), portChoices(exports)...)
 }
 
-// differs notes another cluster's value, if it is another one.
+// differs records another cluster's value if it is different.
 func (c *Choice) differs(e Export, value string) {
 	if value == c.Using {
 		return
@@ -46,15 +45,15 @@ func familyChoice(exports []Export) Choice {
 	union, _ := mergeIPFamilies(exports)
 	choice := Choice{Property: "IP families", Using: list(union), From: exports[0].ClusterID}
 	for _, e := range exports {
-		if len(e.IPFamilies) != len(union) { // another order is no difference
+		if len(e.IPFamilies) != len(union) { // the order does not matter
 			choice.differs(e, list(e.IPFamilies))
 		}
 	}
 	return choice
 }
 
-// portChoices has one choice for each port. A cluster that lacks it, or means something else by
-// its name or number, gets no traffic for it.
+// portChoices returns one choice per port. A cluster that lacks the port, or defines its name or number differently,
+// gets no traffic for it.
 func portChoices(exports []Export) []Choice {
 	union, origins := unionOfPorts(exports)
 	choices := make([]Choice, 0, len(union))

@@ -11,10 +11,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// mergeIPFamilies returns the union of the exports' families, in the oldest's
-// order. A difference is a conflict, for a client that uses one family reaches only
-// the clusters that have it (mcs-api, ServiceExportReasonIPFamilyConflict); another
-// order of the same families is none.
+// mergeIPFamilies returns the union of the exports' families, in the oldest's order. A difference is a conflict,
+// because a single-family client reaches only some of the clusters (mcs-api, ServiceExportReasonIPFamilyConflict). The
+// order does not matter.
 func mergeIPFamilies(exports []Export) ([]corev1.IPFamily, []Conflict) {
 	var union []corev1.IPFamily
 	for _, e := range exports {
@@ -25,7 +24,7 @@ func mergeIPFamilies(exports []Export) ([]corev1.IPFamily, []Conflict) {
 		}
 	}
 	disagree := 0
-	only := map[string][]string{} // clusters by the families that they have
+	only := map[string][]string{} // clusters by their families
 	for _, e := range exports {
 		if len(e.IPFamilies) != len(union) {
 			disagree++

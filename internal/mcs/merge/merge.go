@@ -1,8 +1,7 @@
-// Package merge merges the exports of one Service from several clusters into one import, and finds conflicts
-// (KEP-1645, "Constraints and Conflict Resolution").
+// Package merge merges the exports of one Service from several clusters into one import, and finds conflicts (KEP-1645,
+// "Constraints and Conflict Resolution").
 //
-// The decision is a pure function of the exports. Every agent that sees the same
-// exports comes to the same result, so none has to tell another.
+// The result depends only on the exports, so all agents reach the same result without coordination.
 package merge
 
 import (
@@ -18,24 +17,22 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 )
 
-// Export is one cluster's contribution. There is at most one from each cluster.
+// Export is one cluster's contribution; each cluster has at most one.
 type Export = brokerv1alpha1.ExportedServiceSpec
 
-// Resolution is what the exports of one Service amount to.
+// Resolution is the result for the exports of one Service.
 type Resolution struct {
-	// Spec is the import's, but for the clusterset IPs, which every importing
-	// cluster assigns for itself.
+	// Spec is the import's spec, without clusterset IPs: each importing cluster assigns its own.
 	Spec mcsv1beta1.ServiceImportSpec
 	// Labels and Annotations are the exported ones.
 	Labels, Annotations map[string]string
 	// Clusters are the ids of the exporting clusters, sorted.
 	Clusters []string
-	// Conflicts lists the properties in which the exports disagree, in a fixed
-	// order. It concerns all exports alike.
+	// Conflicts lists the properties in which the exports disagree, in a fixed order. All exports get the same list.
 	Conflicts []Conflict
 }
 
-// Exported returns the exported labels and annotations in maps that can be added to.
+// Exported returns copies of the exported labels and annotations, never nil.
 func (r Resolution) Exported() metadata.Set {
 	set := metadata.Set{Labels: map[string]string{}, Annotations: map[string]string{}}
 	maps.Copy(set.Labels, r.Labels)
@@ -47,13 +44,11 @@ func (r Resolution) Exported() metadata.Set {
 type Conflict struct {
 	// Reason is the reason of the ServiceExport's Conflict condition.
 	Reason mcsv1beta1.ServiceExportConditionReason
-	// Message names the value in use, where it comes from, and how many of how many
-	// clusters disagree.
+	// Message names the value in use, its source, and how many clusters disagree.
 	Message string
 }
 
-// Resolve merges the exports of one Service. The order in which they are given
-// does not matter; there must be at least one.
+// Resolve merges the exports of one Service, at least one, in any order.
 func Resolve(exports []Export) Resolution {
 	exports = byPrecedence(exports)
 	oldest := exports[0]
@@ -79,11 +74,10 @@ func Resolve(exports []Export) Resolution {
 	}
 }
 
-// Type returns the type alone of what Resolve makes of the exports.
+// Type returns only the type that Resolve decides.
 func Type(exports []Export) mcsv1beta1.ServiceImportType { return byPrecedence(exports)[0].Type }
 
-// Precedence returns the ids of the exporting clusters, the one that wins all conflicts
-// first.
+// Precedence returns the ids of the exporting clusters, by precedence in conflicts.
 func Precedence(exports []Export) []string {
 	ids := make([]string, 0, len(exports))
 	for _, e := range byPrecedence(exports) {
@@ -97,16 +91,15 @@ func Clusters(exports []Export) []string {
 	return slices.Sorted(slices.Values(Precedence(exports)))
 }
 
-// byPrecedence returns the exports oldest first. Creation times have a
-// resolution of one second, so equal ones are common where a pipeline deploys to
-// several clusters at once: the cluster id decides then.
+// byPrecedence returns the exports oldest first. Creation times have a resolution of one second, and a pipeline may
+// deploy to several clusters at once, so the cluster id breaks ties.
 func byPrecedence(exports []Export) []Export {
 	return slices.SortedFunc(slices.Values(exports), func(a, b Export) int {
 		return cmp.Or(a.ExportedAt.Compare(b.ExportedAt.Time), strings.Compare(a.ClusterID, b.ClusterID))
 	})
 }
 
-// affinity is the export's session affinity with the API's default.
+// affinity returns the export's session affinity, with the API's default.
 func affinity(e Export) corev1.ServiceAffinity {
 	return cmp.Or(e.SessionAffinity, corev1.ServiceAffinityNone)
 }

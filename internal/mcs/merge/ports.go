@@ -11,11 +11,9 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// mergePorts returns the union of the ports of exports, which come by
-// precedence. A Service must not have two ports of one name, nor two of one
-// protocol and number, so of two such the one of higher precedence stands
-// (KEP-1645, "Service Port"). Every difference between two clusters' sets of ports
-// is a conflict; the order in which a Service lists them is none.
+// mergePorts returns the union of the exports' ports; exports are sorted by precedence. A Service cannot have two ports
+// with the same name, or with the same protocol and number: the one of higher precedence wins (KEP-1645, "Service
+// Port"). Any difference between clusters' sets of ports is a conflict.
 func mergePorts(exports []Export) ([]mcsv1beta1.ServicePort, []Conflict) {
 	union, origins := unionOfPorts(exports)
 	disagree := 0
@@ -33,7 +31,7 @@ func mergePorts(exports []Export) ([]mcsv1beta1.ServicePort, []Conflict) {
 	}}
 }
 
-// unionOfPorts returns the union, and the cluster that each port was taken from.
+// unionOfPorts returns the union, and the source cluster of each port.
 func unionOfPorts(exports []Export) (union []mcsv1beta1.ServicePort, origins []string) {
 	type number struct {
 		protocol corev1.Protocol
@@ -45,7 +43,7 @@ func unionOfPorts(exports []Export) (union []mcsv1beta1.ServicePort, origins []s
 			p = withDefaults(p)
 			n := number{p.Protocol, p.Port}
 			if named[p.Name] || numbered[n] {
-				continue // clash, in other words
+				continue // as clash decides
 			}
 			named[p.Name], numbered[n] = true, true
 			union = append(union, p)
@@ -55,9 +53,8 @@ func unionOfPorts(exports []Export) (union []mcsv1beta1.ServicePort, origins []s
 	return union, origins
 }
 
-// Serves tells whether a cluster with the given ports exposes port, one of the
-// import's, with the definition that won. One that does not must get no traffic for
-// it. The application protocol is only a hint to clients and does not count.
+// Serves reports whether a cluster with the given ports serves the import's port as defined. Otherwise it must get no
+// traffic for it. The application protocol is only a hint, and is ignored.
 func Serves(ports []mcsv1beta1.ServicePort, port mcsv1beta1.ServicePort) bool {
 	port = withDefaults(port)
 	return slices.ContainsFunc(ports, func(p mcsv1beta1.ServicePort) bool {
@@ -71,7 +68,7 @@ func withDefaults(p mcsv1beta1.ServicePort) mcsv1beta1.ServicePort {
 	return p
 }
 
-// clash tells whether one Service could not have both ports.
+// clash reports whether one Service cannot have both ports.
 func clash(a, b mcsv1beta1.ServicePort) bool {
 	return a.Name == b.Name || (a.Protocol == b.Protocol && a.Port == b.Port)
 }
@@ -94,12 +91,10 @@ func samePort(a, b mcsv1beta1.ServicePort) bool {
 		ptr.Deref(a.AppProtocol, "") == ptr.Deref(b.AppProtocol, "")
 }
 
-// longestPorts is how much of the ports a message lists, in bytes: the messages of all conflicts share
-// one condition.
+// longestPorts limits the list of ports in a message, in bytes: all conflicts share one condition.
 const longestPorts = 600
 
-// portMessage lists the union by the cluster that each port was taken from, the
-// oldest first, and counts what does not fit.
+// portMessage lists the union by source cluster, the oldest first, and counts the ports that do not fit.
 func portMessage(exports []Export, union []mcsv1beta1.ServicePort, origins []string, disagree int) string {
 	text, listed := "", 0
 	for i, e := range exports {
@@ -133,7 +128,7 @@ func portSentence(ports string, more, disagree, of int) string {
 	return fmt.Sprintf("Conflicting ports. Using %s. %d/%d clusters disagree.", ports, disagree, of)
 }
 
-// describe writes a port as people do: name 80/TCP (application protocol).
+// describe formats a port: name 80/TCP (application protocol).
 func describe(p mcsv1beta1.ServicePort) string {
 	s := fmt.Sprintf("%d/%s", p.Port, p.Protocol)
 	if p.Name != "" {

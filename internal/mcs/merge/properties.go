@@ -14,18 +14,17 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// property is one that affects a service as a whole: the oldest export's value is
-// used, and any other value is a conflict.
+// property is a property of the whole service. The oldest export's value wins; other values conflict.
 type property struct {
 	reason mcsv1beta1.ServiceExportConditionReason
 	name   string
-	// value returns what exports are compared by, in a form for people to read.
+	// value returns a readable value to compare.
 	value func(Export) string
-	// concerns tells whether an export can disagree; nil: every one can.
+	// concerns reports whether an export can disagree; nil means always.
 	concerns func(oldest, e Export) bool
 }
 
-// properties in the order in which their conflicts are reported.
+// properties are in the order in which conflicts are reported.
 var properties = []property{
 	{
 		reason: mcsv1beta1.ServiceExportReasonTypeConflict,
@@ -41,7 +40,7 @@ var properties = []property{
 		reason: mcsv1beta1.ServiceExportReasonSessionAffinityConfigConflict,
 		name:   "session affinity config",
 		value:  affinityConfig,
-		// Where the affinity itself differs, the config says nothing new.
+		// If the affinity itself differs, its config does not matter.
 		concerns: func(oldest, e Export) bool { return affinity(e) == affinity(oldest) },
 	},
 	{
@@ -68,8 +67,7 @@ var properties = []property{
 	},
 }
 
-// conflict returns the conflict about p among exports, which come by precedence,
-// or nothing.
+// conflict returns the conflict about p among exports sorted by precedence, if any.
 func (p property) conflict(exports []Export) []Conflict {
 	oldest := exports[0]
 	using := p.value(oldest)
@@ -85,8 +83,7 @@ func (p property) conflict(exports []Export) []Conflict {
 	return []Conflict{{Reason: p.reason, Message: message(p.name, using, oldest.ClusterID, disagree, len(exports))}}
 }
 
-// longestValue is how much of a quoted value a message has, in bytes: labels and annotations
-// may be longer than a condition's message can be.
+// longestValue limits a quoted value in a message, in bytes: labels and annotations may exceed a condition's message.
 const longestValue = 300
 
 // message follows KEP-1645's example.
@@ -99,8 +96,7 @@ func message(name, using, cluster string, disagree, of int) string {
 		name, using, cluster, disagree, of)
 }
 
-// affinityConfig compares by the timeout alone, its only field, with the API's
-// default, in seconds.
+// affinityConfig returns the timeout, its only field, in seconds, with the API's default.
 func affinityConfig(e Export) string {
 	if affinity(e) != corev1.ServiceAffinityClientIP {
 		return "none"
@@ -112,8 +108,7 @@ func affinityConfig(e Export) string {
 	return fmt.Sprintf("timeout %d s", timeout)
 }
 
-// trafficDistribution takes PreferClose for what it is, the older name of
-// PreferSameZone.
+// trafficDistribution maps PreferClose to PreferSameZone, its newer name.
 func trafficDistribution(e Export) string {
 	value := ptr.Deref(e.TrafficDistribution, "")
 	if value == corev1.ServiceTrafficDistributionPreferClose {
@@ -122,7 +117,7 @@ func trafficDistribution(e Export) string {
 	return cmp.Or(value, "none")
 }
 
-// pairs writes a map such that equal maps read the same and different ones do not.
+// pairs formats a map unambiguously and in a fixed order.
 func pairs(m map[string]string) string {
 	if len(m) == 0 {
 		return "{}"

@@ -18,16 +18,14 @@ type Set struct {
 	Labels, Annotations map[string]string
 }
 
-// record is what an object's annotation names.AnnotationExported says, as JSON: the keys of
-// those of its labels and annotations that are exported ones.
+// record is the annotation names.AnnotationExported, as JSON: the keys of an object's exported labels and annotations.
 type record struct {
 	Labels      []string `json:"labels,omitempty"`
 	Annotations []string `json:"annotations,omitempty"`
 }
 
-// Apply gives an object the labels and annotations in want, and takes away those that it gave
-// it before and that are not in want any more. Those that others set stay, unless want
-// has one of their keys. The object's maps are replaced, not changed.
+// Apply sets the labels and annotations in want, and removes those that it set before and that want lacks. Those of
+// others remain, unless want has the key. It replaces the object's maps.
 func Apply(object *metav1.ObjectMeta, want Set) {
 	had := recorded(object)
 	object.Labels = replace(object.Labels, had.Labels, want.Labels)
@@ -41,20 +39,19 @@ func Apply(object *metav1.ObjectMeta, want Set) {
 	object.Annotations[names.AnnotationExported] = string(text)
 }
 
-// Of returns the labels and annotations of an object that Apply gave it.
+// Of returns the labels and annotations that Apply has set on an object.
 func Of(object *metav1.ObjectMeta) Set {
 	had := recorded(object)
 	return Set{Labels: pick(object.Labels, had.Labels), Annotations: pick(object.Annotations, had.Annotations)}
 }
 
-// ForService returns those that a derived Service may bear: none of Kubernetes' own keys, by which
-// kube-proxy, controllers and load balancers of the importing cluster are told what to do with
-// a Service.
+// ForService removes Kubernetes' own keys, because kube-proxy, controllers and load balancers of the importing cluster
+// act on them.
 func (s Set) ForService() Set {
 	return Set{Labels: withoutKubernetes(s.Labels), Annotations: withoutKubernetes(s.Annotations)}
 }
 
-// recorded reads an object's record. One that somebody has spoilt says nothing.
+// recorded reads an object's record. An invalid record counts as empty.
 func recorded(object *metav1.ObjectMeta) record {
 	var had record
 	if json.Unmarshal([]byte(object.Annotations[names.AnnotationExported]), &had) != nil {
@@ -63,7 +60,7 @@ func recorded(object *metav1.ObjectMeta) record {
 	return had
 }
 
-// replace returns have with want in the place of the keys in had.
+// replace returns have, with want in place of the keys in had.
 func replace(have map[string]string, had []string, want map[string]string) map[string]string {
 	all := maps.Clone(have)
 	if all == nil {
@@ -86,8 +83,7 @@ func pick(from map[string]string, keys []string) map[string]string {
 	return picked
 }
 
-// withoutKubernetes leaves out the keys of the domains that are reserved for Kubernetes, but
-// for the recommended labels, which people set and nothing acts upon.
+// withoutKubernetes removes keys of Kubernetes' reserved domains, except the recommended labels, on which nothing acts.
 func withoutKubernetes(from map[string]string) map[string]string {
 	kept := maps.Clone(from)
 	maps.DeleteFunc(kept, func(key, _ string) bool {

@@ -1,7 +1,7 @@
-// Package names holds the names that the parts of Atoll share: cluster ids, labels, annotations, field managers
-// and object names.
+// Package names holds the names that the parts of Atoll share: cluster ids, labels, annotations, field managers and
+// object names.
 //
-// Everything here is pure and depends on the standard library alone.
+// It depends only on the standard library.
 package names
 
 import (
@@ -12,20 +12,18 @@ import (
 	"strings"
 )
 
-// ClusterID identifies a cluster within its clusterset. It is one DNS label, or
-// two joined by a dot (KEP-1645, "Not allowing cluster-specific targeting via
-// DNS": a cluster's name and one further label, for instance its registry's),
-// and at most 63 characters long because it is used as a label value.
+// ClusterID identifies a cluster within its clusterset. It is one DNS label, or two joined by a dot: a cluster's name
+// and, for instance, its registry's (KEP-1645, "Not allowing cluster-specific targeting via DNS"). Its limit is 63
+// characters because it is a label value.
 type ClusterID string
 
 // maxClusterID is the length limit of Kubernetes label values.
 const maxClusterID = 63
 
-// label is a DNS label as RFC 1123 has it and Kubernetes writes it.
+// label is an RFC 1123 DNS label in lower case, as Kubernetes requires.
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// ParseClusterID returns s as a ClusterID, or an error that says which rule it
-// breaks.
+// ParseClusterID returns s as a ClusterID, or an error that names the broken rule.
 func ParseClusterID(s string) (ClusterID, error) {
 	if s == "" {
 		return "", errors.New("a cluster id is needed: one or two DNS labels, such as \"c1\" or \"c1.eu\"")
@@ -45,13 +43,12 @@ func ParseClusterID(s string) (ClusterID, error) {
 	return ClusterID(s), nil
 }
 
-// String returns the id as it stands in labels and DNS names.
+// String returns the id as in labels and DNS names.
 func (id ClusterID) String() string { return string(id) }
 
-// listed is the number of clusters that a message names.
 const listed = 5
 
-// ListClusters names clusters in a message for people: all of a few, of more the first.
+// ListClusters names clusters in a message, only the first ones of many.
 func ListClusters(ids []string) string {
 	quoted := make([]string, 0, listed)
 	for _, id := range ids[:min(listed, len(ids))] {

@@ -7,20 +7,17 @@ import (
 	"strings"
 )
 
-// Object names are injective over what they name: two different exports, slices
-// or services never get the same name. Where the readable form would be
-// ambiguous or too long, a prefix of it and a digest of all its parts are taken.
-// The readable forms contain dots and the digested ones do not, so that the two
-// can't meet either.
+// Object names are injective: two different exports, slices or services never get the same name. If the readable form
+// would be ambiguous or too long, the name is a prefix of it and a digest of all parts. Only readable forms contain
+// dots, so the two forms never collide.
 const (
-	maxObjectName  = 253 // DNS subdomain, as most objects' names
-	maxServiceName = 63  // DNS label, as Services' names
+	maxObjectName  = 253 // DNS subdomain, for most objects
+	maxServiceName = 63  // DNS label, for Services
 	digestLength   = 24  // hex digits: 96 bits
 )
 
-// Export names the record of one cluster's export of a Service on the broker.
-// A Service's and a namespace's name are DNS labels, so the dots are
-// unambiguous whether the cluster id has one label or two.
+// Export names a cluster's record of an exported Service on the broker. Service and namespace names are DNS labels, so
+// the dots are unambiguous even if the cluster id has two labels.
 func Export(cluster ClusterID, namespace, service string) string {
 	return service + "." + namespace + "." + cluster.String()
 }
@@ -30,30 +27,29 @@ func Aggregate(namespace, service string) string {
 	return service + "." + namespace
 }
 
-// BrokerSlice names the slice on the broker that is made of a cluster's EndpointSlice.
+// BrokerSlice names the slice on the broker for a cluster's EndpointSlice.
 func BrokerSlice(cluster ClusterID, namespace, slice string) string {
 	return sliceFrom(slice, namespace, cluster.String())
 }
 
-// ImportedSlice names the slice in the importing clusters that is made of a cluster's EndpointSlice. The namespace is the slice's own.
+// ImportedSlice names the slice in importing clusters for a cluster's EndpointSlice, in the same namespace.
 func ImportedSlice(cluster ClusterID, slice string) string {
 	return sliceFrom(slice, cluster.String())
 }
 
-// OtherImportedSlice names the imported slice where somebody else's slice already has the name that ImportedSlice returns.
+// OtherImportedSlice names the imported slice if a foreign slice has the name from ImportedSlice.
 func OtherImportedSlice(name string) string {
 	return digested(name, maxObjectName, "other", name)
 }
 
-// ClusterIPSlice stands for the name of a source slice where a Service's cluster IP of
-// one family is published and no EndpointSlice has that as its endpoint. It is no valid
-// name, so that no EndpointSlice can have it.
+// ClusterIPSlice replaces a source slice's name when a Service's cluster IP of one family is published, for which there
+// is no EndpointSlice. It is an invalid name, so no EndpointSlice can have it.
 func ClusterIPSlice(service, family string) string {
 	return service + ":" + strings.ToLower(family)
 }
 
-// sliceFrom joins a slice's name and its origin. A slice's name may contain dots
-// itself, and then the readable form would be ambiguous; that of a cluster IP is none.
+// sliceFrom joins a slice's name and its origin. If the name contains dots, the readable form would be ambiguous. A
+// name from ClusterIPSlice has no valid readable form.
 func sliceFrom(slice string, origin ...string) string {
 	readable := slice + "." + strings.Join(origin, ".")
 	if !strings.ContainsAny(slice, ".:") && len(readable) <= maxObjectName {
@@ -62,12 +58,11 @@ func sliceFrom(slice string, origin ...string) string {
 	return digested(slice, maxObjectName, append([]string{slice}, origin...)...)
 }
 
-// derivedServices is how many names there are for one derived Service.
 const derivedServices = 5
 
-// DerivedServices are the names that an imported service's derived Service may have, in the order in which they are tried: the usual
-// one, and those for where Services of somebody else's already have the names before. A headless one has names of its own, because
-// the Service with the clusterset IP stays while the import is headless.
+// DerivedServices are the possible names of an imported service's derived Service, in order: the usual one, and
+// alternatives if foreign Services have it. A headless Service has other names, because the Service with the clusterset
+// IP remains while the import is headless.
 func DerivedServices(service string, headless bool) []string {
 	suffix := "-clusterset"
 	if headless {
@@ -80,14 +75,14 @@ func DerivedServices(service string, headless bool) []string {
 	return all
 }
 
-// derivedService is service with a suffix, which tells it from those of other services. Service names begin with
-// a letter (RFC 1035 label), so one that begins with a digit gets letters in front.
+// derivedService adds a suffix that distinguishes derived Services from others. Service names start with a letter (RFC
+// 1035 label), so a name that starts with a digit gets a prefix.
 func derivedService(service, suffix string) string {
 	startsWithLetter := service != "" && service[0] >= 'a' && service[0] <= 'z'
 	if startsWithLetter && len(service)+len(suffix) <= maxServiceName {
 		return service + suffix
 	}
-	// A digest's digits are hexadecimal, so this can't end in a suffix too.
+	// The digest is hexadecimal, so this name cannot end in a suffix too.
 	return digested("s-"+service, maxServiceName, "derived"+suffix, service)
 }
 

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// mostCovers is how many ranges of one family Cover returns.
+// mostCovers is the maximum number of ranges per family that Cover returns.
 const mostCovers = 8
 
-// Cover returns few ranges that together hold all the given ones. A range holds more than these only where they are more than half of
-// it: what nodes have of a cluster's range of pods is covered within that range, however many nodes there are. Only where that would be too many
-// ranges, which nodes with scattered ranges need, one holds more.
+// Cover returns few ranges that contain all the given ones. Each range is more than half used, so nodes' ranges are
+// covered within the cluster's pod range, however many nodes there are. If scattered ranges need too many covers, they
+// may be less used.
 func Cover(given []netip.Prefix) []netip.Prefix {
 	var four, six []netip.Prefix
 	for _, p := range newSet(slices.Clone(given)).prefixes {
@@ -23,7 +23,7 @@ func Cover(given []netip.Prefix) []netip.Prefix {
 	return append(coverFew(four), coverFew(six)...)
 }
 
-// coverFew is Cover for the ranges of one family, sorted.
+// coverFew is Cover for the sorted ranges of one family.
 func coverFew(sorted []netip.Prefix) []netip.Prefix {
 	for least := 0.5; ; least /= 2 {
 		if covers := cover(sorted, least); len(covers) <= mostCovers {
@@ -32,7 +32,7 @@ func coverFew(sorted []netip.Prefix) []netip.Prefix {
 	}
 }
 
-// cover joins ranges to those of which they are more than a share.
+// cover joins ranges if they use more than the share least of the joined range.
 func cover(sorted []netip.Prefix, least float64) []netip.Prefix {
 	if len(sorted) <= 1 {
 		return sorted
@@ -45,7 +45,7 @@ func cover(sorted []netip.Prefix, least float64) []netip.Prefix {
 	return append(slices.Clone(cover(sorted[:half], least)), cover(sorted[half:], least)...)
 }
 
-// common is the smallest range that holds two that do not overlap.
+// common returns the smallest range that contains two disjoint ranges.
 func common(a, b netip.Prefix) netip.Prefix {
 	bits := min(a.Bits(), b.Bits())
 	for {
@@ -56,7 +56,7 @@ func common(a, b netip.Prefix) netip.Prefix {
 	}
 }
 
-// size is how much space ranges of one family take up that do not overlap, as a multiple of a range of so many bits.
+// size returns the size of disjoint ranges of one family, in units of a range with bits bits.
 func size(list []netip.Prefix, bits int) float64 {
 	sum := 0.0
 	for _, p := range list {
@@ -72,8 +72,8 @@ func size(list []netip.Prefix, bits int) float64 {
 	return sum
 }
 
-// Settled returns which ranges to publish for those that nodes have: the published ones as long as they cover these and are not
-// much more, so that they do not change with every node, and otherwise what Cover returns.
+// Settled returns the ranges to publish for the nodes' ranges: the published ones if they still cover these and are not
+// much larger, so that they do not change with every node. Otherwise it returns Cover's.
 func Settled(published []string, nodes []netip.Prefix) []string {
 	covers := newSet(Cover(nodes))
 	var have []netip.Prefix
@@ -90,7 +90,7 @@ func Settled(published []string, nodes []netip.Prefix) []string {
 			return covers.Texts()
 		}
 	}
-	for _, bits := range []int{32, 128} { // of both families by itself
+	for _, bits := range []int{32, 128} { // each family separately
 		of := func(list []netip.Prefix) (same []netip.Prefix) {
 			for _, p := range list {
 				if p.Addr().BitLen() == bits {
@@ -99,7 +99,7 @@ func Settled(published []string, nodes []netip.Prefix) []string {
 			}
 			return same
 		}
-		const tooMuch = 4 // a cluster that has become smaller by this factor gives up the rest
+		const tooMuch = 4 // a cluster whose ranges shrink by this factor gives up the rest
 		if size(of(set.prefixes), bits) > tooMuch*size(of(covers.prefixes), bits) {
 			return covers.Texts()
 		}

@@ -11,13 +11,13 @@ import (
 	"unicode"
 )
 
-// Set is a set of addresses, made of ranges. The zero value has none.
+// Set is a set of IP ranges. The zero value is empty.
 type Set struct {
-	prefixes []netip.Prefix // sorted, none within another
+	prefixes []netip.Prefix // sorted, disjoint
 }
 
-// Parse reads ranges such as 10.1.0.0/16 and fd00:1::/48, separated by commas or white space. What is none is
-// left out of the set, and the error tells all of it.
+// Parse reads ranges such as 10.1.0.0/16 and fd00:1::/48, separated by commas or white space. It leaves out invalid
+// ranges, and lists all of them in the error.
 func Parse(text string) (Set, error) {
 	var prefixes []netip.Prefix
 	var mistakes []error
@@ -32,7 +32,7 @@ func Parse(text string) (Set, error) {
 	return newSet(prefixes), errors.Join(mistakes...)
 }
 
-// parseRange is strict: what can be read in two ways is read in none, for one of them may allow what nobody has meant.
+// parseRange rejects ambiguous text: one reading may permit more than intended.
 func parseRange(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -43,7 +43,7 @@ func parseRange(text string) (netip.Prefix, error) {
 	}
 	switch masked := prefix.Masked(); {
 	case prefix.Addr().Is4In6():
-		return prefix, fmt.Errorf("%q is not a range of addresses: one of IPv4 is written as 10.1.0.0/16", text)
+		return prefix, fmt.Errorf("%q is not a range of addresses: write an IPv4 range as 10.1.0.0/16", text)
 	case prefix != masked:
 		return prefix, fmt.Errorf("%q is an address within a range: write %s for all of that, or %s for the address alone",
 			text, masked, netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()))
@@ -51,7 +51,7 @@ func parseRange(text string) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-// newSet leaves out what is within another range.
+// newSet drops ranges that another range contains.
 func newSet(prefixes []netip.Prefix) Set {
 	slices.SortFunc(prefixes, func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
@@ -65,16 +65,16 @@ func newSet(prefixes []netip.Prefix) Set {
 	return Set{kept}
 }
 
-// Contains tells whether an address is in one of the ranges.
+// Contains reports whether a range contains an address.
 func (s Set) Contains(a netip.Addr) bool {
 	i, found := slices.BinarySearchFunc(s.prefixes, a, func(p netip.Prefix, a netip.Addr) int { return p.Addr().Compare(a) })
 	return found || i > 0 && s.prefixes[i-1].Contains(a)
 }
 
-// Equal tells whether two sets are made of the same ranges.
+// Equal reports whether two sets have the same ranges.
 func (s Set) Equal(other Set) bool { return slices.Equal(s.prefixes, other.prefixes) }
 
-// Texts are the ranges, sorted; an empty list for none.
+// Texts returns the ranges, sorted; never nil.
 func (s Set) Texts() []string {
 	texts := make([]string, len(s.prefixes))
 	for i, p := range s.prefixes {
@@ -83,5 +83,5 @@ func (s Set) Texts() []string {
 	return texts
 }
 
-// String writes the set as Parse reads it.
+// String formats the set for Parse.
 func (s Set) String() string { return strings.Join(s.Texts(), ", ") }

@@ -12,16 +12,15 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Clusters are those from which nothing is imported. The zero value is none.
+// Clusters are the clusters whose exports are refused. The zero value is none.
 type Clusters struct {
 	all bool
 	ids []names.ClusterID
 }
 
-// all is the text for all clusters.
 const all = "*"
 
-// Parse reads ids of clusters, separated by commas, or "*" for all. It ignores other entries, and the error names them.
+// Parse reads cluster ids separated by commas, or "*" for all. It ignores invalid entries, and names them in the error.
 func Parse(text string) (Clusters, error) {
 	var c Clusters
 	var mistakes []error
@@ -43,24 +42,24 @@ func Parse(text string) (Clusters, error) {
 	return c, errors.Join(mistakes...)
 }
 
-// Has tells whether a cluster is one of them.
+// Has reports whether Clusters includes a cluster.
 func (c Clusters) Has(id names.ClusterID) bool { return c.all || slices.Contains(c.ids, id) }
 
-// Reason is why a cluster's exports are not imported into a namespace; "" where they are.
+// Reason is why a namespace refuses a cluster's exports; "" if it does not.
 type Reason string
 
 const (
-	// SystemNamespace is the reason in namespaces whose Services are the cluster's own: see names.Closed.
+	// SystemNamespace: the namespace's Services are the cluster's own, see names.Closed.
 	SystemNamespace Reason = "SystemNamespace"
-	// ByNamespace is the reason where the namespace's annotation names the cluster.
+	// ByNamespace: the namespace's annotation lists the cluster.
 	ByNamespace Reason = "RefusedByNamespace"
-	// ByAgent is the reason where the agent's flag names it.
+	// ByAgent: the agent's flag lists the cluster.
 	ByAgent Reason = "RefusedByAgent"
 )
 
 // Rules apply to one namespace.
 type Rules struct {
-	// Closed tells that nothing of any other cluster is imported, nor can be in conflict with what the cluster exports.
+	// Closed is set if the namespace imports nothing, and its exports cannot conflict with other clusters'.
 	Closed bool
 	// Malformed names the invalid entries of the namespace's annotation; nil for none.
 	Malformed error
@@ -68,7 +67,7 @@ type Rules struct {
 	byNamespace, byAgent Clusters
 }
 
-// In returns the rules of a namespace with these labels and annotations. byAgent are the clusters that the agent refuses in all namespaces.
+// In returns the rules of a namespace. byAgent are the clusters that the agent refuses in all namespaces.
 func In(namespace string, labels, annotations map[string]string, byAgent Clusters) Rules {
 	rules := Rules{Closed: names.Closed(namespace, labels), byAgent: byAgent}
 	if text, found := annotations[names.AnnotationRefuseImports]; found {
@@ -77,7 +76,7 @@ func In(namespace string, labels, annotations map[string]string, byAgent Cluster
 	return rules
 }
 
-// Reason says why a cluster's exports are not imported, "" where they are. The caller excludes the cluster itself.
+// Reason says why a cluster's exports are refused, "" if they are not. The caller excludes its own cluster.
 func (r Rules) Reason(id names.ClusterID) Reason {
 	switch {
 	case r.Closed:
@@ -105,5 +104,5 @@ func (r Reason) Explain(namespace string, on command.Cluster) (why, undo string)
 	return "", ""
 }
 
-// Flag is the name of the agent's flag for clusters that are refused in all namespaces.
+// Flag is the agent's flag for clusters that are refused in all namespaces.
 const Flag = "refuse-imports-from"

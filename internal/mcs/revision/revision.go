@@ -10,10 +10,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// highest is far beyond any time, and leaves room for the revisions that follow.
+// highest is far beyond any real revision, and leaves room for later ones.
 const highest = 1 << 53
 
-// Of returns an object's revision, 0 where it has none that can be read.
+// Of returns an object's revision, or 0 if it is missing or invalid.
 func Of(object metav1.Object) int64 {
 	revision, err := strconv.ParseInt(object.GetAnnotations()[names.AnnotationRevision], 10, 64)
 	if err != nil || revision < 0 || revision > highest {

@@ -7,21 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Census is where services have ready endpoints, as their imported slices in this cluster
-// tell, without a look at all of them each time. The zero value is of no slices.
+// Census counts where services have ready endpoints, by their imported slices in this cluster, without listing them
+// each time. The zero value is empty.
 type Census struct {
 	mu       sync.Mutex
 	services map[types.NamespacedName]*tally
 }
 
-// tally is how many slices of a service have ready endpoints in a place.
+// tally counts a service's slices with ready endpoints in each place.
 type tally struct {
-	slices map[string]Ready // by name; those that have some
+	slices map[string]Ready // by name, without slices that have none
 	counts map[discoveryv1.AddressType]map[Place]int
 }
 
-// Put notes where a slice has ready endpoints, nowhere if it is gone, and returns whether
-// that changes where its service has.
+// Put sets the places of a slice's ready endpoints, none if it is deleted, and returns whether its service's places
+// change.
 func (c *Census) Put(service types.NamespacedName, slice string, ready Ready) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +53,7 @@ func (c *Census) Put(service types.NamespacedName, slice string, ready Ready) (c
 	return !was.Equal(t.ready())
 }
 
-// Without returns where a service has ready endpoints in other slices than the named ones.
+// Without returns the places of a service's ready endpoints in slices other than the named ones.
 func (c *Census) Without(service types.NamespacedName, slices ...string) Ready {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *Census) Without(service types.NamespacedName, slices ...string) Ready {
 	return ready
 }
 
-// add counts a slice's places n times more.
+// add adds n to the counts of a slice's places.
 func (t *tally) add(ready Ready, n int) {
 	for addressType, places := range ready {
 		if t.counts[addressType] == nil {
@@ -85,7 +85,7 @@ func (t *tally) add(ready Ready, n int) {
 	}
 }
 
-// ready returns the places that are counted.
+// ready returns the places with a positive count.
 func (t *tally) ready() Ready {
 	ready := Ready{}
 	for addressType, places := range t.counts {

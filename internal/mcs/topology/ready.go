@@ -9,25 +9,22 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Place is where endpoints are: all those of one zone of one cluster get the same
-// zones to serve.
+// Place is a zone of a cluster. All endpoints in one place get the same zone hints.
 type Place struct {
 	Cluster names.ClusterID
-	// Zone is as the cluster calls it, empty where it does not say.
+	// Zone is the cluster's name for the zone, "" if unknown.
 	Zone string
 }
 
-// Ready are the places where a service has ready endpoints, for each address type,
-// because kube-proxy looks at each IP family apart.
+// Ready are the places of a service's ready endpoints by address type: kube-proxy handles each IP family separately.
 type Ready map[discoveryv1.AddressType]map[Place]bool
 
-// Add adds the places of an imported slice's ready endpoints. A slice without ports
-// serves nobody.
+// Add adds the places of an imported slice's ready endpoints. A slice without ports has no use.
 func (r Ready) Add(slice *discoveryv1.EndpointSlice) {
 	if len(slice.Ports) == 0 {
 		return
 	}
-	var last *Place // most are where the one before is
+	var last *Place // most endpoints are in the same place as the previous one
 	for i := range slice.Endpoints {
 		if !isReady(&slice.Endpoints[i]) {
 			continue
@@ -53,12 +50,12 @@ func ReadyIn(slices ...*discoveryv1.EndpointSlice) Ready {
 	return ready
 }
 
-// Equal tells whether two are the same.
+// Equal reports whether two are the same.
 func (r Ready) Equal(other Ready) bool {
 	return maps.EqualFunc(r, other, func(a, b map[Place]bool) bool { return maps.Equal(a, b) })
 }
 
-// isReady is kube-proxy's reading: what does not say is ready.
+// isReady follows kube-proxy: an unset condition means ready.
 func isReady(endpoint *discoveryv1.Endpoint) bool {
 	return ptr.Deref(endpoint.Conditions.Ready, true)
 }

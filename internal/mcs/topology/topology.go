@@ -1,5 +1,5 @@
-// Package topology decides the topology hints of imported endpoints, for a service's trafficDistribution. The
-// rules, and why they are so, are in docs/adr/0009-topology-hints.md.
+// Package topology decides the topology hints of imported endpoints, for a service's trafficDistribution.
+// docs/adr/0009-topology-hints.md explains the rules.
 package topology
 
 import (
@@ -14,26 +14,25 @@ import (
 )
 
 const (
-	// Nowhere is the zone, and the node, of hints that mean nobody: kube-proxy ignores
-	// the hints of all endpoints as soon as a ready one has none.
+	// Nowhere is the zone and node of hints for no consumer: kube-proxy ignores all hints if one ready endpoint has
+	// none.
 	Nowhere = "nowhere.atoll.dev"
-	// MaxZones is the API's limit of zones in one endpoint's hints.
+	// MaxZones is the API's limit for zones in an endpoint's hints.
 	MaxZones = 8
 )
 
-// Viewpoint is what a cluster knows of where it is.
+// Viewpoint is a cluster's location.
 type Viewpoint struct {
 	Cluster names.ClusterID
-	// Zones are those in which the cluster has nodes, sorted.
+	// Zones are the zones of the cluster's nodes, sorted.
 	Zones []string
-	// SharedZones says that a zone of another cluster's is this cluster's of the same
-	// name.
+	// SharedZones is set if a zone name means the same zone in all clusters.
 	SharedZones bool
-	// Near tells whether another cluster is in this one's region.
+	// Near reports whether another cluster is in this one's region.
 	Near func(names.ClusterID) bool
 }
 
-// Wanted tells whether an import's endpoints get hints.
+// Wanted reports whether an import's endpoints get hints.
 func Wanted(imp *mcsv1beta1.ServiceImport) bool {
 	if imp.Spec.Type == mcsv1beta1.Headless || imp.Spec.TrafficDistribution == nil {
 		return false
@@ -46,9 +45,8 @@ func Wanted(imp *mcsv1beta1.ServiceImport) bool {
 	return false
 }
 
-// Hint gives the ready endpoints of an import's planned slices their hints; ready is
-// where the whole service has ready endpoints, these among them. Endpoints that are not
-// ready get none: kube-proxy does not look at theirs.
+// Hint sets the hints of ready endpoints in an import's planned slices. ready has the places of all the service's ready
+// endpoints. kube-proxy ignores the hints of others, so they get none.
 func Hint(plan []discoveryv1.EndpointSlice, imp *mcsv1beta1.ServiceImport, v Viewpoint, ready Ready) {
 	if !Wanted(imp) {
 		return
@@ -71,8 +69,7 @@ func Hint(plan []discoveryv1.EndpointSlice, imp *mcsv1beta1.ServiceImport, v Vie
 	}
 }
 
-// hints returns one endpoint's. Another cluster's node is nobody's here, whatever its
-// name.
+// hints returns one endpoint's hints. Another cluster's node name means nothing here.
 func hints(zones []discoveryv1.ForZone, byNode, own bool, node *string) *discoveryv1.EndpointHints {
 	if len(zones) == 0 && !byNode {
 		return nil
@@ -87,8 +84,7 @@ func hints(zones []discoveryv1.ForZone, byNode, own bool, node *string) *discove
 	return h
 }
 
-// forZones returns the zones' hints for each place; nil where there is no way to give
-// some to all.
+// forZones returns the zone hints for each place, or nil if some would get none.
 func (v Viewpoint) forZones(ready map[Place]bool) map[Place][]discoveryv1.ForZone {
 	shares := v.Share(ready)
 	if shares == nil {
@@ -106,13 +102,11 @@ func (v Viewpoint) forZones(ready map[Place]bool) map[Place][]discoveryv1.ForZon
 	return forZones
 }
 
-// Share shares the cluster's zones among the places with ready endpoints of a service:
-// to each place those that it serves, sorted, which may be none. A zone is served by
-// the places in it. If there are none, it is served by the cluster's other places, if
-// there are none of these either, by those of its region, and at last by all.
+// Share assigns the cluster's zones to the places with ready endpoints of a service; a place's zones are sorted, and
+// may be none. A zone is served by the places in it, else by the cluster's other places, else by those in its region,
+// else by all.
 //
-// It returns nil where the cluster has no zones, and where the zones are more than the
-// places have room for.
+// It returns nil if the cluster has no zones, or more zones than fit into the places' hints.
 func (v Viewpoint) Share(ready map[Place]bool) map[Place][]string {
 	if len(v.Zones) == 0 || len(ready) == 0 {
 		return nil
@@ -158,7 +152,7 @@ func (v Viewpoint) distance(cluster names.ClusterID) int {
 	return far
 }
 
-// within tells whether a place is in one of the cluster's zones.
+// within reports whether a place is in one of the cluster's zones.
 func (v Viewpoint) within(place Place) bool {
 	if place.Cluster != v.Cluster && !v.SharedZones {
 		return false
@@ -166,9 +160,8 @@ func (v Viewpoint) within(place Place) bool {
 	return slices.Contains(v.Zones, place.Zone)
 }
 
-// deal adds the zones to the shares of servers: all of them to each if there is room,
-// otherwise as many as there is room for, where the last one's ended. It returns false
-// if some zone was given to nobody.
+// deal adds the zones to the shares of servers: all zones to each if there is room, otherwise as many as fit, starting
+// where the previous server's ended. It returns false if a zone has no server.
 func deal(zones []string, servers []Place, shares map[Place][]string) bool {
 	slices.SortFunc(servers, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Zone, b.Zone))

@@ -6,17 +6,17 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// reserved are ranges that no endpoint of any cluster has, and what they are.
+// reserved are ranges that no cluster's endpoints use, with a description.
 var reserved = []struct {
 	prefix netip.Prefix
 	what   string
 }{
-	// Cloud providers' metadata services, which hand out credentials to whoever can connect. 169.254.169.254 is a link-local address.
+	// Cloud metadata services, which give credentials to any client. 169.254.169.254 is also link-local.
 	{netip.MustParsePrefix("100.100.100.200/32"), "a cloud provider's metadata service"},
 	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud provider's metadata service"},
 	{netip.MustParsePrefix("fd00:ec2::254/128"), "a cloud provider's metadata service"},
 	{netip.MustParsePrefix("fd20:ce::254/128"), "a cloud provider's metadata service"},
-	// Addresses with another address within them, which gets the traffic and may be any of those that are refused.
+	// Addresses that embed another address, which gets the traffic and may be a refused one.
 	{netip.MustParsePrefix("64:ff9b::/96"), "a NAT64 address"},         // RFC 6052
 	{netip.MustParsePrefix("64:ff9b:1::/48"), "a NAT64 address"},       // RFC 8215
 	{netip.MustParsePrefix("::/96"), "an IPv4-compatible address"},     // RFC 4291, 2.5.5.1
@@ -26,12 +26,12 @@ var reserved = []struct {
 	{netip.MustParsePrefix("240.0.0.0/4"), "a reserved address"},       // RFC 1112, 4
 }
 
-// Address reads an endpoint's address. why says why no cluster's endpoint can have it, and is "" where one can.
+// Address parses an endpoint's address. why is the reason why no cluster's endpoint can have it, or "".
 func Address(family discoveryv1.AddressType, text string) (address netip.Addr, why string) {
 	address, err := netip.ParseAddr(text)
 	switch {
 	case err != nil || address.Zone() != "":
-		return address, "is no IP address" // nor is one with leading zeros, which programs read in different ways
+		return address, "is no IP address" // as are leading zeros, which programs interpret differently
 	case address.Is4() != (family == discoveryv1.AddressTypeIPv4) || address.Is4In6():
 		return address, "is not of the EndpointSlice's address type"
 	case address.IsLoopback():

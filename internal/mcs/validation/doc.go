@@ -1,13 +1,13 @@
-// Package validation decides which parts of export records and EndpointSlices a cluster accepts. Every border
-// calls it: the exporting agent before it publishes, each importing agent and the hub before they use what
-// another cluster published.
+// Package validation decides which parts of export records and EndpointSlices a cluster accepts. Every border calls it:
+// the exporting agent before it publishes, each importing agent and the hub before they use what another cluster
+// published.
 //
-// The rules are those of the API servers of Kubernetes 1.30 to 1.36 and of kube-proxy, for the ServiceImport, the derived Service
-// and the EndpointSlices that are made from the input. What they refuse is left out alone: one bad port or endpoint leaves the
-// others as they are. All functions are pure and return the given object where nothing is left out.
+// The rules are those of the API servers of Kubernetes 1.30 to 1.36 and of kube-proxy, for the ServiceImport, the
+// derived Service and the EndpointSlices made from the input. Only invalid parts are left out: one bad port or endpoint
+// does not affect others. All functions are pure, and return the given object if it is valid.
 //
-// Start with Record (record.go) and Slice (slice.go). Address (address.go) and Network (network.go) decide on addresses,
-// Metadata (metadata.go) on exported labels and annotations.
+// Start with Record (record.go) and Slice (slice.go). Address (address.go) and Network (network.go) check addresses,
+// Metadata (metadata.go) exported labels and annotations.
 package validation
 
 import (
@@ -15,33 +15,33 @@ import (
 	"strings"
 )
 
-// Limits for one record and one EndpointSlice. The broker's admission policy has the same ones.
+// Limits for one record or EndpointSlice. The broker's admission policy has the same limits.
 const (
-	// MaxPorts is how many ports one record, and one EndpointSlice, may have.
+	// MaxPorts limits the ports of a record or an EndpointSlice.
 	MaxPorts = 100
-	// MaxEndpoints is the API's limit of endpoints in one EndpointSlice.
+	// MaxEndpoints is the API's limit for an EndpointSlice's endpoints.
 	MaxEndpoints = 1000
-	// MaxPairs bounds ports × endpoints of one EndpointSlice: kube-proxy programs each pair.
+	// MaxPairs limits ports × endpoints of an EndpointSlice: kube-proxy programs each pair.
 	MaxPairs = 50_000
-	// MaxAffinitySeconds is the API's limit for the timeout of a Service's session affinity.
+	// MaxAffinitySeconds is the API's limit for a session affinity's timeout.
 	MaxAffinitySeconds = 86_400
-	// MaxMetadata is how many bytes the exported labels and annotations of one record may take up together.
+	// MaxMetadata limits a record's exported labels and annotations together, in bytes.
 	MaxMetadata = 64 << 10
-	// MaxKeys is how many exported labels one record may have, and how many exported annotations.
+	// MaxKeys limits a record's exported labels, and its exported annotations.
 	MaxKeys = 1000
 )
 
-// Refused is one part of a record or an EndpointSlice that is left out.
+// Refused is a part of a record or an EndpointSlice that is left out.
 type Refused struct {
 	// Part names it, such as `port "http"`.
 	Part string
-	// Reason says which rule it breaks, such as "70000 is not between 1 and 65535".
+	// Reason is the broken rule, such as "70000 is not between 1 and 65535".
 	Reason string
 }
 
 func (r Refused) String() string { return r.Part + ": " + r.Reason }
 
-// Summary describes what is left out in one sentence without a full stop, "" for nothing. It is at most 400 bytes long.
+// Summary describes what is left out in one sentence without a full stop, at most 400 bytes; "" for nothing.
 func Summary(refused []Refused) string {
 	if len(refused) == 0 {
 		return ""
@@ -61,5 +61,5 @@ func shorten(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-// quote is a part of the input for messages.
+// quote quotes a part of the input for messages.
 func quote(text string) string { return fmt.Sprintf("%q", shorten(text, 80)) }

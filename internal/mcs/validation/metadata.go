@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Metadata returns those of the exported labels and annotations that an import may bear, in maps that can be added to, and what is
-// left out, in a fixed order: what the API refuses, keys that mean something to Atoll, and what is beyond MaxMetadata or MaxKeys. The API allows
-// an object's annotations 256 KiB together, so that there is room for others' and Atoll's own.
+// Metadata returns the exported labels and annotations that an import may have, in new maps, and what is left out, in a
+// fixed order: invalid keys and values, Atoll's own keys, and what exceeds MaxMetadata or MaxKeys. The API's limit for
+// annotations is 256 KiB, which leaves room for others.
 func Metadata(labels, annotations map[string]string) (keptLabels, keptAnnotations map[string]string, refused []Refused) {
 	keptLabels, keptAnnotations = map[string]string{}, map[string]string{}
 	used := 0
@@ -41,8 +41,8 @@ func Metadata(labels, annotations map[string]string) (keptLabels, keptAnnotation
 	return keptLabels, keptAnnotations, refused
 }
 
-// recordedSize is what a key takes up on an import: itself, and once more with quotes and a comma in the annotation that lists the
-// exported ones.
+// recordedSize is a key's size on an import: the key itself, and its entry with quotes and comma in the annotation that
+// lists exported keys.
 func recordedSize(key string) int { return 2*len(key) + 3 }
 
 func labelProblem(key, value string) string {
@@ -52,7 +52,7 @@ func labelProblem(key, value string) string {
 	return strings.Join(validation.IsValidLabelValue(value), "; ")
 }
 
-// keyProblem says why an import can't have a key: the API refuses it, or its domain means something to Atoll or the API itself.
+// keyProblem says why an import cannot have a key: the API refuses it, or Atoll or the API reserves its domain.
 func keyProblem(key string) string {
 	prefix, _, _ := strings.Cut(key, "/")
 	if prefix == "atoll.dev" || prefix == "multicluster.kubernetes.io" {

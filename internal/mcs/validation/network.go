@@ -12,24 +12,23 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
-// Network is what addresses mean in an importing cluster, or to the hub, which has no ranges of its own but a machine and an API server.
+// Network is an importing cluster's network, or the hub's, which has only a machine and an API server.
 type Network struct {
-	// Services and Pods are the cluster's own ranges, as far as they are known.
+	// Services and Pods are the cluster's own ranges, if known.
 	Services, Pods []netip.Prefix
-	// Learned are further ranges of its pods, those that its nodes have, as they change; nil for none.
+	// Learned are its nodes' pod ranges, kept current; nil for none.
 	Learned Ranges
-	// IsHost tells whether an address is one of its nodes', or of its API server; nil for none.
+	// IsHost reports whether an address belongs to a node or the API server; nil for none.
 	IsHost func(netip.Addr) bool
-	// Allowed returns which addresses the broker's owner allows a cluster's endpoints to have, and false for any; nil
-	// for any of all clusters.
+	// Allowed returns the permitted addresses of a cluster's endpoints, and false if any are permitted. nil permits
+	// all. The broker's owner sets it.
 	Allowed func(names.ClusterID) (ranges.Set, bool)
 }
 
-// Ranges are ranges of addresses that change.
+// Ranges are address ranges that change.
 type Ranges interface {
-	// Contains tells whether an address is in one of them.
+	// Contains reports whether a range contains an address.
 	Contains(netip.Addr) bool
-	// All returns them, in no order.
 	All() []netip.Prefix
 }
 
@@ -51,11 +50,11 @@ func ParseNetwork(services, pods []string) (Network, error) {
 	return n, nil
 }
 
-// Slice leaves out of another cluster's EndpointSlice the endpoints whose addresses mean something else in this cluster, where traffic to
-// them would reach what was never exported, and those that the broker's owner does not allow that cluster. It returns the given slice
-// where it leaves out nothing.
+// Slice removes endpoints of another cluster's EndpointSlice whose addresses have another meaning in this cluster,
+// where their traffic would reach other backends, or are not permitted by the broker's owner. It returns the given
+// slice if there are none.
 func (n Network) Slice(source names.ClusterID, slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, refused []Refused) {
-	if n.Allowed != nil { // which may change meanwhile
+	if n.Allowed != nil { // it may change meanwhile
 		allowed, fixed := n.Allowed(source)
 		n.Allowed = func(names.ClusterID) (ranges.Set, bool) { return allowed, fixed }
 	}
@@ -83,7 +82,7 @@ func (n Network) Slice(source names.ClusterID, slice *discoveryv1.EndpointSlice)
 	return &short, refused
 }
 
-// Admits tells whether an address can be an endpoint of another cluster's.
+// Admits reports whether an endpoint of another cluster may have an address.
 func (n Network) Admits(source names.ClusterID, a netip.Addr) bool {
 	family := discoveryv1.AddressTypeIPv6
 	if a.Is4() {
@@ -92,7 +91,7 @@ func (n Network) Admits(source names.ClusterID, a netip.Addr) bool {
 	return n.addressProblem(source, family, a.String()) == ""
 }
 
-// addressProblem says why an address can't be an endpoint of another cluster's, "" where it can.
+// addressProblem says why an endpoint of another cluster cannot have an address, "" if it can.
 func (n Network) addressProblem(source names.ClusterID, family discoveryv1.AddressType, text string) string {
 	address, why := Address(family, text)
 	if why != "" {
@@ -119,7 +118,7 @@ func (n Network) addressProblem(source names.ClusterID, family discoveryv1.Addre
 	return ""
 }
 
-// ownRanges are ranges of the importing cluster, and what they are of.
+// ownRanges are ranges of the importing cluster, with their use.
 type ownRanges struct {
 	of     string
 	ranges []netip.Prefix
@@ -127,7 +126,7 @@ type ownRanges struct {
 
 func (n Network) own() [2]ownRanges { return [2]ownRanges{{"Services", n.Services}, {"pods", n.Pods}} }
 
-// Overlaps describes which ranges of another cluster's overlap this cluster's, "" for none.
+// Overlaps describes another cluster's ranges that overlap this cluster's, "" for none.
 func (n Network) Overlaps(theirs []netip.Prefix) string {
 	if n.Learned != nil {
 		n.Pods = slices.Concat(n.Pods, ranges.Cover(n.Learned.All()))
@@ -142,14 +141,14 @@ func (n Network) Overlaps(theirs []netip.Prefix) string {
 			}
 		}
 	}
-	const most = 4 // the note of an Event has room for 1024 bytes
+	const most = 4 // an Event's note has 1024 bytes
 	if more := len(found) - most; more > 0 {
 		found = append(found[:most], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(found, ", ")
 }
 
-// rangeText writes a range of one address as the address.
+// rangeText formats a range of one address as an address.
 func rangeText(p netip.Prefix) string {
 	if p.IsSingleIP() {
 		return p.Addr().String()
@@ -157,9 +156,8 @@ func rangeText(p netip.Prefix) string {
 	return p.String()
 }
 
-// describe names ranges, not all of them where these are many.
 func describe(allowed ranges.Set) string {
-	const most = 4 // the note of an Event has room for 1024 bytes
+	const most = 4 // an Event's note has 1024 bytes
 	texts := allowed.Texts()
 	switch more := len(texts) - most; {
 	case len(texts) == 0:

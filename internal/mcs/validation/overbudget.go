@@ -6,10 +6,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// MaxOverBudget is how many members a MemberCluster names as over its budget.
+// MaxOverBudget limits the members that a MemberCluster lists as over its budget.
 const MaxOverBudget = 32
 
-// OverBudget returns the cluster ids among what a MemberCluster names as over its budget: as many as the broker allows, each once.
+// OverBudget returns the valid cluster ids in a MemberCluster's list, without duplicates, up to MaxOverBudget.
 func OverBudget(named []string) (clean []string) {
 	for _, id := range named {
 		if _, err := names.ParseClusterID(id); err != nil || slices.Contains(clean, id) {

@@ -13,7 +13,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// servicePorts returns those of a record's ports that one Service can have. Of two that it can't have together the first stays.
+// servicePorts returns a record's ports that one Service can have. Of two that clash, the first is kept.
 func servicePorts(ports []mcsv1beta1.ServicePort) (kept []mcsv1beta1.ServicePort, refused []Refused) {
 	for _, p := range ports {
 		why := portProblem(p.Name, p.Protocol, p.AppProtocol)
@@ -43,9 +43,9 @@ func servicePorts(ports []mcsv1beta1.ServicePort) (kept []mcsv1beta1.ServicePort
 	return kept, refused
 }
 
-// slicePorts returns those of an EndpointSlice's ports that API servers accept and kube-proxy programs. A port without a number
-// stands for all ports: kube-proxy ignores it. The API server takes any number: one that is out of range makes the whole sync of
-// kube-proxy's rules fail, for all Services.
+// slicePorts returns an EndpointSlice's ports that API servers accept and kube-proxy programs. A port without a number
+// means all ports: kube-proxy ignores it. The API server accepts any number, but one out of range makes kube-proxy's
+// sync fail for all Services.
 func slicePorts(ports []discoveryv1.EndpointPort) (kept []discoveryv1.EndpointPort, refused []Refused) {
 	for _, p := range ports {
 		name := ptr.Deref(p.Name, "")
@@ -70,7 +70,7 @@ func slicePorts(ports []discoveryv1.EndpointPort) (kept []discoveryv1.EndpointPo
 	return kept, refused
 }
 
-// portProblem says why neither a Service nor an EndpointSlice can have a port, "" where they can.
+// portProblem says why Services and EndpointSlices cannot have a port, "" if they can.
 func portProblem(name string, protocol corev1.Protocol, appProtocol *string) string {
 	if name != "" && len(validation.IsDNS1123Label(name)) > 0 {
 		return "the name is not a DNS label"
@@ -88,5 +88,4 @@ func portProblem(name string, protocol corev1.Protocol, appProtocol *string) str
 	return ""
 }
 
-// protocolOf is a port's protocol with the API's default.
 func protocolOf(p corev1.Protocol) corev1.Protocol { return cmp.Or(p, corev1.ProtocolTCP) }

@@ -12,8 +12,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Record returns what of one cluster's export record other clusters may use, and what is left out of it. Identity decides whether the
-// record can be used at all.
+// Record returns the usable part of a cluster's export record, and what is left out. IdentityProblem decides whether
+// the record is usable at all.
 func Record(spec brokerv1alpha1.ExportedServiceSpec) (clean brokerv1alpha1.ExportedServiceSpec, refused []Refused) {
 	clean = spec
 	refuse := func(what, why string) { refused = append(refused, Refused{what, why}) }
@@ -57,14 +57,13 @@ func Record(spec brokerv1alpha1.ExportedServiceSpec) (clean brokerv1alpha1.Expor
 	return clean, append(refused, metadata...)
 }
 
-// distributions are the values of a Service's trafficDistribution that Kubernetes knows.
 var distributions = []string{
 	corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode,
 }
 
-// IdentityProblem says why nothing of a record can be used, "" where it can: it must be clear what it is an export of, and since when. A record
-// whose type or scope is unknown is refused as a whole: any guess would change the service for everybody, or show it to clusters that it
-// is not meant for.
+// IdentityProblem says why a whole record is unusable, or "". A record must say what it exports, and since when. An
+// unknown type or scope makes it unusable: a guess could change the service for everybody, or show it to the wrong
+// clusters.
 func IdentityProblem(spec brokerv1alpha1.ExportedServiceSpec) string {
 	if _, err := names.ParseClusterID(spec.ClusterID); err != nil {
 		return shorten(err.Error(), 200)
@@ -90,7 +89,7 @@ func IdentityProblem(spec brokerv1alpha1.ExportedServiceSpec) string {
 	return ""
 }
 
-// affinityProblem says why a Service can't have the config of a session affinity, "" where it can.
+// affinityProblem says why a Service cannot have a session affinity's config, "" if it can.
 func affinityProblem(affinity corev1.ServiceAffinity, config *corev1.SessionAffinityConfig) string {
 	switch {
 	case config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil:

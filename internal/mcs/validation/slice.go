@@ -13,8 +13,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Slice returns what of an EndpointSlice clusters may use, and what is left out of it: ports, endpoints, and of an endpoint its
-// hostname and zone. It reads neither name, labels nor annotations.
+// Slice returns the usable part of an EndpointSlice, and what is left out: ports, endpoints, and endpoints' hostnames
+// and zones. It does not check name, labels or annotations.
 func Slice(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, refused []Refused) {
 	if slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6 {
 		empty := *slice
@@ -26,7 +26,7 @@ func Slice(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, 
 	if len(ports) > 0 {
 		most = min(most, MaxPairs/len(ports))
 	}
-	var endpoints []discoveryv1.Endpoint // nil as long as they are the given ones
+	var endpoints []discoveryv1.Endpoint // nil while they equal the given ones
 	var zones zoneCache
 	for i := range slice.Endpoints {
 		if i == most {
@@ -59,8 +59,8 @@ func Slice(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, 
 	return &changed, refused
 }
 
-// endpoint returns what of an endpoint can be used, without addresses for nothing, and whether that is all of it. Addresses are written
-// in their canonical form.
+// endpoint returns the usable part of an endpoint, without addresses if there is none, and whether nothing was left
+// out. It converts addresses to their canonical form.
 func endpoint(family discoveryv1.AddressType, e *discoveryv1.Endpoint, zones *zoneCache) (clean discoveryv1.Endpoint, refused []Refused, same bool) {
 	clean = *e
 	if len(e.Addresses) == 0 {
@@ -76,7 +76,7 @@ func endpoint(family discoveryv1.AddressType, e *discoveryv1.Endpoint, zones *zo
 	if !same {
 		clean.Addresses = []string{canonical}
 	}
-	if len(e.Addresses) > 1 { // the API gives the others no meaning, and kube-proxy ignores them
+	if len(e.Addresses) > 1 { // the API defines no meaning for others, and kube-proxy ignores them
 		refused = append(refused, Refused{"endpoint " + quote(canonical), fmt.Sprintf("has %d addresses, of which only the first is used", len(e.Addresses))})
 	}
 	if e.Hostname != nil && len(validation.IsDNS1123Label(*e.Hostname)) > 0 {
@@ -84,13 +84,13 @@ func endpoint(family discoveryv1.AddressType, e *discoveryv1.Endpoint, zones *zo
 		clean.Hostname, same = nil, false
 	}
 	if e.Zone != nil && !zones.valid(*e.Zone) {
-		refused = append(refused, Refused{"zone " + quote(*e.Zone), "is not a label value"}) // hints are made of it
+		refused = append(refused, Refused{"zone " + quote(*e.Zone), "is not a label value"}) // hints use it
 		clean.Zone, same = nil, false
 	}
 	return clean, refused, same
 }
 
-// zoneCache remembers the result for the last zone: neighbours in a slice are often in one zone.
+// zoneCache remembers the result for the last zone: adjacent endpoints are often in the same zone.
 type zoneCache struct {
 	last string
 	ok   bool
@@ -103,7 +103,7 @@ func (z *zoneCache) valid(zone string) bool {
 	return z.ok
 }
 
-// kept are the labels and annotations by which members' EndpointSlices on the broker are read. All others are dropped.
+// keptLabels and keptAnnotations are used on members' EndpointSlices on the broker. All others are dropped.
 var (
 	keptLabels = []string{
 		names.LabelServiceName, names.LabelServiceNamespace, names.LabelSourceCluster, names.LabelAdvertiseMode, names.LabelHeadless,
@@ -112,8 +112,8 @@ var (
 	keptAnnotations = []string{names.AnnotationSourceSlice, names.AnnotationRevision, names.AnnotationLastChangeTriggerTime}
 )
 
-// CleanSlice cleans a member's EndpointSlice from the broker in place, as Slice does, and its labels and annotations too. RefusedOf
-// returns what was left out.
+// CleanSlice cleans a member's EndpointSlice from the broker in place, as Slice does, including labels and annotations.
+// RefusedOf returns what was left out.
 func CleanSlice(slice *discoveryv1.EndpointSlice) {
 	problem := originProblem(slice)
 	slice.Labels, slice.Annotations = pick(slice.Labels, keptLabels), pick(slice.Annotations, keptAnnotations)
@@ -133,30 +133,30 @@ func CleanSlice(slice *discoveryv1.EndpointSlice) {
 	}
 }
 
-// FormatRefused writes what was left out of an object as the value of its annotation names.AnnotationRefused.
+// FormatRefused formats what was left out for the annotation names.AnnotationRefused.
 func FormatRefused(refused []Refused) string {
 	return strconv.Itoa(len(refused)) + " " + Summary(refused)
 }
 
-// RefusedOf reads that annotation: how many parts of an object from the broker were left out, and a summary of them.
+// RefusedOf parses that annotation: how many parts of an object were left out, and a summary of them.
 func RefusedOf(object metav1.Object) (count int, summary string) {
 	number, summary, _ := strings.Cut(object.GetAnnotations()[names.AnnotationRefused], " ")
-	count, _ = strconv.Atoi(number) // 0 where there is none
+	count, _ = strconv.Atoi(number) // 0 if invalid
 	return count, summary
 }
 
-// originProblem says why it is not clear what a member's EndpointSlice was made from, nil where it is. Imported EndpointSlices are named after
-// it.
+// originProblem says why a member's EndpointSlice has no clear source, or returns nil. The source determines the
+// imported slice's name.
 func originProblem(slice *discoveryv1.EndpointSlice) *Refused {
 	source := slice.Annotations[names.AnnotationSourceSlice]
-	name := strings.TrimSuffix(strings.TrimSuffix(source, ":ipv4"), ":ipv6") // as names.ClusterIPSlice has it
+	name := strings.TrimSuffix(strings.TrimSuffix(source, ":ipv4"), ":ipv6") // see names.ClusterIPSlice
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return &Refused{"annotation " + names.AnnotationSourceSlice, quote(source) + " is not the name of an EndpointSlice"}
 	}
 	return nil
 }
 
-// pick returns a map's values of some keys, as far as they are as short as a name.
+// pick returns the values of some keys, if they are no longer than a name.
 func pick(from map[string]string, keys []string) map[string]string {
 	picked := make(map[string]string, len(keys))
 	for _, key := range keys {

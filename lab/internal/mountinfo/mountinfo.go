@@ -17,8 +17,7 @@ import (
 // Mount is a line of the table.
 type Mount struct{ Point, Type string }
 
-// Read returns what the calling process sees mounted, in the order in which it
-// was mounted.
+// Read returns the mounts of the calling process, in mount order.
 func Read() ([]Mount, error) {
 	f, err := os.Open("/proc/thread-self/mountinfo")
 	if err != nil {
@@ -36,10 +35,9 @@ func Read() ([]Mount, error) {
 	return mounts, lines.Err()
 }
 
-// UnmountBelow unmounts what the calling process sees mounted in a folder, the
-// last one first. That there is no such folder is no error.
+// UnmountBelow unmounts the calling process's mounts in a folder, the last one first. The folder may be missing.
 func UnmountBelow(dir string) error {
-	dir, err := filepath.EvalSymlinks(dir) // the table has none
+	dir, err := filepath.EvalSymlinks(dir) // the table has resolved paths
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -1,6 +1,6 @@
-// Package hints sets the topology hints of imported EndpointSlices. These depend on where the whole service has
-// ready endpoints, as the imported slices of this cluster say, and on the zones of this cluster's nodes. A slice
-// is written again when one of that changes, never for the hints of other slices.
+// Package hints sets the topology hints of imported EndpointSlices. Hints depend on where the whole service has ready
+// endpoints (by this cluster's imported slices) and on the zones of this cluster's nodes. A slice is rewritten when one
+// of these changes, never because of another slice's hints.
 package hints
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/topology"
 )
 
-// Hints knows what hints depend on.
+// Hints holds the inputs of topology hints.
 type Hints struct {
 	self        names.ClusterID
 	region      string
@@ -36,14 +36,14 @@ type Hints struct {
 	affected []func(types.NamespacedName)
 }
 
-// New returns hints for a cluster in a region, "" for one that is not known. sharedZones says that zones of one name are one zone in all clusters.
+// New returns hints for a cluster in a region ("" if unknown). sharedZones: a zone name means one zone everywhere.
 func New(self names.ClusterID, region string, sharedZones bool, reader client.Reader) *Hints {
 	return &Hints{
 		self: self, region: region, sharedZones: sharedZones, client: reader, known: make(chan struct{}), regions: map[names.ClusterID]string{},
 	}
 }
 
-// Follow follows this cluster's nodes and imported slices until ctx is done.
+// Follow tracks this cluster's nodes and imported slices until ctx is done.
 func (h *Hints) Follow(ctx context.Context, member cache.Cache) error {
 	if err := kit.Follow(ctx, member, &corev1.Node{}, h.node); err != nil {
 		return err
@@ -56,17 +56,17 @@ func (h *Hints) Follow(ctx context.Context, member cache.Cache) error {
 	return nil
 }
 
-// Known is closed when the first nodes and slices are known. A slice that is written before gets hints that it loses again.
+// Known is closed when the first nodes and slices are known. Slices that are written earlier may get wrong hints.
 func (h *Hints) Known() <-chan struct{} { return h.known }
 
-// OnChange has f called with each service whose slices need other hints.
+// OnChange adds a function that is called for each service whose slices need new hints.
 func (h *Hints) OnChange(f func(service types.NamespacedName)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.affected = append(h.affected, f)
 }
 
-// Apply gives the endpoints of a slice that is about to be written their hints.
+// Apply sets the hints of a slice that is about to be written.
 func (h *Hints) Apply(imp *mcsv1beta1.ServiceImport, want *discoveryv1.EndpointSlice) {
 	if !topology.Wanted(imp) {
 		return
@@ -93,7 +93,7 @@ func (h *Hints) slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlic
 	}
 }
 
-// count tells of a slice's service where it has ready endpoints in other places than before.
+// count records a slice's ready endpoints, and notifies if the places of the service's ready endpoints change.
 func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, ready topology.Ready) {
 	if !h.census.Put(service(slice), slice.Name, ready) {
 		return
@@ -101,7 +101,7 @@ func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, rea
 	imp := &mcsv1beta1.ServiceImport{}
 	if h.client.Get(ctx, service(slice), imp, client.UnsafeDisableDeepCopy) == nil {
 		h.tell(imp)
-	} // else its slices are deleted too
+	} // else the service's slices are deleted too
 }
 
 func service(slice *discoveryv1.EndpointSlice) types.NamespacedName {
@@ -114,7 +114,7 @@ func (h *Hints) node(ctx context.Context, e kit.Event[*corev1.Node]) {
 	}
 }
 
-// Region notes where another cluster is.
+// Region sets the region of another cluster.
 func (h *Hints) Region(ctx context.Context, cluster names.ClusterID, region string) {
 	h.mu.Lock()
 	changed := h.regions[cluster] != region
@@ -127,18 +127,18 @@ func (h *Hints) Region(ctx context.Context, cluster names.ClusterID, region stri
 	}
 }
 
-// all tells of all imports.
+// all notifies about all imports.
 func (h *Hints) all(ctx context.Context) {
 	imports := &mcsv1beta1.ServiceImportList{}
 	if err := h.client.List(ctx, imports, client.UnsafeDisableDeepCopy); err != nil {
-		return // the cache has not synced yet: its first lists queue every slice
+		return // the cache has not synced yet: its first list queues every slice
 	}
 	for i := range imports.Items {
 		h.tell(&imports.Items[i])
 	}
 }
 
-// tell tells of an import, if its endpoints get hints. Before Known is closed, nobody has given any.
+// tell notifies about an import that uses hints. Before Known is closed, controllers set no hints.
 func (h *Hints) tell(imp *mcsv1beta1.ServiceImport) {
 	select {
 	case <-h.known:

@@ -25,7 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Of returns the import that a Service was derived from; the zero name for other Services.
+// Of returns the import of a derived Service, or the zero name for other Services.
 func Of(service *corev1.Service) types.NamespacedName {
 	if service.Labels[names.LabelManagedBy] == names.AgentManager {
 		return types.NamespacedName{Namespace: service.Namespace, Name: service.Labels[names.LabelServiceName]}
@@ -38,8 +38,8 @@ func Of(service *corev1.Service) types.NamespacedName {
 	return types.NamespacedName{}
 }
 
-// Service returns the derived Service of an import, nil where there is none. Where there is none, free is the first of its possible names that
-// nobody else's Service has, "" if all are taken. It must not be changed.
+// Service returns the derived Service of an import, or nil. If nil, free is the first candidate name that no other
+// Service uses, "" if all are taken. Callers must not change the Service.
 func Service(ctx context.Context, r client.Reader, imp types.NamespacedName, headless bool) (service *corev1.Service, free string, err error) {
 	for _, name := range names.DerivedServices(imp.Name, headless) {
 		service := &corev1.Service{}
@@ -58,7 +58,7 @@ func Service(ctx context.Context, r client.Reader, imp types.NamespacedName, hea
 	return nil, free, nil
 }
 
-// Import returns the ServiceImport of a service if Atoll manages it and it is not being deleted, else nil. It must not be changed.
+// Import returns the ServiceImport of a service, or nil if Atoll does not manage it or it is being deleted.
 func Import(ctx context.Context, r client.Reader, service types.NamespacedName) (*mcsv1beta1.ServiceImport, error) {
 	imp, err := kit.Get(ctx, r, service, &mcsv1beta1.ServiceImport{}, client.UnsafeDisableDeepCopy)
 	if imp == nil || imp.DeletionTimestamp != nil || !local.Managed(imp) {
@@ -67,7 +67,7 @@ func Import(ctx context.Context, r client.Reader, service types.NamespacedName) 
 	return imp, nil
 }
 
-// Changed tells whether an event of a ServiceImport changes what its slices are made of. Its addresses, the revisions of its records and its status do not.
+// Changed reports whether a ServiceImport event affects its slices. Addresses, record revisions and status do not.
 func Changed(e kit.Event[*mcsv1beta1.ServiceImport]) bool {
 	if e.Old == nil || e.New == nil {
 		return true
@@ -83,8 +83,8 @@ func Changed(e kit.Event[*mcsv1beta1.ServiceImport]) bool {
 		!maps.Equal(e.Old.Labels, e.New.Labels) || !maps.Equal(with(e.Old), with(e.New)) || !equality.Semantic.DeepEqual(before, after)
 }
 
-// Slice returns the slice that was imported from a cluster's source slice, nil for none. Where somebody else's slice has its name, it has another
-// one. It must not be changed.
+// Slice returns the slice imported from a cluster's source slice, or nil. It has an alternative name if a foreign slice
+// has the usual one. Callers must not change it.
 func Slice(ctx context.Context, r client.Reader, cluster names.ClusterID, source types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
 	usual := names.ImportedSlice(cluster, source.Name)
 	for _, name := range []string{usual, names.OtherImportedSlice(usual)} {
@@ -101,7 +101,7 @@ func Slice(ctx context.Context, r client.Reader, cluster names.ClusterID, source
 	return nil, nil
 }
 
-// isOurs tells whether a slice is one that Atoll has imported, also where somebody has taken its label away: its owner says so.
+// isOurs reports whether Atoll imported a slice. It also checks the owner, because a user may have removed the label.
 func isOurs(o client.Object) bool {
 	manager := o.GetLabels()[discoveryv1.LabelManagedBy]
 	return manager == names.AgentManager || manager == "" && slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
@@ -109,16 +109,16 @@ func isOurs(o client.Object) bool {
 	})
 }
 
-// Write makes a slice in this cluster what it should be; nil is none. Where somebody else's slice has its name, it gets another one.
+// Write creates, updates or deletes (nil) a slice in this cluster. If a foreign slice has the name, it uses another.
 func Write(ctx context.Context, c *inputs.Cluster, have, want *discoveryv1.EndpointSlice) error {
 	switch {
 	case have == nil && want == nil, endpoints.Same(have, want) && inputs.IsImported(have):
 		return nil
-	case want == nil, have != nil && have.AddressType != want.AddressType: // the API does not let it change: its deletion is the next event
+	case want == nil, have != nil && have.AddressType != want.AddressType: // the API forbids changing the address type: the deletion's event re-creates the slice
 		return kit.Delete(ctx, c.Client, have)
 	case have != nil:
 		updated := endpoints.Updated(have, want)
-		delete(updated.Labels, names.LabelServiceNamespace) // with which it would be a slice on a broker
+		delete(updated.Labels, names.LabelServiceNamespace) // with this label it would be a slice on a broker
 		return kit.Update(ctx, c.Client, updated)
 	}
 	if err := c.Stages.Enter(kit.Usable); err != nil {
@@ -133,7 +133,7 @@ func Write(ctx context.Context, c *inputs.Cluster, have, want *discoveryv1.Endpo
 	return err
 }
 
-// Source returns the cluster and the source slice that an imported slice was made of.
+// Source returns the cluster and the source slice of an imported slice.
 func Source(slice *discoveryv1.EndpointSlice) (names.ClusterID, types.NamespacedName) {
 	return layout.Cluster(slice), types.NamespacedName{Namespace: slice.Namespace, Name: layout.Source(slice)}
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// withdrawDelay is how long the endpoints of a source slice that is gone stay, because they may have moved to another slice.
+// withdrawDelay is how long a deleted source slice's endpoints stay: they may have moved to another slice.
 const withdrawDelay = 50 * time.Millisecond
 
 // Reconciler writes imported slices of this cluster. A request is the name of a source slice.
@@ -40,11 +40,11 @@ type Reconciler struct {
 	problems *status.Problems
 	metrics  *metrics.Metrics
 	feed     *kit.Feed[reconcile.Request]
-	going    kit.Since[types.NamespacedName] // without their source
+	going    kit.Since[types.NamespacedName] // whose source is gone
 }
 
-// New returns the controller, which reads this cluster from the given cache, and its reconciler, which can be told of services whose policy or hints
-// have changed. limits space the writes of each slice.
+// New returns the controller and its reconciler. Service queues a service whose policy or hints changed. limits applies
+// to the writes of each slice.
 func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{cluster: c, hints: h, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured, feed: kit.NewFeed[reconcile.Request]()}
 	run, err := kit.New("ownslice", r,
@@ -73,10 +73,10 @@ func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limi
 	return run, r, err
 }
 
-// slice maps a source slice, and one that was imported from this cluster, to the source slice.
+// slice maps a source slice, or a slice imported from this cluster, to the source slice.
 func (r *Reconciler) slice(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
 	var all []reconcile.Request
-	for _, s := range e.Versions() { // somebody may have changed its labels
+	for _, s := range e.Versions() { // a user may have changed its labels
 		switch {
 		case inputs.IsImported(s):
 			if cluster, source := imported.Source(s); cluster == r.cluster.ID {
@@ -89,7 +89,7 @@ func (r *Reconciler) slice(_ context.Context, e kit.Event[*discoveryv1.EndpointS
 	return all
 }
 
-// all returns requests for a Service's slices, and for those that are imported from this cluster under its name.
+// all returns requests for a Service's slices, and for the slices imported from this cluster under its name.
 func (r *Reconciler) all(ctx context.Context, service types.NamespacedName) []reconcile.Request {
 	sources, err := r.cluster.Sources(ctx, service)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *Reconciler) Service(ctx context.Context, service types.NamespacedName) 
 	r.feed.Add(false, r.all(ctx, service)...)
 }
 
-// Reconcile makes the slice that is imported from one source slice what it should be.
+// Reconcile writes the slice that is imported from one source slice.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	have, err := imported.Slice(ctx, r.cluster.Client, r.cluster.ID, req.NamespacedName)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, nil
 }
 
-// want returns what a source slice is imported as, nil for nothing, and its service. waits says that the import has no derived Service yet.
+// want returns the import of a source slice, or nil, and its service. waits: the import has no derived Service yet.
 func (r *Reconciler) want(ctx context.Context, key types.NamespacedName, have *discoveryv1.EndpointSlice) (want *discoveryv1.EndpointSlice, service types.NamespacedName, waits bool, _ error) {
 	source := &discoveryv1.EndpointSlice{}
 	err := r.cluster.Client.Get(ctx, key, source, client.UnsafeDisableDeepCopy)
@@ -182,7 +182,7 @@ func (r *Reconciler) want(ctx context.Context, key types.NamespacedName, have *d
 	return want, service, false, nil
 }
 
-// wait returns how long a write has to wait.
+// wait returns how long a write must wait.
 func (r *Reconciler) wait(key types.NamespacedName, have, want *discoveryv1.EndpointSlice) time.Duration {
 	now := time.Now()
 	if want == nil && have != nil {

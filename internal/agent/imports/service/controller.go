@@ -1,6 +1,6 @@
-// Package service keeps the derived Service of each ServiceImport: a Service without selector that has the
-// clusterset IP. One with clusterset IPs stays as long as the import does, also while this is headless and has
-// another one (docs/adr/0025-how-long-an-address-lives.md).
+// Package service keeps the derived Service of each ServiceImport: a Service without selector that has the clusterset
+// IP. A Service with clusterset IPs remains as long as its import, even while the import is headless and has a second,
+// headless Service (docs/adr/0025-how-long-an-address-lives.md).
 package service
 
 import (
@@ -37,12 +37,12 @@ type Reconciler struct {
 	cluster  *inputs.Cluster
 	recorder events.EventRecorder
 	problems *status.Problems
-	// refused are the values of a Service's traffic distribution that this cluster's API server has refused since the agent began. Its version would not
-	// tell, because a feature gate decides too.
+	// refused are the traffic distribution values that this cluster's API server has refused since the agent started.
+	// Its version is not enough to tell: a feature gate decides too.
 	refused sync.Map
 }
 
-// New returns the controller, which reads this cluster from the given cache.
+// New returns the controller.
 func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, error) {
 	r := &Reconciler{cluster: c, recorder: recorder, problems: problems}
 	return kit.New("service", r,
@@ -56,7 +56,7 @@ func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, p
 	)
 }
 
-// Reconcile makes the derived Services of one import what they should be.
+// Reconcile creates, updates or deletes the derived Services of one import.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	have := &mcsv1beta1.ServiceImport{}
 	if err := r.cluster.Client.Get(ctx, req.NamespacedName, have, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
@@ -81,14 +81,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, nil
 }
 
-// apply writes what differs. have is without UID where there is no import.
+// apply writes the difference. have has no UID if there is no import.
 func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have *mcsv1beta1.ServiceImport) (warning string, _ error) {
 	headless := have.Spec.Type == mcsv1beta1.Headless
 	switch {
 	case have.UID == "":
 		return "", errors.Join(r.remove(ctx, name, false), r.remove(ctx, name, true))
 	case len(have.Spec.IPFamilies) == 0 || derived.Portless(have):
-		return "", r.remove(ctx, name, true) // one with clusterset IPs stays, so that nobody else gets these
+		return "", r.remove(ctx, name, true) // the one with clusterset IPs remains, to keep its addresses reserved
 	}
 	service, free, err := imported.Service(ctx, r.cluster.Client, name, headless)
 	switch {
@@ -99,7 +99,7 @@ func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have 
 	case service == nil:
 		warning, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error { return r.create(ctx, imp, free) })
 	case service.DeletionTimestamp != nil:
-		return "", nil // its deletion is the next event
+		return "", nil // the deletion's event continues
 	case derived.MustReplace(service, headless):
 		return "", kit.Delete(ctx, r.cluster.Client, service)
 	default:
@@ -120,8 +120,8 @@ func (r *Reconciler) update(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 	return kit.Update(ctx, r.cluster.Client, updated)
 }
 
-// remove deletes a derived Service of an import, the headless one or the one with the clusterset IPs. When an import is deleted, the garbage collector
-// would delete it too, but later.
+// remove deletes a derived Service of an import: the headless one, or the one with clusterset IPs. After an import's
+// deletion, the garbage collector would delete the Service later.
 func (r *Reconciler) remove(ctx context.Context, imp types.NamespacedName, headless bool) error {
 	service, _, err := imported.Service(ctx, r.cluster.Client, imp, headless)
 	if err != nil || service == nil || service.DeletionTimestamp != nil {
@@ -130,7 +130,7 @@ func (r *Reconciler) remove(ctx context.Context, imp types.NamespacedName, headl
 	return kit.Delete(ctx, r.cluster.Client, service)
 }
 
-// sayTaken says that the derived Service has another name than usual.
+// sayTaken reports that the derived Service does not have its usual name.
 func (r *Reconciler) sayTaken(imp *mcsv1beta1.ServiceImport, name string) {
 	usual := names.DerivedServices(imp.Name, imp.Spec.Type == mcsv1beta1.Headless)[0]
 	if name == usual {

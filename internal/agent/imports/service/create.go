@@ -17,7 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 )
 
-// create creates a derived Service with the clusterset IPs that the import has, so that clients keep theirs: all of them that it can have again.
+// create creates a derived Service with as many of the import's clusterset IPs as possible.
 func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, name string) error {
 	if err := r.cluster.Stages.Enter(kit.Usable); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 		if len(keep) == 0 || !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.clusterIP") {
 			return err
 		}
-		// The API server allocates addresses before it looks at names: it may mean a Service of ours that the cache does not show yet.
+		// The API server allocates addresses before it checks names. An uncached Service of ours may hold them.
 		gone, lookErr := r.lostIPs(ctx, imp, keep, err)
 		if lookErr != nil {
 			return lookErr
@@ -56,13 +56,13 @@ func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 	}
 }
 
-// lostIPs returns, after the API server has refused to give a Service the addresses that an import has, those that it cannot have again: another
-// Service has one, or it is not valid any more. Right after a Service's deletion its address counts as allocated for a moment still: that is an error, which
-// is tried again soon, and no refusal that people can do something about.
+// lostIPs returns the addresses of an import that the API server no longer gives to its Service, because another
+// Service has them or they are invalid. A deleted Service's address stays allocated for a moment: that is an error to
+// retry, not a refusal.
 func (r *Reconciler) lostIPs(ctx context.Context, imp *mcsv1beta1.ServiceImport, keep []string, refusal error) (lost []string, _ error) {
 	if !strings.Contains(refusal.Error(), "already allocated") {
 		for _, ip := range keep {
-			if strings.Contains(refusal.Error(), "failed to allocate IP "+ip+":") { // it names one at a time
+			if strings.Contains(refusal.Error(), "failed to allocate IP "+ip+":") { // the API server names one address at a time
 				return []string{ip}, nil
 			}
 		}
@@ -75,7 +75,7 @@ func (r *Reconciler) lostIPs(ctx context.Context, imp *mcsv1beta1.ServiceImport,
 	for i := range services.Items {
 		s := &services.Items[i]
 		if s.Namespace == imp.Namespace && derived.OwnedBy(s, imp.Name) {
-			continue // one that was deleted or created a moment ago
+			continue // a Service that was deleted or created a moment ago
 		}
 		for _, ip := range s.Spec.ClusterIPs {
 			if slices.Contains(keep, ip) {
@@ -89,7 +89,7 @@ func (r *Reconciler) lostIPs(ctx context.Context, imp *mcsv1beta1.ServiceImport,
 	return lost, nil
 }
 
-// sayLost says which addresses a Service could not have again.
+// sayLost reports the addresses that a Service has lost.
 func (r *Reconciler) sayLost(imp *mcsv1beta1.ServiceImport, lost []string, refusal error) {
 	if len(lost) > 0 {
 		status.Say(r.recorder, imp, nil, corev1.EventTypeWarning, "ClusterSetIPLost", "Import", fmt.Sprintf(
@@ -97,8 +97,8 @@ func (r *Reconciler) sayLost(imp *mcsv1beta1.ServiceImport, lost []string, refus
 	}
 }
 
-// withDistribution writes a derived Service with the import's traffic distribution, or with PreferClose where this cluster's API server does not know
-// that; warning says so.
+// withDistribution writes a derived Service with the import's traffic distribution, or with PreferClose and a warning
+// if this cluster's API server does not know the value.
 func (r *Reconciler) withDistribution(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) error) (warning string, _ error) {
 	older := derived.WithOlderDistribution(imp)
 	if older == nil {

@@ -1,6 +1,6 @@
-// Package serviceimport keeps this cluster's ServiceImports: one for each exported service whose namespace
-// exists here (KEP-1645, "Importing Services"). It owns everything but the status, the clusterset IPs included,
-// which it takes from the derived Service.
+// Package serviceimport keeps this cluster's ServiceImports: one for each exported service whose namespace exists here
+// (KEP-1645, "Importing Services"). It owns all fields except the status; it copies the clusterset IPs from the derived
+// Service.
 package serviceimport
 
 import (
@@ -37,10 +37,10 @@ type Reconciler struct {
 	pace     *border.Pace
 	recorder events.EventRecorder
 	feed     *kit.Feed[reconcile.Request]
-	said     sync.Map // of said: what the last Event of a kind about a service was about (string)
+	said     sync.Map // of said: the subject of the last Event (string)
 }
 
-// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler.
+// New returns the controller and its reconciler.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, pace *border.Pace, recorder events.EventRecorder) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{cluster: c, broker: b, pace: pace, recorder: recorder, feed: kit.NewFeed[reconcile.Request]()}
 	run, err := kit.New("serviceimport", r,
@@ -61,7 +61,7 @@ func (r *Reconciler) Service(service types.NamespacedName) {
 	r.feed.Add(false, reconcile.Request{NamespacedName: service})
 }
 
-// service maps a Service to the service of its name, which this cluster may export, and a derived one to its import.
+// service maps a Service to the service of the same name, and a derived Service to its import.
 func (r *Reconciler) service(_ context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
 	if imp := imported.Of(e.Latest()); imp.Name != "" {
 		return []reconcile.Request{{NamespacedName: imp}}
@@ -69,7 +69,7 @@ func (r *Reconciler) service(_ context.Context, e kit.Event[*corev1.Service]) []
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(e.Latest())}}
 }
 
-// namespace maps a namespace to the services in it that any member exports.
+// namespace maps a namespace to the services that any member exports from it.
 func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
 	if e.New != nil {
 		r.sayMalformed(e.New)
@@ -77,14 +77,14 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 	return r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByNamespace: e.Latest().Name})
 }
 
-// Reconcile makes the ServiceImport of one service what the exports of it amount to.
+// Reconcile writes the ServiceImport of one service from the service's exports.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	have := &mcsv1beta1.ServiceImport{}
 	if err := r.cluster.Client.Get(ctx, req.NamespacedName, have); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
 	}
 	if have.Labels[names.LabelManagedBy] == names.AggregateManager {
-		return reconcile.Result{}, nil // this cluster is a broker too
+		return reconcile.Result{}, nil // this cluster is also a broker
 	}
 	exported, err := r.cluster.Exports(ctx, req.NamespacedName)
 	if err != nil {
@@ -103,7 +103,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, nil
 }
 
-// apply writes what differs.
 func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, have *mcsv1beta1.ServiceImport, exported local.Exported) error {
 	if len(exported.Imported) == 0 {
 		if have.UID == "" || len(exported.Awaited) > 0 {
@@ -144,7 +143,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	}
 	updated := have.DeepCopy()
 	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
-	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}) // the agent may not update ServiceImports
+	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}) // the agent has no permission to update ServiceImports
 	if err := r.cluster.Client.Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -152,7 +151,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	return nil
 }
 
-// changedBy returns a cluster whose record was of one revision and is of another, "" where there is none, or where a record has ended: removals do not wait.
+// changedBy returns a cluster whose record has a new revision, or "". Removals do not wait, so it is "" for them.
 func changedBy(was, is map[names.ClusterID]int64) (by string) {
 	for id, revision := range was {
 		switch now, there := is[id]; {
@@ -165,7 +164,7 @@ func changedBy(was, is map[names.ClusterID]int64) (by string) {
 	return by
 }
 
-// derived returns the derived Services of a service that there are: by whether they are headless.
+// derived returns a service's existing derived Services; the key is true for the headless one.
 func (r *Reconciler) derived(ctx context.Context, service types.NamespacedName) (map[bool]*corev1.Service, error) {
 	all := map[bool]*corev1.Service{}
 	for _, headless := range []bool{false, true} {

@@ -15,8 +15,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// want returns the ServiceImport that a resolution amounts to in a cluster with the given Service network. What others own of have, which is empty
-// where there is none yet, stays. services are the derived Services that there are, by whether they are headless.
+// want returns the ServiceImport for a resolution. It keeps the fields of have that others own; have is empty for a new
+// import. services are the existing derived Services; the key is true for the headless one.
 func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resolution merge.Resolution, network local.ServiceNetwork, services map[bool]*corev1.Service) *mcsv1beta1.ServiceImport {
 	imp := &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name, Labels: have.Labels, Annotations: have.Annotations},
@@ -26,7 +26,7 @@ func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resoluti
 	imp.Labels[names.LabelManagedBy] = names.AgentManager
 	imp.Spec.IPFamilies = network.Supported(resolution.Spec.IPFamilies)
 	if imp.Spec.Ports == nil {
-		imp.Spec.Ports = []mcsv1beta1.ServicePort{} // required by the API, if empty
+		imp.Spec.Ports = []mcsv1beta1.ServicePort{} // required by the API, even if empty
 	}
 	if !hasService(imp) {
 		delete(imp.Annotations, names.AnnotationDerivedService)
@@ -34,7 +34,7 @@ func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resoluti
 	}
 	headless := imp.Spec.Type == mcsv1beta1.Headless
 	if !headless {
-		imp.Spec.IPs = have.Spec.IPs // of a Service that is about to be created again with them
+		imp.Spec.IPs = have.Spec.IPs // the Service is about to be re-created with these
 	}
 	if !slices.Contains(names.DerivedServices(service.Name, headless), imp.Annotations[names.AnnotationDerivedService]) {
 		delete(imp.Annotations, names.AnnotationDerivedService) // the type has changed
@@ -46,7 +46,7 @@ func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resoluti
 	return imp
 }
 
-// added returns an import as it is, with what is new in want: of some cluster it is not known what it exports, so that nothing else may change.
+// added returns have with only the additions of want: some exports are unknown, so nothing may be removed.
 func added(have, want *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
 	kept := have.DeepCopy()
 	for _, port := range want.Spec.Ports {
@@ -63,7 +63,7 @@ func added(have, want *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
 	return kept
 }
 
-// hasService tells whether an import has a derived Service: the API accepts none without a port or an IP family of this cluster.
+// hasService reports whether an import has a derived Service: it needs a port, and an IP family of this cluster.
 func hasService(imp *mcsv1beta1.ServiceImport) bool {
 	return len(imp.Spec.IPFamilies) > 0 && !derived.Portless(imp)
 }

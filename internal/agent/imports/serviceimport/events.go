@@ -16,13 +16,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
 
-// said is a kind of Event about a service.
 type said struct {
 	reason string
 	about  types.NamespacedName
 }
 
-// news tells whether something is to be said that was not said last: "" is nothing.
+// news reports whether an Event's content differs from the last one; "" means no Event.
 func (r *Reconciler) news(reason string, about types.NamespacedName, what string) bool {
 	key := said{reason, about}
 	if what == "" {
@@ -33,7 +32,6 @@ func (r *Reconciler) news(reason string, about types.NamespacedName, what string
 	return !found || last != what
 }
 
-// namespaceOf refers to the namespace of a service.
 func namespaceOf(service types.NamespacedName) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: service.Namespace, Name: service.Namespace}
 }
@@ -45,7 +43,7 @@ func importOf(service types.NamespacedName) *corev1.ObjectReference {
 	}
 }
 
-// sayForeign says that somebody else's ServiceImport is in the way.
+// sayForeign reports that a ServiceImport that Atoll does not manage blocks the import.
 func (r *Reconciler) sayForeign(service types.NamespacedName, have *mcsv1beta1.ServiceImport, exported bool) {
 	foreign := ""
 	if have.UID != "" && !local.Managed(have) && exported {
@@ -58,8 +56,8 @@ func (r *Reconciler) sayForeign(service types.NamespacedName, have *mcsv1beta1.S
 	}
 }
 
-// sayLeftOut says, on the namespace, that this cluster does not import what other clusters export from it. Where the service is imported from
-// others, its ServiceImport says so.
+// sayLeftOut reports, on the namespace, that this cluster refuses other clusters' exports of a service. If it imports
+// other exports of the service, the ServiceImport's condition reports the refusal instead.
 func (r *Reconciler) sayLeftOut(service types.NamespacedName, exported local.Exported) {
 	var left local.LeftOut
 	if len(exported.LeftOut) > 0 {
@@ -72,7 +70,7 @@ func (r *Reconciler) sayLeftOut(service types.NamespacedName, exported local.Exp
 		return
 	}
 	why, undo := left.Reason.Explain(service.Namespace, command.Here)
-	eventType := corev1.EventTypeNormal // as the namespace's owner has it
+	eventType := corev1.EventTypeNormal // the namespace's owner configured it
 	if left.Reason == refusal.SystemNamespace {
 		eventType = corev1.EventTypeWarning
 	}
@@ -80,7 +78,7 @@ func (r *Reconciler) sayLeftOut(service types.NamespacedName, exported local.Exp
 		"The export of %s from cluster %q is not imported: %s. To import it: %s", service.Name, left.Cluster, why, undo))
 }
 
-// sayMalformed says, on a namespace, what of its annotation about refused clusters cannot be read.
+// sayMalformed reports the invalid parts of a namespace's annotation for refused clusters.
 func (r *Reconciler) sayMalformed(namespace *corev1.Namespace) {
 	name := types.NamespacedName{Namespace: namespace.Name}
 	wrong := ""
@@ -94,8 +92,8 @@ func (r *Reconciler) sayMalformed(namespace *corev1.Namespace) {
 	}
 }
 
-// sayRefused says that the API server refuses an import, where people look: on the import, or on this cluster's own export of the service, or else on
-// the namespace.
+// sayRefused reports that the API server refuses an import: on the import, or on this cluster's own export of the
+// service, or on the namespace.
 func (r *Reconciler) sayRefused(service types.NamespacedName, have *mcsv1beta1.ServiceImport, export *mcsv1beta1.ServiceExport, why string) {
 	var about, related runtime.Object = namespaceOf(service), importOf(service)
 	kind := "Namespace"

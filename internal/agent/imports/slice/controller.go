@@ -32,20 +32,20 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// Request is a source slice of another cluster. What it is imported as has a name that follows from these.
+// Request is a source slice of another cluster. The name of the imported slice is derived from it.
 type Request struct {
 	Cluster names.ClusterID
 	Source  types.NamespacedName
 }
 
-// Dependencies are what the controller needs.
+// Dependencies are the controller's dependencies.
 type Dependencies struct {
 	Cluster *inputs.Cluster
 	Broker  *inputs.Broker
-	// Network is what addresses other clusters may not have.
+	// Network is the address ranges that other clusters' endpoints must not use.
 	Network validation.Network
 	Hints   *hints.Hints
-	// Lost tells which clusters are lost, as far as that is known.
+	// Lost are the lost clusters, as far as known.
 	Lost     *lost.Set
 	Pace     *border.Pace
 	Recorder events.EventRecorder
@@ -57,20 +57,19 @@ type Dependencies struct {
 type Reconciler struct {
 	Dependencies
 	feed *kit.Feed[Request]
-	// reads are what is read of slices of which the cache has stubs.
+	// reads tracks the reads of slices that the cache holds as stubs.
 	reads reads
 	seen  metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
-// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler, which can be told of what no cache
-// says.
+// New returns the controller and its reconciler. The reconciler accepts notice of changes that no cache reports.
 func New(d Dependencies, member, broker cache.Cache) (controller.TypedController[Request], *Reconciler, error) {
 	r := &Reconciler{Dependencies: d, feed: kit.NewFeed[Request](), reads: reads{pace: border.NewPace(readsPerSecond, readsAtOnce)}}
 	run, err := kit.New("importedslice", r,
 		kit.WaitFor[Request](d.Hints.Known()),
 		kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published),
 		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record),
-		// After a start nothing on the broker speaks of what is missing there.
+		// After a start, no event from the broker reports slices that are missing there.
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.serviceImport),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
@@ -79,7 +78,7 @@ func New(d Dependencies, member, broker cache.Cache) (controller.TypedController
 	return run, r, err
 }
 
-// Reconcile makes the slice that is imported from one source slice what it should be.
+// Reconcile writes the slice that is imported from one source slice.
 func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	have, err := imported.Slice(ctx, r.Cluster.Client, req.Cluster, req.Source)
 	if err != nil {
@@ -133,8 +132,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	return result, nil
 }
 
-// measure counts a slice and its write, and how long that took since the change was seen here, and since it was made in the other cluster. For the
-// latter the clusters' clocks have to agree, as kube-proxy's latency metric supposes too.
+// measure counts a slice and its write, and the time since this cluster saw the change and since the other cluster made
+// it. The latter needs synchronized clocks, like kube-proxy's latency metric.
 func (r *Reconciler) measure(service types.NamespacedName, req Request, have, want *discoveryv1.EndpointSlice, now time.Time) {
 	of := metrics.Service{Namespace: service.Namespace, Name: service.Name, Cluster: req.Cluster.String()}
 	changed, written := kit.CountSlice(r.Metrics.Imported, of, req.Source.Name, have, want)
@@ -153,7 +152,6 @@ func (r *Reconciler) measure(service types.NamespacedName, req Request, have, wa
 
 func (req Request) key() string { return req.Source.String() + "." + req.Cluster.String() }
 
-// gather reads what one imported slice depends on.
 func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.EndpointSlice) (in inputsOf, err error) {
 	if in.source, err = r.Broker.Slice(ctx, r.Cluster.Clusterset, req.Cluster, req.Source); err != nil {
 		return in, err
@@ -177,11 +175,11 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
 	known := false
 	if in.record, known, err = r.Cluster.Exported(ctx, r.Broker, req.Cluster, in.service, in.imp); err != nil || !in.imports() {
-		in.waits = !known // the service is queued when it is
+		in.waits = !known // the service is queued when this is known
 		return in, err
 	}
 	if in.imp.Annotations[names.AnnotationDerivedService] == "" || !r.Lost.Known() {
-		in.waits = true // the import's next event queues the slice, or All
+		in.waits = true // the import's next event queues the slice, or All does
 		return in, nil
 	}
 	if in.record.Spec.OnClusterLoss != names.OnLossKeep {

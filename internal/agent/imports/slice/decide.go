@@ -22,33 +22,32 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// inputsOf is what one imported slice depends on.
 type inputsOf struct {
 	service types.NamespacedName
-	// source is the slice on the broker, nil for none, with its state and the detail of that.
+	// source is the slice on the broker, or nil, with its state and the detail of the state.
 	source *discoveryv1.EndpointSlice
 	state  border.State
 	detail string
-	// imp is the ServiceImport, nil for none; record is the source cluster's record, nil where that does not export the service.
+	// imp is the ServiceImport, or nil. record is the source cluster's record, or nil if it exports nothing.
 	imp    *mcsv1beta1.ServiceImport
 	record *brokerv1alpha1.ExportedService
-	// member is what the source cluster says of itself, if that matters.
+	// member is the source cluster's MemberCluster, if it matters.
 	member *brokerv1alpha1.MemberCluster
-	// refused says that nothing of the source cluster is imported into the namespace, lost that the cluster is lost.
+	// refused is set if the namespace refuses the source cluster, lost if the cluster is lost.
 	refused, lost bool
-	// waits says that the import has no derived Service yet, or that it is not known whether the cluster is lost.
+	// waits is set if the import has no derived Service yet, or if it is unknown whether the cluster is lost.
 	waits bool
-	// kept says that the slice stays as it is but for its hints: until its owner vouches for what is on the broker, or because that has not changed.
+	// kept is set if only the hints may change: until the owner vouches, or because the broker's data has not changed.
 	kept bool
-	// again is when to look again although nothing has changed, 0 for never.
+	// again is when to check again without an event, 0 for never.
 	again time.Duration
-	// out are endpoints of the source cluster that are withdrawn although the cluster is not.
+	// out are the withdrawn endpoints of a source cluster that is not lost.
 	out map[netip.AddrPort]bool
-	// hash is that of the source's content, where the cache has a stub of it; else "".
+	// hash is the hash of the source's content if the cache holds a stub of it, else "".
 	hash string
 }
 
-// imports tells whether anything is imported from the source cluster.
+// imports reports whether anything is imported from the source cluster.
 func (in inputsOf) imports() bool {
 	return in.imp != nil && !in.refused && in.record != nil && in.record.Spec.Scope != brokerv1alpha1.ScopeHub &&
 		(!in.lost || in.record.Spec.OnClusterLoss == names.OnLossKeep) && len(in.imp.Spec.IPFamilies) > 0 && !derived.Portless(in.imp)
@@ -64,13 +63,12 @@ const (
 	ReasonNameTaken         = "NameTaken"
 )
 
-// decision is what a slice should be, nil for none, and what people should know of it.
+// decision is the desired slice, or nil, and a warning for users.
 type decision struct {
 	want     *discoveryv1.EndpointSlice
 	warnings []status.Warning
 }
 
-// decide returns what to import of a source slice.
 func decide(in inputsOf, req Request, network validation.Network, self names.ClusterID) decision {
 	if in.imp != nil && !in.refused && in.record != nil && in.lost && !in.imports() {
 		return decision{warnings: []status.Warning{{Reason: ReasonClusterLost, Message: LostMessage(req.Cluster)}}}
@@ -106,7 +104,7 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 	return d
 }
 
-// without returns a slice without the endpoints that are out, and how many these are.
+// without returns a slice without the endpoints in out, and the number of endpoints removed.
 func without(s *discoveryv1.EndpointSlice, out map[netip.AddrPort]bool) (left *discoveryv1.EndpointSlice, gone int) {
 	if len(out) == 0 {
 		return s, 0
@@ -119,7 +117,7 @@ func without(s *discoveryv1.EndpointSlice, out map[netip.AddrPort]bool) (left *d
 	return &short, len(s.Endpoints) - len(short.Endpoints)
 }
 
-// kept returns what stays of a slice, nil for none, without hints: what its cluster may not have here goes all the same.
+// kept returns the part of a slice that stays, or nil, without hints. It removes addresses that are not allowed.
 func kept(network validation.Network, req Request, have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	if have == nil {
 		return nil
@@ -133,10 +131,10 @@ func kept(network validation.Network, req Request, have *discoveryv1.EndpointSli
 	return &stays
 }
 
-// keepRevision has a slice keep its revision where it is the only thing that has grown: content that is the same is not written. One that is lower is, for
-// it was vouched for.
+// keepRevision keeps have's revision if nothing else grew, to avoid a write for identical content. A lower revision is
+// written, because its owner vouched for it.
 func keepRevision(have, want *discoveryv1.EndpointSlice) {
-	if layout.Revision(want) <= layout.Revision(have) { // the same is nothing to compare all endpoints for
+	if layout.Revision(want) <= layout.Revision(have) { // if equal, skip the comparison of all endpoints
 		return
 	}
 	same := *want
@@ -152,7 +150,7 @@ func refused(cluster names.ClusterID, what string) status.Warning {
 		"Endpoints of cluster %q are not imported: %s. Its other endpoints are imported. Correct these in that cluster.", cluster, what)}
 }
 
-// LostMessage says of a cluster that it is lost.
+// LostMessage returns the message for a lost cluster.
 func LostMessage(cluster names.ClusterID) string {
 	return fmt.Sprintf("Cluster %q is unreachable: no heartbeat, and no endpoint answers. Its endpoints are withdrawn until it is back.", cluster)
 }
@@ -163,7 +161,7 @@ func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Warning {
 			"No action is needed.", slice.Namespace, names.ImportedSlice(req.Cluster, req.Source.Name), req.Cluster, slice.Name)}
 }
 
-// note tells the controller of the import's conditions how it went.
+// note reports the result to the controller of the import's conditions.
 func (r *Reconciler) note(in inputsOf, req Request, d decision, refusal string) {
 	in.service.Namespace = req.Source.Namespace
 	problem := status.Outcome{Failure: refusal, Warnings: d.warnings}

@@ -30,7 +30,7 @@ func (r *Reconciler) published(_ context.Context, e kit.Event[*discoveryv1.Endpo
 	return all
 }
 
-// requests are for slices on the broker of other clusters. One that the border has refused has no labels: the one before it has, if there was one.
+// requests are for other clusters' slices on the broker. A refused slice has no labels; its previous version may.
 func (r *Reconciler) requests(published ...*discoveryv1.EndpointSlice) []Request {
 	var all []Request
 	for _, s := range published {
@@ -44,7 +44,7 @@ func (r *Reconciler) requests(published ...*discoveryv1.EndpointSlice) []Request
 
 // local maps an imported slice of this cluster to its source.
 func (r *Reconciler) local(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []Request {
-	return r.importedHere(slices.DeleteFunc(e.Versions(), func(s *discoveryv1.EndpointSlice) bool { return !inputs.IsImported(s) })) // somebody may have changed its labels
+	return r.importedHere(slices.DeleteFunc(e.Versions(), func(s *discoveryv1.EndpointSlice) bool { return !inputs.IsImported(s) })) // a user may have changed its labels
 }
 
 // record maps another cluster's record to its slices of the service.
@@ -62,7 +62,6 @@ func (r *Reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.Exp
 	return all
 }
 
-// serviceImport maps an import to its slices.
 func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []Request {
 	if e.Initial || !imported.Changed(e) {
 		return nil
@@ -70,7 +69,7 @@ func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.
 	return r.of(ctx, client.ObjectKeyFromObject(e.Latest()))
 }
 
-// namespace maps a namespace that refuses other clusters than before, and one that is new, to the slices of its imports.
+// namespace maps a new namespace, or one with changed refusals, to the slices of its imports.
 func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []Request {
 	if e.Initial || e.Old == nil || e.New == nil || e.Old.Labels[names.LabelExports] == e.New.Labels[names.LabelExports] &&
 		e.Old.Annotations[names.AnnotationRefuseImports] == e.New.Annotations[names.AnnotationRefuseImports] {
@@ -78,7 +77,7 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 	}
 	imports := &mcsv1beta1.ServiceImportList{}
 	if err := r.Cluster.Client.List(ctx, imports, client.InNamespace(e.New.Name), client.UnsafeDisableDeepCopy); err != nil {
-		return nil // the cache has ended
+		return nil // the cache has stopped
 	}
 	var all []Request
 	for i := range imports.Items {
@@ -87,11 +86,11 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 	return all
 }
 
-// of returns requests for the slices that other clusters have published of a service, and for those that are imported of it.
+// of returns requests for the slices that other clusters published of a service, and for those imported of it.
 func (r *Reconciler) of(ctx context.Context, service types.NamespacedName) []Request {
 	published, err := r.Broker.Published(ctx, r.Cluster.Clusterset, service)
 	if err != nil {
-		return nil // the cache has ended
+		return nil // the cache has stopped
 	}
 	here, err := r.Cluster.Imported(ctx, service)
 	if err != nil {
@@ -119,7 +118,7 @@ func (r *Reconciler) Service(ctx context.Context, service types.NamespacedName) 
 func (r *Reconciler) From(ctx context.Context, cluster names.ClusterID) {
 	published, err := r.Broker.PublishedBy(ctx, r.Cluster.Clusterset, cluster)
 	if err != nil {
-		return // the cache has ended
+		return // the cache has stopped
 	}
 	here, err := r.Cluster.ImportedFrom(ctx, cluster)
 	if err != nil {
@@ -128,11 +127,11 @@ func (r *Reconciler) From(ctx context.Context, cluster names.ClusterID) {
 	r.feed.Add(false, append(r.requests(published...), r.importedHere(here)...)...)
 }
 
-// All queues all slices of other clusters, and all that are imported.
+// All queues all slices of other clusters, and all imported slices.
 func (r *Reconciler) All(ctx context.Context) {
 	published, err := r.Broker.PublishedByAll(ctx, r.Cluster.Clusterset)
 	if err != nil {
-		return // the cache has ended
+		return // the cache has stopped
 	}
 	here, err := r.Cluster.AllImported(ctx)
 	if err != nil {
@@ -141,12 +140,12 @@ func (r *Reconciler) All(ctx context.Context) {
 	r.feed.Add(true, append(r.requests(published...), r.importedHere(here)...)...)
 }
 
-// At queues the imported slices with endpoints in ranges that have become this cluster's nodes', and the slices of other clusters of which something is
-// refused, for it may be allowed now.
+// At queues imported slices with endpoints in ranges that now belong to this cluster's nodes, and other clusters'
+// slices with refused parts, because those may be allowed now.
 func (r *Reconciler) At(ctx context.Context, added []netip.Prefix) {
 	here, err := r.Cluster.AllImported(ctx)
 	if err != nil {
-		return // the cache has ended
+		return // the cache has stopped
 	}
 	published, err := r.Broker.PublishedByAll(ctx, r.Cluster.Clusterset)
 	if err != nil {
@@ -165,7 +164,7 @@ func (r *Reconciler) At(ctx context.Context, added []netip.Prefix) {
 	}
 }
 
-// in tells whether one of the addresses is in one of the ranges.
+// in reports whether one of the addresses is in one of the ranges.
 func in(addresses []string, ranges []netip.Prefix) bool {
 	return slices.ContainsFunc(addresses, func(text string) bool {
 		a, err := netip.ParseAddr(text)

@@ -14,20 +14,20 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Reads of one member's slices for which its budget has no room: this many at once, and then so many a second. What a namespace needs that has just
-// appeared is within the budget, and read at once.
+// Rate limit for reading one member's slices beyond its budget: a burst, then a number per second. Slices within the
+// budget, such as those of a new namespace, are read at once.
 const (
 	readsAtOnce    = 500
 	readsPerSecond = 20
 )
 
-// reads remembers what imported slices were made of, so that a stub is read again only when something of that changes.
+// reads remembers the inputs of imported slices, so that a stub is read again only when one of them changes.
 type reads struct {
 	pace *border.Pace
-	of   sync.Map // of Request: what the imported slice was made of (string)
+	of   sync.Map // of Request: the inputs of the imported slice (string)
 }
 
-// key is everything that an imported slice depends on but for its hints and the content of its source, of which it has the hash.
+// key is everything that an imported slice depends on, except its hints; the source's content counts by its hash.
 func (in inputsOf) key(hash string, have *discoveryv1.EndpointSlice) string {
 	version := ""
 	if have != nil {
@@ -36,7 +36,7 @@ func (in inputsOf) key(hash string, have *discoveryv1.EndpointSlice) string {
 	return fmt.Sprint(hash, in.imp.UID, in.imp.Generation, in.imp.Annotations[names.AnnotationDerivedService], in.record.ResourceVersion, in.member != nil, in.out, version)
 }
 
-// made remembers what a slice was made of, if the cache has a stub of its source and the slice stands as it should be.
+// made remembers a slice's inputs, if the cache holds a stub of its source and the slice is up to date.
 func (r *reads) made(req Request, in inputsOf, have, want *discoveryv1.EndpointSlice) {
 	if in.hash == "" || have == nil || !endpoints.Same(have, want) {
 		r.of.Delete(req)
@@ -45,8 +45,8 @@ func (r *reads) made(req Request, in inputsOf, have, want *discoveryv1.EndpointS
 	r.of.Store(req, in.key(in.hash, have))
 }
 
-// read puts the content of a slice of which the cache has a stub in its place. It does not where the imported slice is made of just that, which is kept,
-// or where too much has been read of a member that is over its budget: then nothing is to be done now.
+// read replaces a stub with the slice's content. It does nothing if the imported slice was made from the same content,
+// or if the member is over its budget and its rate limit.
 func (r *Reconciler) read(ctx context.Context, req Request, in *inputsOf, have *discoveryv1.EndpointSlice) error {
 	if last, found := r.reads.of.Load(req); found && last == in.key(in.detail, have) {
 		in.kept = true
@@ -68,7 +68,7 @@ func (r *Reconciler) read(ctx context.Context, req Request, in *inputsOf, have *
 	if in.source = nil; err != nil {
 		return nil
 	}
-	in.hash = in.detail // an event follows if it is newer than the stub
+	in.hash = in.detail // an event follows if the content is newer than the stub
 	r.Broker.Border.Admit(slice)
 	in.source = slice
 	in.state, in.detail = r.Broker.Border.State(slice)

@@ -42,7 +42,7 @@ func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, record
 	)
 }
 
-// Reconcile makes or removes the ServiceExport of one service.
+// Reconcile creates or deletes the ServiceExport of one service.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	policy, known, err := r.cluster.Policy(ctx, req.NamespacedName)
 	if err != nil {
@@ -84,12 +84,12 @@ func (r *Reconciler) create(ctx context.Context, service types.NamespacedName) e
 		Annotations: r.cluster.Because(service),
 	}}, client.FieldOwner(names.ManagerPolicy))
 	if apierrors.IsAlreadyExists(err) {
-		return nil // that is the next event
+		return nil // the next event continues
 	}
 	return err
 }
 
-// because has a ServiceExport say for which policy it is there.
+// because records in a ServiceExport the policy that it was made for.
 func (r *Reconciler) because(ctx context.Context, have *mcsv1beta1.ServiceExport) error {
 	updated := have.DeepCopy()
 	if updated.Annotations == nil {
@@ -103,7 +103,7 @@ func (r *Reconciler) because(ctx context.Context, have *mcsv1beta1.ServiceExport
 	return client.IgnoreNotFound(r.cluster.Client.Patch(ctx, updated, patch, client.FieldOwner(names.ManagerPolicy)))
 }
 
-// remove deletes a ServiceExport that was made for a policy. One that somebody has applied since is that person's now.
+// remove deletes a ServiceExport that was made for a policy. If a user has applied it since, it belongs to that user.
 func (r *Reconciler) remove(ctx context.Context, have *mcsv1beta1.ServiceExport) error {
 	export, err := kit.Get(ctx, r.cluster.Live, client.ObjectKeyFromObject(have), &mcsv1beta1.ServiceExport{}) // with its managed fields
 	if err != nil || export == nil || export.UID != have.UID || !contribution.ByPolicy(export) {

@@ -23,15 +23,15 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Part is the controller's part of a service in status.Problems.
+// Part is this controller's part of a service in status.Problems.
 const Part = "record"
 
 // Reconciler writes records.
 type Reconciler struct {
 	cluster *inputs.Cluster
 	broker  *inputs.Broker
-	// grace is how long the record of a Service that was deleted stays while its ServiceExport stands, so that a Service that is replaced keeps its
-	// imports and their addresses.
+	// grace is how long the record of a deleted Service remains while its ServiceExport exists, so that a replaced
+	// Service keeps its imports and their addresses.
 	grace    time.Duration
 	problems *status.Problems
 	feed     *kit.Feed[reconcile.Request]
@@ -39,7 +39,7 @@ type Reconciler struct {
 	missing, withdrawn kit.Since[types.NamespacedName] // the Service of an export; a record
 }
 
-// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler.
+// New returns the controller and its reconciler.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, grace time.Duration, problems *status.Problems) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{cluster: c, broker: b, grace: grace, problems: problems, feed: kit.NewFeed[reconcile.Request]()}
 	run, err := kit.New("record", r,
@@ -61,7 +61,7 @@ func (r *Reconciler) own(_ context.Context, e kit.Event[*brokerv1alpha1.Exported
 	return nil
 }
 
-// permissions maps what members are permitted to all of the cluster's exports.
+// permissions maps a change of the members' permissions to all of the cluster's exports.
 func (r *Reconciler) permissions(ctx context.Context, e kit.Event[*corev1.ConfigMap]) []reconcile.Request {
 	if e.Latest().Name != names.MemberPermissions {
 		return nil
@@ -73,15 +73,13 @@ func (r *Reconciler) permissions(ctx context.Context, e kit.Event[*corev1.Config
 	return exports
 }
 
-// todo is what is to be done about the record of one service.
 type todo struct {
 	decision
 	have  *brokerv1alpha1.ExportedService
 	own   local.Own
-	again time.Duration // when to look again although nothing has changed, 0 for never
+	again time.Duration // when to check again without an event, 0 for never
 }
 
-// find finds out what is to be done about the record of one service.
 func (r *Reconciler) find(ctx context.Context, service types.NamespacedName, now time.Time) (t todo, err error) {
 	if t.own, err = r.cluster.Own(ctx, service); err != nil {
 		return t, fmt.Errorf("reading the export of %s: %w", service, err)
@@ -90,7 +88,7 @@ func (r *Reconciler) find(ctx context.Context, service types.NamespacedName, now
 		return t, fmt.Errorf("reading the record of %s: %w", service, err)
 	}
 	left := time.Duration(0)
-	if t.own.Service == nil && t.own.Contribution != nil { // the one that the record has
+	if t.own.Service == nil && t.own.Contribution != nil { // copied from the record
 		left = r.grace - r.missing.For(service, now)
 	} else {
 		r.missing.Over(service)
@@ -108,7 +106,7 @@ func (r *Reconciler) find(ctx context.Context, service types.NamespacedName, now
 	return t, nil
 }
 
-// Pending tells whether the record of a service is not as it should be.
+// Pending reports whether the record of a service is out of date.
 func (r *Reconciler) Pending(ctx context.Context, service types.NamespacedName) (bool, error) {
 	t, err := r.find(ctx, service, time.Now())
 	return t.write != nil || t.remove, err
@@ -119,7 +117,7 @@ func (r *Reconciler) Queue(service types.NamespacedName) {
 	r.feed.Add(false, reconcile.Request{NamespacedName: service})
 }
 
-// Reconcile makes the record of one service what the cluster exports of it.
+// Reconcile writes this cluster's record of one service.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	now := time.Now()
 	t, err := r.find(ctx, req.NamespacedName, now)
@@ -148,8 +146,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, err
 }
 
-// isCurrent tells whether the cache has the newest version of a Service. ServiceExports and Services come by watches of their own: a new export must not
-// be in conflict with others for what its Service was before somebody put it right and exported it.
+// isCurrent reports whether the cache has the newest version of a Service. ServiceExports and Services have separate
+// watches. A new export must not report a conflict for an old version of its Service, which a user has just fixed.
 func (r *Reconciler) isCurrent(ctx context.Context, service *corev1.Service) (bool, error) {
 	live := &corev1.Service{}
 	if err := r.cluster.Live.Get(ctx, client.ObjectKeyFromObject(service), live); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 )
 
-// keepWithdrawn is how long a withdrawn record stays on the broker. That it is withdrawn tells other clusters; its deletion says nothing.
+// keepWithdrawn is how long a withdrawn record stays on the broker. Importers act on the state, not on a deletion.
 const keepWithdrawn = 10 * time.Minute
 
 // decision is what to do with a record: write it, delete it, or neither.
@@ -20,8 +20,8 @@ type decision struct {
 	remove bool
 }
 
-// decide compares a service's record on the broker, nil for none, with what the cluster exports. expired says that a withdrawn record has stood for
-// long enough.
+// decide compares a service's record on the broker, or nil, with the cluster's export. expired says that a withdrawn
+// record has remained long enough.
 func decide(clusterset string, have *brokerv1alpha1.ExportedService, own local.Own, expired bool) decision {
 	want := own.Contribution
 	switch {
@@ -38,7 +38,7 @@ func decide(clusterset string, have *brokerv1alpha1.ExportedService, own local.O
 		layout.SetRevision(record, 0, madeOf(own)...)
 		return decision{write: record}
 	case want.ExportedAt.Before(&have.Spec.ExportedAt):
-		// The cluster was restored from a backup, and the broker lets no record become older.
+		// The cluster was restored from a backup, and the broker accepts no older revision.
 		return decision{remove: true}
 	case !layout.Withdrawn(have) && equality.Semantic.DeepEqual(have.Spec, *want):
 		return decision{}
@@ -51,7 +51,7 @@ func decide(clusterset string, have *brokerv1alpha1.ExportedService, own local.O
 	return decision{write: record}
 }
 
-// madeOf returns the objects whose resource versions make a record's revision.
+// madeOf returns the objects whose resource versions determine a record's revision.
 func madeOf(own local.Own) []metav1.Object {
 	var all []metav1.Object
 	if own.Export != nil {

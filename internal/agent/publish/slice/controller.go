@@ -28,10 +28,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 )
 
-// Part begins the controller's parts of a service in status.Problems. The name of the source slice follows.
+// Part is the prefix of this controller's parts of a service in status.Problems. The source slice's name follows.
 const Part = "slice/"
 
-// Reconciler writes slices. A request is the name of a source slice in this cluster, or what names.ClusterIPSlice returns.
+// Reconciler writes slices. A request names a source slice in this cluster, or is a result of names.ClusterIPSlice.
 type Reconciler struct {
 	cluster  *inputs.Cluster
 	broker   *inputs.Broker
@@ -41,12 +41,12 @@ type Reconciler struct {
 	metrics  *metrics.Metrics
 	feed     *kit.Feed[reconcile.Request]
 
-	going   kit.Since[types.NamespacedName]         // with nothing to publish
+	going   kit.Since[types.NamespacedName]         // since there is nothing to publish
 	seen    metrics.Stopwatch[types.NamespacedName] // since a change of a slice was seen
 	transit metrics.Stopwatch[types.NamespacedName] // since a slice was written
 }
 
-// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler. limits space the writes of each slice.
+// New returns the controller and its reconciler. limits applies to the writes of each slice.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured, feed: kit.NewFeed[reconcile.Request]()}
 	run, err := kit.New("slice", r,
@@ -59,15 +59,13 @@ func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode b
 	return run, r, err
 }
 
-// todo is what is to be done about what is published of one source slice.
 type todo struct {
 	decision
 	of         inputsOf
 	have, want *discoveryv1.EndpointSlice
-	refused    string // what is left out of want
+	refused    string // the parts left out of want
 }
 
-// find finds out what is to be done about what is published of one source slice.
 func (r *Reconciler) find(ctx context.Context, source types.NamespacedName, now time.Time) (t todo, err error) {
 	if t.have, err = r.broker.Slice(ctx, r.cluster.Clusterset, r.cluster.ID, source); err != nil {
 		return t, fmt.Errorf("reading the published slice of %s: %w", source, err)
@@ -76,7 +74,7 @@ func (r *Reconciler) find(ctx context.Context, source types.NamespacedName, now 
 		return t, fmt.Errorf("reading what slice %s depends on: %w", source, err)
 	}
 	t.want, t.refused = t.of.want(source.Name)
-	gone := time.Duration(0) // for how long there has been nothing to publish
+	gone := time.Duration(0) // how long there has been nothing to publish
 	if t.want == nil && t.have != nil {
 		gone = r.going.For(source, now)
 	} else {
@@ -86,13 +84,13 @@ func (r *Reconciler) find(ctx context.Context, source types.NamespacedName, now 
 	return t, nil
 }
 
-// Pending tells whether what is published of a source slice is not as it should be.
+// Pending reports whether the publication of a source slice is out of date.
 func (r *Reconciler) Pending(ctx context.Context, source types.NamespacedName) (bool, error) {
 	t, err := r.find(ctx, source, time.Now())
 	return t.write != nil || t.remove, err
 }
 
-// Missing tells whether a slice of a service is about to be published for the first time.
+// Missing reports whether a slice of a service is about to be published for the first time.
 func (r *Reconciler) Missing(ctx context.Context, service types.NamespacedName) (bool, error) {
 	problems := r.problems.Of(service)
 	for _, source := range r.Of(ctx, service) {
@@ -101,7 +99,7 @@ func (r *Reconciler) Missing(ctx context.Context, service types.NamespacedName) 
 		}
 		if have, err := r.broker.Slice(ctx, r.cluster.Clusterset, r.cluster.ID, source); err != nil {
 			return false, err
-		} else if have != nil { // which saves comparing all endpoints
+		} else if have != nil { // saves comparing all endpoints
 			continue
 		}
 		if t, err := r.find(ctx, source, time.Now()); err != nil || t.write != nil {
@@ -111,7 +109,7 @@ func (r *Reconciler) Missing(ctx context.Context, service types.NamespacedName) 
 	return false, nil
 }
 
-// Reconcile makes what is published of one source slice what it should be.
+// Reconcile publishes one source slice.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	now := time.Now()
 	t, err := r.find(ctx, req.NamespacedName, now)
@@ -124,7 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		t.wait = r.cluster.Stages.Wait(kit.Imported, now)
 	}
 	if t.wait > 0 {
-		if t.have != nil && layout.Withdrawn(t.have) { // by a write whose answer may have been lost: nothing has failed
+		if t.have != nil && layout.Withdrawn(t.have) { // the write succeeded, only its answer was lost
 			r.note(layout.Service(t.have), req.Name, nil, "", "", nil)
 		}
 		return kit.After(t.wait), nil
@@ -146,9 +144,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, err
 }
 
-// gather reads what one source slice's publication depends on.
 func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, have *discoveryv1.EndpointSlice) (of inputsOf, err error) {
-	of.clusterIP = strings.Contains(key.Name, ":") // no EndpointSlice's name has one
+	of.clusterIP = strings.Contains(key.Name, ":") // EndpointSlice names contain no colon
 	if of.clusterIP {
 		name, _, _ := strings.Cut(key.Name, ":")
 		of.service = types.NamespacedName{Namespace: key.Namespace, Name: name}
@@ -172,7 +169,7 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, have 
 	}
 	service := &corev1.Service{}
 	if err := r.cluster.Client.Get(ctx, of.service, service, client.UnsafeDisableDeepCopy); err != nil {
-		of.exported = true // and deleted a moment ago: its endpoints go, its record stays for a while
+		of.exported = true // deleted a moment ago: its endpoints go, its record remains for a while
 		return of, client.IgnoreNotFound(err)
 	}
 	of.exported, of.clusterIPs, of.revision = true, service.Spec.ClusterIPs, layout.Revision(record)
@@ -187,8 +184,8 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, have 
 	return of, err
 }
 
-// byClusterIP tells whether the cluster IP of a Service is published in place of its pods. In a headless service the pods stand for themselves, also
-// where it is an older export of another cluster that makes the service headless.
+// byClusterIP reports whether a Service's cluster IP is published instead of its pods. A headless service publishes its
+// pods, even if an older export of another cluster makes it headless.
 func (r *Reconciler) byClusterIP(ctx context.Context, service types.NamespacedName, record *brokerv1alpha1.ExportedService) (bool, error) {
 	if r.mode != brokerv1alpha1.AdvertiseClusterIP || record.Spec.Type != mcsv1beta1.ClusterSetIP {
 		return false, nil
@@ -197,7 +194,7 @@ func (r *Reconciler) byClusterIP(ctx context.Context, service types.NamespacedNa
 	return len(exports) > 0 && merge.Type(exports) == mcsv1beta1.ClusterSetIP, err
 }
 
-// measure counts a slice and its write, and how long that took since the change was seen.
+// measure counts a slice and its write, and the time since the change was seen.
 func (r *Reconciler) measure(service, source types.NamespacedName, have *discoveryv1.EndpointSlice, d decision) {
 	now := have
 	if d.write != nil || d.remove {
@@ -210,7 +207,7 @@ func (r *Reconciler) measure(service, source types.NamespacedName, have *discove
 	}
 }
 
-// note tells the controller of the export's conditions how it went.
+// note reports the result to the controller of the export's conditions.
 func (r *Reconciler) note(service types.NamespacedName, name string, want *discoveryv1.EndpointSlice, refused string, refusal string, err error) {
 	problem := status.Outcome{Failure: refusal}
 	if err != nil {

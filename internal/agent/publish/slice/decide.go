@@ -13,30 +13,29 @@ import (
 )
 
 const (
-	// withdrawDelay is how long the endpoints of a source slice that is gone stay, because they may have moved to another slice.
+	// withdrawDelay is how long a deleted source slice's endpoints stay: they may have moved to another slice.
 	withdrawDelay = 50 * time.Millisecond
-	// otherFormDelay is how long they stay when cluster IPs are published in place of pods, or pods in place of cluster IPs: the others come first.
+	// otherFormDelay is how long endpoints stay after a switch between pods and cluster IPs: the new ones come first.
 	otherFormDelay = 5 * time.Second
-	// keepWithdrawn is how long a withdrawn slice stays on the broker. That it is withdrawn tells other clusters; its deletion says nothing.
+	// keepWithdrawn is how long a withdrawn slice stays on the broker. Importers act on the state, not on a deletion.
 	keepWithdrawn = 10 * time.Minute
 )
 
-// inputsOf is what the publication of one source slice depends on.
 type inputsOf struct {
 	service types.NamespacedName
-	// exported says that the service's record stands; export is nil where there is no Service any more.
+	// exported is set while the service's record exists; export is nil if the Service is gone.
 	exported bool
 	export   *endpoints.Export
-	// clusterIP says that the request is for a cluster IP, byClusterIP that the service is published by these.
+	// clusterIP: the request is for a cluster IP. byClusterIP: the service publishes cluster IPs.
 	clusterIP, byClusterIP bool
 	clusterIPs             []string
-	// revision is that of the service's record: a slice that is deleted with an export has a higher one when there is another export.
+	// revision is the record's revision. After a new export, it exceeds the revisions of slices of the previous one.
 	revision int64
-	// sources are the source slice or, of a cluster IP, all slices of the Service.
+	// sources are the source slice or, for a cluster IP, all slices of the Service.
 	sources []*discoveryv1.EndpointSlice
 }
 
-// want returns what is to be published, nil for nothing, and what of the source is left out because other clusters would refuse it.
+// want returns the slice to publish, or nil, and the parts left out because other clusters would refuse them.
 func (of inputsOf) want(name string) (slice *discoveryv1.EndpointSlice, refused string) {
 	switch {
 	case of.export == nil || of.clusterIP != of.byClusterIP || len(of.sources) == 0 && !of.clusterIP:
@@ -58,12 +57,12 @@ type decision struct {
 	wait   time.Duration
 }
 
-// decide compares a slice on the broker with what is to be published, nil for none of them. gone is for how long there has been nothing to publish.
+// decide compares a slice on the broker with the wanted one; both may be nil. gone is how long nothing was wanted.
 func decide(have, want *discoveryv1.EndpointSlice, of inputsOf, gone time.Duration) decision {
 	switch {
 	case have == nil && want == nil:
 		return decision{}
-	case want == nil && !of.exported: // that its record is withdrawn, or there is none, tells other clusters
+	case want == nil && !of.exported: // the withdrawn or missing record tells other clusters
 		return decision{remove: true}
 	case want == nil && layout.Withdrawn(have):
 		return decision{remove: gone >= keepWithdrawn, wait: max(0, keepWithdrawn-gone)}
@@ -76,7 +75,7 @@ func decide(have, want *discoveryv1.EndpointSlice, of inputsOf, gone time.Durati
 		slice.Endpoints = nil
 		layout.Withdraw(slice)
 		return decision{write: slice, wait: max(0, delay-gone)}
-	case have != nil && have.AddressType != want.AddressType: // the API does not let it change
+	case have != nil && have.AddressType != want.AddressType: // the API forbids the change
 		return decision{remove: true}
 	case have != nil && !layout.Withdrawn(have) && endpoints.Same(have, want):
 		return decision{}

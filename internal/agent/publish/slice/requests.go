@@ -16,7 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// source maps a slice of this cluster to itself, and to the cluster IPs that it stands behind.
+// source maps a slice of this cluster to itself, and to the cluster IPs of its Service.
 func (r *Reconciler) source(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
 	service := inputs.SourceService(e.Latest())
 	if service.Name == "" {
@@ -44,8 +44,8 @@ func (r *Reconciler) published(_ context.Context, e kit.Event[*discoveryv1.Endpo
 	return []reconcile.Request{{NamespacedName: source}}
 }
 
-// record maps the cluster's own record to all slices of the service. In advertise mode cluster-ip those of others count too, because they decide on
-// the merged type.
+// record maps the cluster's own record to all slices of the service. In advertise mode cluster-ip, other clusters'
+// records count too, because they affect the merged type.
 func (r *Reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
 	spec := e.Latest().Spec
 	if spec.ClusterID != r.cluster.ID.String() && r.mode != brokerv1alpha1.AdvertiseClusterIP {
@@ -54,7 +54,7 @@ func (r *Reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.Exp
 	return r.all(ctx, spec.Service())
 }
 
-// service maps a Service whose ports or addresses change to all slices of it, if it is exported.
+// service maps an exported Service whose ports or addresses change to all its slices.
 func (r *Reconciler) service(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
 	service := client.ObjectKeyFromObject(e.Latest())
 	if record, err := r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service); e.Initial || record == nil || err != nil {
@@ -63,7 +63,6 @@ func (r *Reconciler) service(ctx context.Context, e kit.Event[*corev1.Service]) 
 	return r.all(ctx, service)
 }
 
-// all returns requests for the slices that a service has or has published.
 func (r *Reconciler) all(ctx context.Context, service types.NamespacedName) []reconcile.Request {
 	var requests []reconcile.Request
 	if r.mode == brokerv1alpha1.AdvertiseClusterIP {
@@ -88,7 +87,6 @@ func (r *Reconciler) all(ctx context.Context, service types.NamespacedName) []re
 	return requests
 }
 
-// clusterIPs returns the requests for a service's cluster IPs.
 func clusterIPs(service types.NamespacedName) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, family := range []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol} {

@@ -1,6 +1,6 @@
-// Package vouch compares this cluster's objects on the broker with what it publishes, and counts in its Lease
-// how often all were right. Importing clusters that miss an object, or find an older one than before, believe it
-// after that (docs/explanation/protocol.md, rule 3).
+// Package vouch compares this cluster's objects on the broker with what it publishes, and counts in its Lease how often
+// all were right. An importing cluster accepts a missing or older object only after that (docs/explanation/protocol.md,
+// rule 3).
 package vouch
 
 import (
@@ -27,31 +27,31 @@ import (
 )
 
 const (
-	// interval is how often a member compares, unless its clusterset is large: a comparison costs an API server some 2.4 µs of processor time for each object
-	// of all members, so that the members together make it look at no more than looksPerInterval objects in an interval. That is 0.2 of a processor.
+	// interval is the time between comparisons, unless the clusterset is large. A comparison costs an API server 2.4 µs
+	// of CPU per object. looksPerInterval limits all members together to 0.2 of a CPU.
 	interval         = time.Minute
 	looksPerInterval = 5_000_000
-	// The first comparisons of a session follow each other sooner: others may be waiting for them, because the broker was restored.
+	// A session's first comparisons are more frequent: others may wait for them after a restore of the broker.
 	firstInterval = 20 * time.Second
 	first         = 4
-	// A comparison looks this often, with pauses, at what is not right at once: a write may be on its way.
+	// A comparison checks wrong objects this many times, with pauses: a write may be in progress.
 	looks = 4
 	pause = 2 * time.Second
-	// again is when a comparison follows one that has not found everything right.
+	// again is the time until the next comparison after one that found something wrong.
 	again = 5 * time.Second
-	// resigned is how long the broker refuses an object until the member vouches for the rest: others cannot wait for it for ever.
+	// resigned is how long the broker must refuse an object before the member vouches for the rest.
 	resigned = 10 * time.Minute
 	pageSize = 500
 )
 
-// errOutdated says that the cache does not show what is on the broker.
+// errOutdated says that the cache differs from the broker.
 var errOutdated = errors.New("the cache differs from the broker: a watch may be silent")
 
-// Publisher is a controller of what the member publishes. A key is what it has requests for.
+// Publisher is a controller of this member's published objects. A key is the name in its requests.
 type Publisher interface {
-	// Pending tells whether what is published of a key is not as it should be.
+	// Pending reports whether the published object of a key is out of date.
 	Pending(ctx context.Context, key types.NamespacedName) (bool, error)
-	// Queue has a key be reconciled.
+	// Queue queues a key.
 	Queue(key types.NamespacedName)
 }
 
@@ -64,13 +64,13 @@ type Slices interface {
 
 // Lease is the member's heartbeat.
 type Lease interface {
-	// Counter reads how often the member has found everything right.
+	// Counter reads how often the member found everything right.
 	Counter(ctx context.Context) (belief.Counter, error)
-	// Count increases the counter if it is still the given one, and says whether the broker refuses something of the member.
+	// Count increases the counter if it has not changed, and records whether the broker refuses an object.
 	Count(ctx context.Context, counter belief.Counter, refused bool) error
 }
 
-// Voucher compares.
+// Voucher compares this cluster's objects on the broker with what it publishes.
 type Voucher struct {
 	Cluster *inputs.Cluster
 	Broker  *inputs.Broker
@@ -82,13 +82,13 @@ type Voucher struct {
 	wrong kit.Since[key]
 }
 
-// key is what a Publisher has a key for.
+// key identifies an object of a Publisher.
 type key struct {
 	record bool
 	types.NamespacedName
 }
 
-// keyOf returns the key of an object on the broker. A slice has a source.
+// keyOf returns the key of an object on the broker. source is for slices.
 func keyOf(o client.Object, source string) key {
 	service := layout.Service(o)
 	if source == "" {
@@ -97,7 +97,7 @@ func keyOf(o client.Object, source string) key {
 	return key{false, types.NamespacedName{Namespace: service.Namespace, Name: source}}
 }
 
-// Start implements manager.Runnable. It compares at once, and then every now and then. It fails where the cache of the broker does not show what is there.
+// Start implements manager.Runnable. It compares at once, then periodically, and fails if the cache is wrong.
 func (v *Voucher) Start(ctx context.Context) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		next := again
@@ -120,34 +120,33 @@ func (v *Voucher) Start(ctx context.Context) error {
 	return nil
 }
 
-// interval is how long to wait after a comparison.
 func (v *Voucher) interval(ctx context.Context) time.Duration {
 	members, records, slices := &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}
 	if err := errors.Join(v.Broker.List(ctx, members, client.UnsafeDisableDeepCopy), v.Broker.List(ctx, records, client.UnsafeDisableDeepCopy),
 		v.Broker.List(ctx, slices, client.UnsafeDisableDeepCopy)); err != nil {
-		return interval // the cache has ended
+		return interval // the cache has stopped
 	}
 	return every(len(members.Items), len(records.Items)+len(slices.Items))
 }
 
-// every is how often each of so many members compares, where there are so many objects of all of them.
+// every returns the comparison interval for a number of members and of their objects.
 func every(members, objects int) time.Duration {
 	return max(interval, time.Duration(float64(interval)*float64(members)*float64(objects)/looksPerInterval))
 }
 
-// seen is an object in the cache and on the broker, by resource versions, and the higher one of its revisions.
+// seen is an object's resource version in the cache and on the broker, and the higher of the revisions.
 type seen struct {
 	cached, found string
 	revision      int64
 }
 
-// compare counts in the Lease if everything is right, and returns whether it was.
+// compare increases the counter in the Lease if everything is right, and returns whether it was.
 func (v *Voucher) compare(ctx context.Context) (right bool, err error) {
 	counter, err := v.Lease.Counter(ctx)
 	if err != nil {
 		return false, fmt.Errorf("reading the counter: %w", err)
 	}
-	var open map[key]seen // what has not been right at any look
+	var open map[key]seen // wrong at every check so far
 	for look := range looks {
 		if look > 0 {
 			select {
@@ -164,7 +163,7 @@ func (v *Voucher) compare(ctx context.Context) (right bool, err error) {
 			open = wrong
 		}
 		for k, first := range open {
-			if now, still := wrong[k]; !still || now.cached == now.found && now.revision > first.revision { // it has been written since
+			if now, still := wrong[k]; !still || now.cached == now.found && now.revision > first.revision { // written since
 				delete(open, k)
 			}
 		}
@@ -192,7 +191,7 @@ func (v *Voucher) compare(ctx context.Context) (right bool, err error) {
 	return true, nil
 }
 
-// look reads what is on the broker, returns what is not right, and queues it.
+// look reads the broker, and returns and queues the wrong objects.
 func (v *Voucher) look(ctx context.Context) (map[key]seen, error) {
 	all, err := v.objects(ctx)
 	if err != nil {
@@ -262,7 +261,7 @@ func (v *Voucher) objects(ctx context.Context) (map[key]seen, error) {
 	return all, err
 }
 
-// keys adds what may have to be on the broker, and is not.
+// keys adds the objects that should be on the broker and are not.
 func (v *Voucher) keys(ctx context.Context, all map[key]seen) error {
 	exports, err := local.ServiceExports(ctx, v.Cluster.Client)
 	if err != nil {

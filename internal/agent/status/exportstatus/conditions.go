@@ -18,19 +18,19 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Progress is what the conditions of an export depend on beside what its cluster contributes.
+// Progress is the input of an export's conditions, besides the cluster's contribution.
 type Progress struct {
-	// Record is how writing the record went, where that is known; it waits for the broker.
+	// Record is the result of writing the record, if known.
 	Record status.Outcome
-	// Endpoints is how publishing the endpoints went, and Tried whether it was tried.
+	// Endpoints is the result of publishing the endpoints, if Tried.
 	Endpoints status.Outcome
 	Tried     bool
 	// Conflicts are those with other clusters' exports.
 	Conflicts []merge.Conflict
 }
 
-// Conditions are Valid, Ready and Conflict. Valid is about this cluster alone. What the others
-// said before a restart stands until more is known.
+// Conditions returns Valid, Ready and Conflict. Valid depends on this cluster alone. Before more is known after a
+// restart, the other two keep their values.
 func Conditions(own local.Own, so Progress) []metav1.Condition {
 	valid := metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceExportConditionValid),
@@ -60,8 +60,8 @@ func Conditions(own local.Own, so Progress) []metav1.Condition {
 	return all
 }
 
-// WorthAnEvent tells whether a transition is told of. That a new export is valid and in no
-// conflict goes without saying: it is what the Event says that tells that it is exported.
+// WorthAnEvent reports whether a transition deserves an Event. A new export's Valid and Conflict do not if they are
+// good: the Event for Ready implies them.
 func WorthAnEvent(before []metav1.Condition, now metav1.Condition) bool {
 	good := now.Type == string(mcsv1beta1.ServiceExportConditionValid) && now.Status == metav1.ConditionTrue ||
 		now.Type == string(mcsv1beta1.ServiceExportConditionConflict) && now.Status == metav1.ConditionFalse
@@ -100,14 +100,14 @@ func ready(own local.Own, so Progress) metav1.Condition {
 	return condition
 }
 
-// Reasons of our own: mcs-api has none for a part that is left out, nor for a namespace that is closed to imports.
+// Our own reasons: mcs-api has none for an invalid part, nor for a namespace that is closed to imports.
 const (
 	reasonPartsInvalid    = "PartsInvalid"
 	reasonSystemNamespace = "SystemNamespace"
 )
 
-// Warnings are what people should know of an export whatever becomes of its endpoints. Its namespace is closed to
-// the exports of other clusters, or not.
+// Warnings are an export's warnings, independent of its endpoints. closed: its namespace is closed to other clusters'
+// exports.
 func Warnings(own local.Own, closed bool) []status.Warning {
 	var warnings []status.Warning
 	if message := contribution.Warnings(own.Export, own.Refused); message != "" {
@@ -119,7 +119,7 @@ func Warnings(own local.Own, closed bool) []status.Warning {
 	return warnings
 }
 
-// systemNamespace says of an export from one of the system's namespaces who imports it, and how to change that.
+// systemNamespace warns about an export from a system namespace: who imports it, and how to change that.
 func systemNamespace(namespace string, closed bool) string {
 	label := command.Of("CLUSTER").Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
 	message := fmt.Sprintf("Clusters import this Service only if namespace %s has a label there. "+
@@ -130,8 +130,8 @@ func systemNamespace(namespace string, closed bool) string {
 	return message
 }
 
-// NewWarnings returns those of the warnings that the condition Ready of an export says now, by what is
-// wanted, and did not say so far: what it says, an Event has said.
+// NewWarnings returns the warnings that the export's wanted condition Ready contains and its current one does not. The
+// others have had an Event.
 func NewWarnings(export *mcsv1beta1.ServiceExport, wanted []metav1.Condition, warnings []status.Warning) []status.Warning {
 	before, now := readyMessage(export.Status.Conditions), readyMessage(wanted)
 	return slices.DeleteFunc(slices.Clone(warnings), func(r status.Warning) bool {
@@ -146,7 +146,7 @@ func readyMessage(conditions []metav1.Condition) string {
 	return ""
 }
 
-// EventType is a warning where a condition says that something is not well.
+// EventType is Warning for a condition that reports a problem.
 func EventType(c metav1.Condition) string {
 	well := c.Status == metav1.ConditionTrue
 	if c.Type == string(mcsv1beta1.ServiceExportConditionConflict) {

@@ -10,8 +10,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 )
 
-// conflict is the condition that reports all conflicts at once: their reasons joined by commas, as mcs-api
-// has it, and their messages one after the other.
+// conflict is one condition for all conflicts: their reasons joined by commas, as in mcs-api, and their messages.
 func conflict(conflicts []merge.Conflict) metav1.Condition {
 	if len(conflicts) == 0 {
 		return metav1.Condition{
@@ -33,12 +32,11 @@ func conflict(conflicts []merge.Conflict) metav1.Condition {
 	}
 }
 
-// maxConflictMessage is how long the message of all conflicts is at most, in bytes, so that an Event
-// can say it too.
+// maxConflictMessage limits the message of all conflicts, in bytes, so that it fits into an Event.
 const maxConflictMessage = 1024
 
-// conflictMessage is the conflicts' messages one after the other, and how many do not fit. The first always
-// does, for merge bounds each.
+// conflictMessage joins the conflicts' messages, and counts those that do not fit. The first always fits: merge bounds
+// each message.
 func conflictMessage(conflicts []merge.Conflict) string {
 	message := conflicts[0].Message
 	for i, c := range conflicts[1:] {
@@ -51,7 +49,7 @@ func conflictMessage(conflicts []merge.Conflict) string {
 	return message
 }
 
-// EventReason is a condition's reason as a single word, as an Event's has to be.
+// EventReason returns a condition's reason as a single word, which an Event requires.
 func EventReason(condition metav1.Condition) string {
 	if strings.Contains(condition.Reason, ",") {
 		return string(mcsv1beta1.ServiceExportConditionConflict)

@@ -41,8 +41,8 @@ type Reconciler struct {
 	late     kit.Late[reconcile.Request]
 }
 
-// New returns the controller, which reads this cluster from the given cache, and its reconciler, which is to be told of changes on the broker. missing
-// tells whether a slice of a service is about to be published for the first time.
+// New returns the controller and its reconciler, which must be notified of changes on the broker. missing reports
+// whether a slice of a service is about to be published for the first time.
 func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems, missing func(context.Context, types.NamespacedName) (bool, error)) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, missing: missing, feed: kit.NewFeed[reconcile.Request]()}
 	problems.OnChange(r.Service)
@@ -69,21 +69,21 @@ func (r *Reconciler) All(ctx context.Context) {
 	}
 }
 
-// namespace maps a namespace that is opened to imports, or closed, to its exports.
+// namespace maps a namespace that is opened or closed to imports to its exports.
 func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
 	if e.Initial || e.Old == nil || e.New == nil || e.Old.Labels[names.LabelExports] == e.New.Labels[names.LabelExports] {
 		return nil
 	}
 	exports, err := local.ServiceExports(ctx, r.cluster.Client, client.InNamespace(e.New.Name))
 	if err != nil {
-		return nil // the cache has ended
+		return nil // the cache has stopped
 	}
 	return exports
 }
 
-// source maps a slice of this cluster to the exports of which Notices may say something else than before.
+// source maps a slice of this cluster to the exports whose Notices may change.
 func source(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) (services []reconcile.Request) {
-	// Annotations say when an endpoint changed last, so that all of them differ each time.
+	// The annotation with the last endpoint change differs each time, so do not compare all annotations.
 	if e.Initial || e.Old != nil && e.New != nil && len(e.Old.Endpoints) == len(e.New.Endpoints) && maps.Equal(e.Old.Labels, e.New.Labels) &&
 		e.Old.Annotations[corev1.EndpointsOverCapacity] == e.New.Annotations[corev1.EndpointsOverCapacity] {
 		return nil
@@ -93,7 +93,7 @@ func source(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) (service
 			services = append(services, reconcile.Request{NamespacedName: service})
 		}
 	}
-	return services // the queue takes one of two that are the same
+	return services // the queue removes duplicates
 }
 
 // Reconcile writes the conditions of one ServiceExport, if they differ.
@@ -138,8 +138,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, nil
 }
 
-// serviceIsLate tells whether the Service of an export exists and the cache does not have it yet: ServiceExports come by a watch of their own. It is asked
-// before it is said for the first time that there is none.
+// serviceIsLate reports whether an export's Service exists but is not in the cache yet: ServiceExports have a separate
+// watch. It is called before the condition reports a missing Service for the first time.
 func (r *Reconciler) serviceIsLate(ctx context.Context, own local.Own) (bool, error) {
 	said := meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionValid))
 	if own.Service != nil || said != nil && said.Reason == string(mcsv1beta1.ServiceExportReasonNoService) {
@@ -149,7 +149,7 @@ func (r *Reconciler) serviceIsLate(ctx context.Context, own local.Own) (bool, er
 	return live != nil && live.DeletionTimestamp == nil, err
 }
 
-// progress reads how far an export is. pending says that its record, or one of its slices, is about to be written.
+// progress reads the progress of an export. pending: its record, or one of its slices, is about to be written.
 func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName, own local.Own) (so Progress, pending bool, _ error) {
 	rules, err := r.cluster.Refusals(ctx, service.Namespace)
 	if err != nil {
@@ -178,7 +178,7 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 		}
 	}
 	if so.Endpoints, err = r.endpoints(ctx, service, problems, so.Endpoints.Warnings); err != nil || own.Contribution == nil {
-		return so, false, err // what is not valid is no constituent, and has no conflict
+		return so, false, err // an invalid export is not merged, and has no conflict
 	}
 	exports, err := r.cluster.Conflicting(ctx, service, own.Contribution)
 	if err == nil && len(exports) > 0 {
@@ -187,7 +187,7 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 	return so, false, err
 }
 
-// endpoints sums up how publishing the slices of a service went. warnings come first.
+// endpoints summarizes the publishing of a service's slices. warnings come first.
 func (r *Reconciler) endpoints(ctx context.Context, service types.NamespacedName, problems map[string]status.Outcome, warnings []status.Warning) (status.Outcome, error) {
 	outcome := status.Outcome{Warnings: warnings}
 	sources, err := r.cluster.Sources(ctx, service)

@@ -10,7 +10,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Notices say which of a Service's slices are not exported, or do not hold all endpoints.
+// Notices report which of a Service's slices are not exported, or lack endpoints.
 func Notices(sources []*discoveryv1.EndpointSlice) []status.Warning {
 	var warnings []status.Warning
 	if slice, more := endpoints.FirstUnsupported(sources); slice != nil {

@@ -36,7 +36,7 @@ type Reconciler struct {
 	late     kit.Late[reconcile.Request]
 }
 
-// New returns the controller, which reads this cluster from the given cache, and its reconciler, which is to be told of changes on the broker.
+// New returns the controller and its reconciler, which must be notified of changes on the broker.
 func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, feed: kit.NewFeed[reconcile.Request]()}
 	problems.OnChange(r.Service)
@@ -68,7 +68,7 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 func (r *Reconciler) imports(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	imports := &mcsv1beta1.ServiceImportList{}
 	if err := r.cluster.Client.List(ctx, imports, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil // the cache has ended, or has not synced yet: its first list queues every import
+		return nil // the cache has stopped, or not synced yet: its first list queues every import
 	}
 	var requests []reconcile.Request
 	for i := range imports.Items {
@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
 	}
-	if have == nil || r.cluster.Broker() == nil { // until then the status stands
+	if have == nil || r.cluster.Broker() == nil { // without a broker the status stays
 		return reconcile.Result{}, nil
 	}
 	if wait := r.late.Wait(req, &r.cluster.Stages); wait > 0 {
@@ -112,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// say records Events about what the condition Ready of an import says now and did not say before.
+// say records Events for new content of an import's condition Ready.
 func (r *Reconciler) say(have *mcsv1beta1.ServiceImport, now mcsv1beta1.ServiceImportStatus, transition bool, warnings []warning) {
 	ready := meta.FindStatusCondition(now.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
 	if ready == nil {

@@ -19,12 +19,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// want returns the status of an import in a cluster with these IP families, and whether Ready changes in a way that is worth an Event. The conditions
-// of others stay.
+// want returns an import's status in a cluster with these IP families, and whether the change of Ready deserves an
+// Event. It keeps conditions that others own.
 func want(have *mcsv1beta1.ServiceImport, exported local.Exported, families []corev1.IPFamily, problems map[string]status.Outcome) (mcsv1beta1.ServiceImportStatus, bool) {
 	imp := have.DeepCopy()
 	imp.Status = mcsv1beta1.ServiceImportStatus{EndpointSliceObjects: mcsv1beta1.EndpointSliceObjectsPresent, Conditions: imp.Status.Conditions}
-	if len(imp.Spec.IPFamilies) == 0 || derived.Portless(imp) { // nothing of it can be used here
+	if len(imp.Spec.IPFamilies) == 0 || derived.Portless(imp) { // unusable in this cluster
 		imp.Status.EndpointSliceObjects = mcsv1beta1.EndpointSliceObjectsAbsent
 	}
 	for _, cluster := range merge.Clusters(exported.Imported) {
@@ -39,7 +39,7 @@ func want(have *mcsv1beta1.ServiceImport, exported local.Exported, families []co
 	condition := ready(imp, families, problems, strings.TrimSpace(LeftOut(exported.LeftOut, imp.Namespace)+" "+awaits(exported.Awaited)))
 	switch {
 	case condition == nil && meta.FindStatusCondition(have.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady)) == nil:
-		return have.Status, false // all is written at once
+		return have.Status, false // wait for the derived Service, to write everything at once
 	case condition == nil:
 		return imp.Status, false
 	}
@@ -48,7 +48,7 @@ func want(have *mcsv1beta1.ServiceImport, exported local.Exported, families []co
 	return imp.Status, change.Transition
 }
 
-// awaits says of which clusters it is not known what they export.
+// awaits names the clusters whose exports are unknown.
 func awaits(clusters []names.ClusterID) string {
 	if len(clusters) == 0 {
 		return ""
@@ -60,13 +60,13 @@ func awaits(clusters []names.ClusterID) string {
 	return fmt.Sprintf("The broker has lost the records of %s. The import does not change until they publish again or are removed.", names.ListClusters(ids))
 }
 
-// warning is something that people should know of what is imported from a cluster.
+// warning is a problem with the imports from a cluster.
 type warning struct {
 	cluster names.ClusterID // "" for the derived Service
 	status.Warning
 }
 
-// warnings returns what people should know of an import: of many slices with the same problem one is named.
+// warnings returns an import's warnings. If several slices have the same problem, it names one of them.
 func warnings(problems map[string]status.Outcome) []warning {
 	type about struct{ cluster, reason string }
 	said := map[about]bool{}
@@ -86,7 +86,7 @@ func warnings(problems map[string]status.Outcome) []warning {
 	return all
 }
 
-// ready returns the condition Ready of an import, nil where the one that it has stands because its derived Service is being written.
+// ready returns an import's condition Ready, or nil to keep the current one while the derived Service is being written.
 func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, problems map[string]status.Outcome, leftOut string) *metav1.Condition {
 	switch {
 	case len(imp.Spec.IPFamilies) == 0:

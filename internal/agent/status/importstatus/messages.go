@@ -16,7 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
 
-// Imported is the condition of an import that works. warnings say what is left out of it, or done otherwise than asked for.
+// Imported is the condition of a working import. warnings list what is left out or differs from the request.
 func Imported(imp *mcsv1beta1.ServiceImport, warnings []string) *metav1.Condition {
 	message := "The service is imported. It is headless and reached by its DNS name."
 	if imp.Spec.Type != mcsv1beta1.Headless {
@@ -30,7 +30,7 @@ func Imported(imp *mcsv1beta1.ServiceImport, warnings []string) *metav1.Conditio
 	}
 }
 
-// renamed says that the derived Service has another name than the usual one.
+// renamed reports that the derived Service does not have its usual name.
 func renamed(imp *mcsv1beta1.ServiceImport) string {
 	usual, has := names.DerivedServices(imp.Name, imp.Spec.Type == mcsv1beta1.Headless)[0], imp.Annotations[names.AnnotationDerivedService]
 	if has == "" || has == usual {
@@ -39,8 +39,7 @@ func renamed(imp *mcsv1beta1.ServiceImport) string {
 	return fmt.Sprintf(" Its derived Service is named %s, because another tool or person created Service %s/%s.", has, imp.Namespace, usual)
 }
 
-// NotSupported is the condition of an import that has no IP family in common with this
-// cluster, whose Services have the given ones.
+// NotSupported is the condition of an import without an IP family of this cluster; families are this cluster's.
 func NotSupported(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily) *metav1.Condition {
 	here, there := corev1.IPv4Protocol, corev1.IPv6Protocol
 	if slices.Contains(families, corev1.IPv6Protocol) {
@@ -59,7 +58,7 @@ func NotSupported(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily) *me
 	}
 }
 
-// Portless is the condition of an import with a clusterset IP of which no cluster exports a port.
+// Portless is the condition of an import with a clusterset IP for which no cluster exports a port.
 func Portless(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
 	var clusters []string
 	for _, c := range imp.Status.Clusters {
@@ -84,7 +83,7 @@ func Pending(message string) *metav1.Condition {
 	}
 }
 
-// LeftOut says which clusters' exports are refused, and why: of each reason in one sentence.
+// LeftOut names the refused clusters, in one sentence per reason.
 func LeftOut(refused []local.LeftOut, namespace string) string {
 	by := map[refusal.Reason][]string{}
 	for _, l := range refused {
