@@ -94,7 +94,7 @@ func parseStates(section, answer string) (map[netip.AddrPort]serverState, error)
 		return nil, errNoSection
 	}
 	if !ok {
-		return nil, fmt.Errorf("HAProxy has nothing of section %s: %s", section, answer)
+		return nil, fmt.Errorf("HAProxy's running configuration has no section %s: %s", section, answer)
 	}
 	if found[section] == nil {
 		return map[netip.AddrPort]serverState{}, nil

@@ -38,7 +38,7 @@ func TestMainStatus(t *testing.T) {
 		"dns uninstall --context x":    {1, "", "reading the kubeconfig"},
 		"get":                          {0, "endpoints", ""},
 		"get clusters -o x":            {64, "", "table, wide, json, yaml or name"},
-		"get exports -A -n x":          {64, "", "exclude each other"},
+		"get exports -A -n x":          {64, "", "mutually exclusive"},
 		"get imports a b":              {64, "", "atoll get imports --help"},
 		"get imports a -A":             {64, "", "use --namespace"},
 		"status --help":                {0, "--wait", ""},

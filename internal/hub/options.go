@@ -63,7 +63,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "option of a provider, as [PROVIDER.]NAME=VALUE; may be repeated")
 	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of this pod's node, which load balancers refuse as backends, like those of this machine's interfaces and of the API server")
 	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "time after which a MultiClusterService is deleted although its load balancer cannot be")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("budget for the EndpointSlices of each member, in units of %d MiB; the hub ignores slices beyond it; 0 for no limit", border.DefaultBudget>>20))
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for the EndpointSlices of every member, in units of %d MiB; the hub ignores slices beyond it; 0 for no limit", border.DefaultBudget>>20))
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log more details")
 }
 

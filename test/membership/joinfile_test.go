@@ -303,7 +303,7 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
 	must(t, second, "join - --no-workloads --context c1")
 	expectListedTokens(t, "c1", "used")
-	says(t, "", "broker token revoke c1 --context broker", "there is no join file of cluster c1 that could be used", "atoll broker members remove c1 --clusterset atoll-clusterset --force --context broker")
+	says(t, "", "broker token revoke c1 --context broker", "no usable join file for cluster c1 exists", "atoll broker members remove c1 --clusterset atoll-clusterset --force --context broker")
 	before, _ := membershipOf(t, "c1")
 
 	// A new file does nothing to the member, nor does its being revoked.

@@ -101,7 +101,7 @@ func newUndeploy(o *target.Clusterset) *cobra.Command {
 		Long: `Deletes the namespace of a clusterset, with all that its members have published, and its admission
 policies. CustomResourceDefinitions and objects that other clustersets use stay.
 
-All members leave first, with "atoll leave". Members that have not left keep their imports,
+All members must leave first: run "atoll leave" in each cluster. Members that have not left keep their imports,
 but their changes no longer reach each other. The command lists them and asks for confirmation.`,
 		Example: `  atoll broker undeploy --context broker --dry-run
   atoll broker undeploy --context broker`,

@@ -160,7 +160,7 @@ func newTokenList(o *target.Clusterset) *cobra.Command {
 		Use:   "list",
 		Short: "List join files: which can be used, have expired or were used",
 		Long: `Lists the join files of the clusterset. A cluster joined with a "used" file at the
-time USED. If you do not know that cluster, expel it with "atoll broker members remove CLUSTER --force". A used file of a former join is listed until the next join is complete.`,
+time USED. If you do not know that cluster, expel it with "atoll broker members remove CLUSTER --force". A used file stays in the list until the next join of the cluster is complete.`,
 		Example: `  atoll broker token list --context broker`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -213,7 +213,7 @@ To expel a member, use "atoll broker members remove --force".`,
 			say := steps.Say(cmd)
 			switch {
 			case before == nil:
-				say("there is no join file of cluster %s that could be used", cluster)
+				say("no usable join file for cluster %s exists", cluster)
 			case before.State == setup.Used:
 				say("the join file of cluster %s was used already, at %s. Whoever used it stays a member", cluster, moment(before.Used))
 			default:

@@ -42,9 +42,9 @@ whether their pods reach the broker that the file names.
   √  passed
   ‼  a warning: it works, but not as well as it could
   ×  an error, with the fix and a link to the documentation
-  –  skipped: the check could not be made
+  –  skipped: the check could not be run
 
-Lines appear as soon as they are known, in colour on terminals unless NO_COLOR is set. The exit
+The command prints each result when it is available, in colour on terminals unless NO_COLOR is set. The exit
 status is 79 if a check failed.`,
 		Example: `  atoll check --pre c1 c2 c3
   atoll check --pre --join-file c1.join --context c1

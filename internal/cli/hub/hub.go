@@ -90,10 +90,10 @@ func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.Int32Var(&hub.Replicas, "replicas", 2, "number of pods; one is active and the others stand by")
 	flags.StringArrayVar(&hub.Args, "hub-arg", nil, "argument of atoll-hub; may be repeated")
 	flags.StringVar(&hub.HAProxyImage, "haproxy-image", "", "image with HAProxy 2.6 or later to run in the hub's pods, for the provider haproxy")
-	flags.BoolVar(&hub.HostNetwork, "host-network", false, "run the pods in their nodes' network, so that load balancers can use the nodes' addresses")
+	flags.BoolVar(&hub.HostNetwork, "host-network", false, "run the pods with hostNetwork, so that load balancers can use the nodes' addresses")
 	flags.BoolVar(&hub.LowPorts, "low-ports", false, "with --host-network: let load balancers listen on ports below 1024 (user 0, capability NET_BIND_SERVICE only)")
 	flags.StringToStringVar(&hub.NodeSelector, "node-selector", nil, "labels of the nodes that the pods run on, as KEY=VALUE")
-	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "do not install the program, which you run elsewhere")
+	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "do not install the Deployment of the hub, for example if it runs outside the cluster")
 }
 
 func newRemove(o *target.Clusterset) *cobra.Command {

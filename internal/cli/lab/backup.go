@@ -69,9 +69,9 @@ credentials do not work until "lab rejoin".`,
 func newRejoin(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rejoin CLUSTER...",
-		Short: "Make clusters join the clusterset with new join files",
-		Long: `Creates a clusterset on the broker if there is none, and makes clusters join it, with the code of "atoll
-broker deploy", "atoll broker token create" and "atoll join".`,
+		Short: "Join clusters to the clusterset with new join files",
+		Long: `Creates a clusterset on the broker if it does not exist, and joins clusters to it, like "atoll broker deploy",
+"atoll broker token create" and "atoll join".`,
 		Example: "  atoll lab rejoin c1 c2 c3",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

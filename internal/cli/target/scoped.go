@@ -60,7 +60,7 @@ func (s *Scoped) AddNamespaceFlags(flags *pflag.FlagSet) {
 // Namespaces returns the selected namespace, else the context's, or "" for all.
 func (s *Scoped) Namespaces() (string, error) {
 	if s.all && s.namespace != "" {
-		return "", fmt.Errorf("%w: --all-namespaces and --namespace exclude each other", ErrUsage)
+		return "", fmt.Errorf("%w: --all-namespaces and --namespace are mutually exclusive", ErrUsage)
 	}
 	if s.all {
 		return "", nil

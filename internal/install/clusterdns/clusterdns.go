@@ -135,7 +135,7 @@ func Servers(ctx context.Context, c client.Reader, key client.ObjectKey) ([]neti
 		}
 	}
 	if len(servers) == 0 {
-		return nil, fmt.Errorf("the service %s has no cluster IP, which is needed as an address that stays", key)
+		return nil, fmt.Errorf("the service %s has no cluster IP, and a stable address is required", key)
 	}
 	return servers, nil
 }

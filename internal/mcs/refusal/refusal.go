@@ -99,7 +99,7 @@ func (r Reason) Explain(namespace string, on command.Cluster) (why, undo string)
 		return fmt.Sprintf("annotation %s of namespace %s refuses it", names.AnnotationRefuseImports, namespace),
 			on.Kubectl("annotate namespace %s %s-", namespace, names.AnnotationRefuseImports)
 	case ByAgent:
-		return "the flag --" + Flag + " of this cluster's atoll-agent refuses it", "Remove the cluster from --" + Flag + " of atoll-agent."
+		return "the flag --" + Flag + " of this cluster's atoll-agent excludes it", "Remove the cluster from --" + Flag + " of atoll-agent."
 	}
 	return "", ""
 }
