@@ -41,7 +41,7 @@ clusters. The duration of a small request from here is above the table.
 REQUESTS is the median divided by the duration of a small request to that cluster: times differ between
 machines and networks; this number differs less.
 
-The command creates a namespace in each cluster, with a Service at a time, and deletes it at the end, also
+The command creates a namespace in each cluster, with one Service at a time, and deletes it at the end, also
 when it is interrupted.`,
 		Example: `  atoll bench c1 c2 c3
   atoll bench c1 c2 --rounds 100 -o json > bench.json`,

@@ -98,7 +98,7 @@ func newUndeploy(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "undeploy",
 		Short: "Remove a clusterset from its broker",
-		Long: `Deletes the namespace of a clusterset, with all that its members have published, and its admission
+		Long: `Deletes the namespace of a clusterset, with everything that its members have published, and its admission
 policies. CustomResourceDefinitions and objects that other clustersets use stay.
 
 All members must leave first: run "atoll leave" in each cluster. Members that have not left keep their imports,

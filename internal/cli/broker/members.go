@@ -24,8 +24,8 @@ func newMembers(o *target.Clusterset) *cobra.Command {
 		Use:   "members",
 		Short: "List, restrict and remove members",
 		Long: `By default a member may export Services of any namespace, with endpoints at any address. These
-commands restrict a member: to the namespaces that are its own, and to the ranges of its pods (in
-advertise mode cluster-ip, also of its Services). After "atoll broker deploy --default-exports deny"
+commands restrict a member to certain namespaces, and to the ranges of its pods (in advertise mode
+cluster-ip, also of its Services). After "atoll broker deploy --default-exports deny"
 a member may export no namespace until "atoll broker members set" permits some.
 
 The broker denies exports of other namespaces. Other members and the hub ignore exports of other
@@ -45,9 +45,9 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [CLUSTER]",
 		Short: "List the permissions of members, and the exports that are ignored",
-		Long: `Lists the permissions of each member. EXPORTS is how many services it exports; REFUSED is how many
-of these are in namespaces that it may not export. ADDRESSES is how many addresses its endpoints
-have; OUTSIDE is how many of these are outside its ranges. MISTAKES are invalid entries in the
+		Long: `Lists the permissions of each member. EXPORTS is the number of its exported services;
+REFUSED is the number of these in namespaces that it may not export. ADDRESSES is the number of its
+endpoint addresses; OUTSIDE is the number of these outside its ranges. MISTAKES are invalid entries in the
 ConfigMap, which permit nothing. The row ` + setup.DefaultRow + ` shows the permissions of members without their own setting, if
 "atoll broker deploy --default-exports" has set them.`,
 		Example: `  atoll broker members list --context broker
@@ -81,8 +81,8 @@ func newMembersSet(o *target.Clusterset) *cobra.Command {
 		Long: `Sets which namespaces a member may export, in which ranges its endpoints may be, or both. Each flag
 replaces the earlier value; other settings stay. The cluster need not be a member yet.
 
-A namespace is a name, or a prefix of names followed by *. If the ranges have none of an IP family,
-the member may have no address of that family. --dry-run shows which exports would be ignored.`,
+A namespace is a name, or a prefix of names followed by *. If all ranges have the same IP
+family, the member may export no addresses of the other family. --dry-run shows which exports would be ignored.`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
   atoll broker members set c2 --namespaces '*' --context broker         # all
   atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored
@@ -241,12 +241,12 @@ func newMembersRemove(o *target.Clusterset) *cobra.Command {
 		Use:   "remove CLUSTER",
 		Short: "Remove a member that no longer exists, or expel one",
 		Long: `Removes a member that no longer exists and so cannot leave: its permissions and
-accounts, its heartbeat, and its exports. A cluster that exists leaves with "atoll leave".
+accounts, its heartbeat, and its exports. For a cluster that still exists, use "atoll leave".
 The command lists the services that clients lose and asks for confirmation.
 
-With --force a cluster is expelled: the broker refuses all its requests from then on. Watches that
-its agents have open end within ten minutes. A hostile client may have asked for a longer one, which
-ends when the broker's API server is restarted.`,
+With --force, the command expels a cluster that still exists: the broker then refuses all its requests.
+Open watches of its agents end within ten minutes. A hostile client may have requested a longer watch,
+which ends when the broker's API server restarts.`,
 		Example: `  atoll broker members remove c3 --context broker --dry-run
   atoll broker members remove c3 --context broker`,
 		Args: clusterID(&request.Cluster),

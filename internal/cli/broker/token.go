@@ -42,11 +42,10 @@ file: the broker's URL and certificate authority, and a token. The file works on
 cluster id only, until it expires. Anybody who has it can use it, so keep it secret. An earlier
 file for the same cluster stops working.
 
-A member stays a member, and gets new credentials by joining again with the file. Its former
-credentials stop working when it has joined.
+To renew the credentials of a member, join it again with a new file. Its former credentials stop working
+when it has joined.
 
-With --output only you can read the file, whatever the umask. Without --output it is written to
-standard output.`,
+With --output, only you can read the file. Without --output, the command writes it to standard output.`,
 		Example: `  atoll broker token create c1 --context broker --output c1.join
   atoll broker token create c1 --context broker | atoll join - --context c1`,
 		Args: clusterID(&request.Cluster),

@@ -40,7 +40,7 @@ With --pre it checks whether clusters can join, before anything is installed; wi
 whether their pods reach the broker that the file names.
 
   √  passed
-  ‼  a warning: it works, but not as well as it could
+  ‼  a warning: it works, with limitations
   ×  an error, with the fix and a link to the documentation
   –  skipped: the check could not be run
 

@@ -176,8 +176,8 @@ value in effect, and FROM the cluster that it comes from. OTHERS lists other val
 }
 
 func newImports() *cobra.Command {
-	return newSub("imports [SERVICE]", "List the imports of a cluster", `Lists the services that a cluster imports. STATUS is Ready, or the reason why not. ENDPOINTS is
-how many are ready, of how many.`,
+	return newSub("imports [SERVICE]", "List the imports of a cluster", `Lists the services that a cluster imports. STATUS is Ready, or the reason why not. ENDPOINTS is the
+number of ready endpoints, and of all endpoints.`,
 		"  atoll get imports -A\n  atoll get imports web -n shop -o yaml", true, cobra.MaximumNArgs(1),
 		report.Imports, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },
 		func(i report.Import) string { return i.Namespace + "/" + i.Name },

@@ -45,7 +45,7 @@ with the program and its permissions. Repeat the command to upgrade.
 
 If another installation, such as Karmada, has defined MultiClusterServices, the command installs nothing,
 because two controllers would act on them. When the other controller has stopped, --replace-crds replaces
-the definition. The objects stay.
+the CustomResourceDefinition. The objects stay.
 
 Load balancers listen on addresses that the hub's pods have. With --host-network these are the addresses
 of their nodes, which --node-selector chooses. With --haproxy-image, HAProxy runs in a second container
@@ -101,12 +101,12 @@ func newRemove(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "remove",
 		Short: "Remove the hub of a clusterset",
-		Long: `Removes the hub and its policies. Members then delete the ServiceExports that they made for
+		Long: `Removes the hub and its policies. Members then delete the ServiceExports that they created for
 MultiClusterServices. The MultiClusterServices and their CustomResourceDefinition stay.
 
 First delete the MultiClusterServices of the type LoadBalancer: the hub deletes their load
 balancers. A MultiClusterService that remains keeps the finalizer lb.atoll.dev/PROVIDER. It cannot
-be deleted without a hub, and its load balancer may be left over at the provider; HAProxy keeps
+be deleted without a hub, and its load balancer may remain at the provider; HAProxy keeps
 serving it. To remove the finalizers manually:
 
   kubectl patch mcs -n NAMESPACE NAME --type merge -p '{"metadata":{"finalizers":null}}'`,

@@ -69,7 +69,7 @@ func newKill(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "kill CLUSTER/UNIT",
 		Short: "Kill a program of a cluster, as a crash would",
-		Long:  `Ends a program of a cluster without notice. It stays down until "lab start".` + unitsHelp,
+		Long:  `Kills a program of a cluster. It stays down until "lab start".` + unitsHelp,
 		Example: `  atoll lab kill c1/apiserver
   atoll lab kill broker/etcd`,
 		Args: cobra.ExactArgs(1),
@@ -87,7 +87,7 @@ func newStart(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "start CLUSTER/UNIT",
 		Short:   "Start a program of a cluster that was killed",
-		Long:    "Starts a program of a cluster as it was, and waits until it is ready." + unitsHelp,
+		Long:    "Starts a killed program of a cluster with the same data, and waits until it is ready." + unitsHelp,
 		Example: "  atoll lab start c1/apiserver",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

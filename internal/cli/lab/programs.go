@@ -16,10 +16,10 @@ func newPrograms() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "programs",
 		Short: "Print the directory of the Kubernetes programs, and build them if needed",
-		Long: fmt.Sprintf(`Prints the path of the folder with the programs that labs are made of:
+		Long: fmt.Sprintf(`Prints the path of the directory with the programs that labs use:
 %s.
 
-They are built from the Go module registry into the user's cache folder, once for each
+They are built from the Go module registry into the user's cache directory, once for each
 version, which takes some minutes; progress goes to standard error.`, strings.Join(kubebin.Programs(), ", ")),
 		Example: `  # kubectl of the lab's own version
   export PATH=$(atoll lab programs):$PATH`,

@@ -34,7 +34,7 @@ func NewCommand() *cobra.Command {
 		Short: "Show the state of a cluster and its clusterset",
 		Long: `Shows the parts of Atoll that run in a cluster, whether its broker can be reached and its DNS
 forwards clusterset.local to atoll-dns, the members of the clusterset, and how many services are
-exported and imported. Problems follow, with what to do about each:
+exported and imported. Problems follow, with the fix for each:
   ×  an error: services are not exported, not imported or cannot be resolved
   ‼  a warning: services work, but not as configured
   …  work in progress, which usually ends by itself
