@@ -80,7 +80,7 @@ func allStates(ctx context.Context, socket string) (map[string]map[netip.AddrPor
 	}
 	found, ok := parseAllStates(answer)
 	if !ok {
-		return nil, fmt.Errorf("HAProxy's servers cannot be read: %s", answer)
+		return nil, fmt.Errorf("the list of servers cannot be read from HAProxy: %s", answer)
 	}
 	return found, nil
 }

@@ -42,6 +42,6 @@ func overBudgetOfText(by []string) string {
 	if len(by) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("This cluster exceeds the budget for one member in %s, so some of its changes arrive late there. "+
-		"Export fewer services or endpoints, or raise --member-budget of the agents there.", names.ListClusters(by))
+	return fmt.Sprintf("This cluster exceeds the budget that %s has for one member, so some of its changes arrive there late. "+
+		"Export fewer services or endpoints, or raise --member-budget of the agents in that cluster.", names.ListClusters(by))
 }

@@ -18,7 +18,7 @@ func NewCommand() *cobra.Command {
   pod=web-0 cluster=c1 node=c1-n1 remote=10.2.1.5 proto=http
 
 Pods in a lab run it as image atoll.dev/lab/echo. Over HTTP it also serves /hostname (the name of the
-pod), /healthz, which /fail and /recover switch, and /delay?ms=NUMBER. The names come from POD_NAME (or
+pod), /healthz (/fail makes it fail, /recover makes it succeed again), and /delay?ms=NUMBER. The names come from POD_NAME (or
 the host name), ATOLL_LAB_CLUSTER and NODE_NAME (or ATOLL_LAB_NODE), which the lab sets. An empty address
 turns a protocol off.`,
 		Example: "  atoll lab echo --http :8080 --tcp :9000 --udp :9000",

@@ -113,7 +113,7 @@ func TestServicesThatComeAndGo(t *testing.T) {
 	hubs := service(ns, "web", 80, 81)
 	create(t, lab.Broker, hubs)
 	expectExposed(t, mcs, "ServiceFound", metav1.ConditionTrue, "")
-	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "none of the members has a Service")
+	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "none of the members has an exportable Service")
 	provider(t, "c1", ns, "10.1.1.1")
 	expectImport(t, "c1", ns, "web", from("c1"))
 	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `"c1"`)
@@ -126,7 +126,7 @@ func TestServicesThatComeAndGo(t *testing.T) {
 	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, "no Service "+ns+"/web")
 	remove(t, "c1", service(ns, "web"))
 	expectExport(t, "c1", ns, false)
-	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "none of the members has a Service")
+	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "none of the members has an exportable Service")
 }
 
 // Members read what the hub says and write none of it, and agents touch nobody's ServiceExports

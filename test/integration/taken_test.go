@@ -30,7 +30,7 @@ func TestTakenNamesAreWorkedAround(t *testing.T) {
 	expectImport(t, "c2", ns, "other", from("c1"))
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1", "c1/10.1.1.2")
 	expectImport(t, "c2", ns, "web",
-		says("another tool or person created Service taken/web-clusterset", "EndpointSlice taken/web-x.c1 is taken", names.OtherImportedSlice("web-x.c1")))
+		says("another tool or person created Service taken/web-clusterset", "created EndpointSlice taken/web-x.c1", names.OtherImportedSlice("web-x.c1")))
 	// It goes on like any other.
 	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.1.3"} })
 	expectAddresses(t, "c2", ns, "c1/10.1.1.2", "c1/10.1.1.3")

@@ -74,7 +74,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 		t.Errorf("%+v, %v", rows, err)
 	}
 	r = atoll("", members+"set c2 --ranges 10.3.0.0/16 --namespaces *,shop --dry-run -o yaml"+at)
-	if !strings.Contains(r.stderr, "2 of the 3 addresses that c2 publishes are outside") || !strings.Contains(r.stderr, "Nothing is changed") ||
+	if !strings.Contains(r.stderr, "2 of the 3 addresses that c2 publishes are outside") || !strings.Contains(r.stderr, "Nothing was changed") ||
 		!strings.Contains(r.stdout, "- 10.3.0.0/16") || strings.Contains(r.stderr, "services that c2 exports") {
 		t.Errorf("%s\n%s", r.stdout, r.stderr)
 	}

@@ -51,7 +51,7 @@ func TestCommandsRefuse(t *testing.T) {
 	refused(t, "kind: Config\napiVersion: v1", "join - --context c1", `its kind is "Config"`, "atoll broker token create CLUSTER")
 	refused(t, file, "join - --context c1 --cluster-id c7", `is for cluster "c1", not for "c7"`, "atoll broker token create c7")
 	wrong := strings.Replace(file, server(t), "https://127.0.0.1:1", 1)
-	refused(t, wrong, "join - --context c1", "cannot be reached from here", "--broker-server URL", "--offline")
+	refused(t, wrong, "join - --context c1", "cannot be reached from this machine", "--broker-server URL", "--offline")
 	c2, err := theLab.Spec.Cluster("c2")
 	noError(t, err)
 	refused(t, strings.Replace(file, server(t), "https://"+c2.APIServer.String(), 1), "join - --context c1", "is not the broker of the join file")

@@ -64,7 +64,7 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				refuse(written(catalogueSpec), "the spec is too long for a Service"),
 				refuse("request.?subResource.orValue('') != 'status' || !has(object.status.conditions)"+
 					" && object.status.?clusters.orValue([]).map(c, c.cluster) == variables.clusters",
-					fmt.Sprintf("the status must name the clusters of annotation %s, and nothing else", names.AnnotationClusters)),
+					fmt.Sprintf("the status must list exactly the clusters in annotation %s", names.AnnotationClusters)),
 			},
 		},
 	}

@@ -57,8 +57,8 @@ members, and admission policies that let a member write only its own objects. No
 there. Repeat the command to upgrade.
 
 With --default-exports deny, a member may export nothing until "atoll broker members set" permits
-namespaces. Without the flag the setting does not change. On a new broker all members may export all
-namespaces.`,
+namespaces. Without the flag the setting does not change. On a new broker, every member may export
+Services of all namespaces.`,
 		Example: `  atoll broker deploy --context broker
   atoll broker deploy --context broker --clusterset staging   # a second clusterset
   atoll broker deploy --context broker --default-exports deny

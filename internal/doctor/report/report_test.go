@@ -249,7 +249,7 @@ func TestExplainAllowedRanges(t *testing.T) {
 		"not said":     {nil, false, "", "no endpoint is imported"},
 		"of another":   {permissions.Members{"c9": set("")}, true, "", ""},
 		"within":       {permissions.Members{"c2": set("10.2.0.0/16")}, true, "", ""},
-		"outside":      {permissions.Members{"c2": set("10.9.0.0/16 fd00::/8")}, false, "1 of the 1 endpoints of cluster c2 have addresses that the broker does not permit to it", "1 endpoints are not imported: the broker does not permit"},
+		"outside":      {permissions.Members{"c2": set("10.9.0.0/16 fd00::/8")}, false, "1 of the 1 endpoints of cluster c2 have addresses that the broker does not permit for that cluster", "1 endpoints are not imported: the broker does not permit"},
 		"none allowed": {permissions.Members{"c2": set("")}, false, "Permitted: none", "1 endpoints are not imported: the broker does not permit"},
 	} {
 		s := clusterset()

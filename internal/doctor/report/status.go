@@ -158,7 +158,7 @@ func (s *Status) members(of *survey.Survey) {
 			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Look at its agents: "+command.Of(m.Cluster).Atoll("status"))
 		}
 		for _, other := range m.OverBudgetOf {
-			s.Findings.add(Warning, about, fmt.Sprintf("Cluster %s exceeds the budget for one member in cluster %s, so some of its changes arrive late there.", m.Cluster, other),
+			s.Findings.add(Warning, about, fmt.Sprintf("Cluster %s exceeds the budget that cluster %s has for one member, so some of its changes arrive there late.", m.Cluster, other),
 				fmt.Sprintf("Export fewer services or endpoints in %s, or raise --member-budget of the agents in %s.", m.Cluster, other))
 		}
 	}

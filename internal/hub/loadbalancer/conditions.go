@@ -145,8 +145,8 @@ func (o outcome) accepted() metav1.Condition {
 	var parts []string
 	if len(o.tooMany) > 0 {
 		c.Reason = reasonTooMany
-		parts = append(parts, fmt.Sprintf("There are more backends than a load balancer uses (%d for a port, %d for all ports together): %s. "+
-			"Clusters take turns; backends that are not used get no traffic. Expose fewer ports or fewer pods.", maxPortBackends, maxBackends, named(o.tooMany)))
+		parts = append(parts, fmt.Sprintf("There are more backends than the limit of a load balancer (%d for a port, %d for all ports together): %s. "+
+			"The hub picks backends from each cluster in turn; the others get no traffic. Expose fewer ports or fewer pods.", maxPortBackends, maxBackends, named(o.tooMany)))
 	}
 	if n := o.refused.total(); n > 0 {
 		c.Reason = reasonRefused

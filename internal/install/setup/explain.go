@@ -46,9 +46,9 @@ func explain(err error, as credential.Membership, now time.Time) error {
 		return hint("was the cluster removed from the clusterset? "+fresh,
 			"the broker at %s refuses cluster %s in clusterset %s: %w", as.Server, as.ClusterID, as.Clusterset, err)
 	case unreachable(err):
-		return hint("Check the URL, and firewalls between here and there. If this machine reaches the broker at another URL, add --broker-server URL. "+
+		return hint("Check the URL, and firewalls between this machine and the broker. If this machine reaches the broker at another URL, add --broker-server URL. "+
 			"If only the cluster's pods reach it, add --offline. For another URL in the join file: "+command.Broker.Atoll("broker token create %s --clusterset %s --server URL", as.ClusterID, as.Clusterset),
-			"the broker at %s cannot be reached from here: %w", as.Server, err)
+			"the broker at %s cannot be reached from this machine: %w", as.Server, err)
 	}
 	return fmt.Errorf("talking to the broker at %s: %w", as.Server, err)
 }

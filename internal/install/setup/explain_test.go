@@ -53,7 +53,7 @@ func TestExplainAnswers(t *testing.T) {
 			"was used already, but this cluster has no record of using it\nIf an earlier attempt to join this cluster was interrupted, create a new join file. Otherwise another cluster has joined as c1." +
 				" Remove it first, which ends its exports in all clusters: atoll broker members remove c1 --clusterset set --force --context CONTEXT_OF_BROKER."},
 		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may already be used"},
-		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "cannot be reached from here"},
+		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "cannot be reached from this machine"},
 		"other":               {errors.New("boom"), as("join-c1", time.Hour), "talking to the broker at https://b: boom"},
 	} {
 		if got := explain(c.err, c.as, now); got == nil || !strings.Contains(got.Error(), c.want) {
@@ -83,8 +83,8 @@ func TestExplainConnections(t *testing.T) {
 	}{
 		"another authority":   {server.URL, nil, "is not the broker of the join file"},
 		"another host name":   {"https://localhost:" + port, ca, "has a certificate for other names"},
-		"nothing listens":     {"https://127.0.0.1:1", ca, "cannot be reached from here"},
-		"no such host":        {"https://broker.invalid", ca, "cannot be reached from here"},
+		"nothing listens":     {"https://127.0.0.1:1", ca, "cannot be reached from this machine"},
+		"no such host":        {"https://broker.invalid", ca, "cannot be reached from this machine"},
 		"not an API server":   {server.URL, ca, "refuses cluster c1"},
 		"not a server of TLS": {strings.Replace(plain(t).URL, "http:", "https:", 1), ca, "talking to the broker"},
 	} {

@@ -38,7 +38,7 @@ func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error)
 		}
 	}
 	return impact(
-		effect{"Other clusters stop using the endpoints here of %s.", exported},
+		effect{"Other clusters stop using this cluster's endpoints of %s.", exported},
 		effect{"Pods of this cluster can no longer reach %s by the name or the clusterset IP.", imported},
 	), nil
 }

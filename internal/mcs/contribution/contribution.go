@@ -142,7 +142,7 @@ func Withheld(service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec)
 		has = append(has, strings.TrimSpace(fmt.Sprintf("%s %d", p.Name, p.Port)))
 	}
 	return fmt.Sprintf("The Service has none of the ports that MultiClusterService %s/%s exposes: it has %s, not %s. "+
-		"Nothing is exported, so clients in other clusters cannot reach the Service here. Correct spec.ports of the MultiClusterService or the ports of the Service.",
+		"Nothing is exported, so clients in other clusters cannot reach this cluster's Service. Correct spec.ports of the MultiClusterService or the ports of the Service.",
 		policy.ServiceNamespace, policy.ServiceName, few(has), few(exposed))
 }
 

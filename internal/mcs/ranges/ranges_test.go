@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 		{text: "10.1.2.3/16", wrong: []string{`write 10.1.0.0/16 for all of that, or 10.1.2.3/32`}},
 		{text: "fe80::1%eth0", wrong: []string{`is not a range`}},
 		{text: "fe80::%eth0/64", wrong: []string{`is not a range`}},
-		{text: "::ffff:10.1.0.0/112", wrong: []string{`one of IPv4 is written as`}},
+		{text: "::ffff:10.1.0.0/112", wrong: []string{`write an IPv4 range as`}},
 		{text: "010.1.0.0/16 10.1/16 10.1.0.0/-1 10.1.0.0/016", wrong: []string{"is not a range", "is not a range", "is not a range", "is not a range"}},
 		{text: "*", wrong: []string{"is not a range"}},
 		{text: strings.Repeat("9", 1<<16), wrong: []string{"is not a range"}},

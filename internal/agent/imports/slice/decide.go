@@ -79,7 +79,7 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 	var warnings []status.Warning
 	if count, summary := validation.RefusedOf(in.record); count > 0 {
 		warnings = []status.Warning{{Reason: ReasonRecordInvalid, Message: fmt.Sprintf(
-			"Parts of the export of cluster %q are invalid and ignored here: %s. Correct them in that cluster.", req.Cluster, summary)}}
+			"Parts of the export of cluster %q are invalid, and this cluster ignores them: %s. Correct them in that cluster.", req.Cluster, summary)}}
 	}
 	if in.state == border.Refused {
 		return decision{warnings: append(warnings, refused(req.Cluster, in.detail))}

@@ -122,10 +122,10 @@ func Warnings(own local.Own, closed bool) []status.Warning {
 // systemNamespace warns about an export from a system namespace: who imports it, and how to change that.
 func systemNamespace(namespace string, closed bool) string {
 	label := command.Of("CLUSTER").Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
-	message := fmt.Sprintf("Clusters import this Service only if namespace %s has a label there. "+
+	message := fmt.Sprintf("Clusters import this Service only if their namespace %s has a label. "+
 		"To allow it, run in each cluster: %s", namespace, label)
 	if closed {
-		message = fmt.Sprintf("Namespace %s of this cluster has no label that allows imports, so exports of the same name in other clusters are not imported here. %s", namespace, message)
+		message = fmt.Sprintf("Namespace %s of this cluster has no label that allows imports, so exports of the same name in other clusters are not imported into this one. %s", namespace, message)
 	}
 	return message
 }

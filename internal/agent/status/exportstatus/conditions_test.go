@@ -95,9 +95,9 @@ func TestRefusedPartsAreAWarning(t *testing.T) {
 // whose ports a MultiClusterService leaves out is not called exported.
 func TestReadyNamesWhyNobodyImports(t *testing.T) {
 	own := local.Own{Export: &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}, Validity: contribution.Validity{Valid: true}}
-	const open = "Clusters import this Service only if namespace default has a label there. " +
+	const open = "Clusters import this Service only if their namespace default has a label. " +
 		"To allow it, run in each cluster: kubectl label namespace default --overwrite atoll.dev/exports=allowed --context CONTEXT_OF_CLUSTER"
-	const here = "Namespace default of this cluster has no label that allows imports, so exports of the same name in other clusters are not imported here. "
+	const here = "Namespace default of this cluster has no label that allows imports, so exports of the same name in other clusters are not imported into this one. "
 	for closed, want := range map[bool]string{false: open, true: here + open} {
 		if got := Warnings(own, closed); len(got) != 1 || got[0] != (status.Warning{Reason: "SystemNamespace", Message: want}) {
 			t.Errorf("closed %v: %+v", closed, got)

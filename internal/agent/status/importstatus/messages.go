@@ -65,7 +65,7 @@ func Portless(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
 		clusters = append(clusters, c.Cluster)
 	}
 	return Pending(fmt.Sprintf("The service has no port: %s exports it without a valid one. Clients cannot connect to it. "+
-		"Compare the ports of the Service there with spec.ports of its MultiClusterService.", names.ListClusters(clusters)))
+		"Compare the ports of the Service in that cluster with spec.ports of its MultiClusterService.", names.ListClusters(clusters)))
 }
 
 // Failed is the condition of an import whose derived Service the API server refused.

@@ -46,7 +46,7 @@ func TestMessages(t *testing.T) {
 		"no port": {
 			*ready(imp(mcsv1beta1.ClusterSetIP, []string{"c1"}), []corev1.IPFamily{v4}, nil, ""), metav1.ConditionFalse, "Pending",
 			`The service has no port: "c1" exports it without a valid one. Clients cannot connect to it. ` +
-				`Compare the ports of the Service there with spec.ports of its MultiClusterService.`,
+				`Compare the ports of the Service in that cluster with spec.ports of its MultiClusterService.`,
 		},
 		"IPv6 in a cluster of IPv4": {
 			*NotSupported(imp(mcsv1beta1.ClusterSetIP, []string{"c1", "c2"}), []corev1.IPFamily{v4}), metav1.ConditionFalse, "IPFamilyNotSupported",
