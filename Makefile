@@ -98,7 +98,7 @@ site: mkdocs ## Build the documentation as a site in dist/site
 
 .PHONY: pictures
 pictures: root kube ## Draw the pictures of terminals in the documentation, in a lab (as root)
-	@scripts/pictures
+	@scripts/flows && scripts/pictures
 
 .PHONY: mkdocs
 mkdocs:

@@ -20,7 +20,7 @@ import (
 // in the way, and leaves nothing, also when it is interrupted.
 func TestBench(t *testing.T) {
 	allowRanges(t, map[string]string{"c1": "10.9.0.8/30"}) // as many as it takes
-	bench := func(line string) result { return atoll("bench --kubeconfig " + theLab.Kubeconfig() + " " + line) }
+	run := func(line string) result { return atoll("bench --kubeconfig " + theLab.Kubeconfig() + " " + line) }
 	var all sync.WaitGroup
 	all.Go(func() { interrupted(t) })
 	for line, want := range map[string]string{
@@ -29,12 +29,12 @@ func TestBench(t *testing.T) {
 		"c1 c2 --endpoints 4": "permits the exporting cluster 4 IPv4 addresses, and the benchmark takes 5",
 	} {
 		all.Go(func() {
-			if r := bench(line); r.status == 0 || r.stdout != "" || !strings.Contains(r.stderr, want) {
+			if r := run(line); r.status == 0 || r.stdout != "" || !strings.Contains(r.stderr, want) {
 				t.Errorf("%s: status %d, it does not say %q but\n%s%s", line, r.status, want, r.stdout, r.stderr)
 			}
 		})
 	}
-	if r := bench("c1 c2 --rounds 2 --endpoints 3 --pause 60ms -o json"); r.status != 0 || !strings.Contains(r.stderr, "2 of 2 rounds") {
+	if r := run("c1 c2 --rounds 2 --endpoints 3 --pause 60ms -o json"); r.status != 0 || !strings.Contains(r.stderr, "2 of 2 rounds") {
 		t.Errorf("status %d\n%s", r.status, r.stderr)
 	} else {
 		expectMeasured(t, r.stdout)

@@ -25,9 +25,9 @@ func TestDefinitionRefuses(t *testing.T) {
 		{"{types: [CrossCluster], range: {clusterNames: [member2]}}", ""}, // the document's example
 		{"{types: [LoadBalance], ports: [{port: 80}]}", "the type is LoadBalancer"},
 		{"{types: [Other]}", "must be CrossCluster or LoadBalancer"},
-		{"{types: []}", "spec.types"},
+		{"{types: []}", "should have at least 1 item"},
 		{"{}", "spec.types"},
-		{"{types: [CrossCluster, CrossCluster]}", "Duplicate"},
+		{"{types: [CrossCluster, CrossCluster]}", "Duplicate value"},
 		{"{types: [CrossCluster, LoadBalancer], range: {clusterNames: [c1]}}", ""},
 		{"{types: [LoadBalancer], range: {clusterNames: [c1]}}", "add CrossCluster"},
 		{"{types: [LoadBalancer], range: {}}", ""}, // as Go clients of the document's types write it
@@ -38,7 +38,7 @@ func TestDefinitionRefuses(t *testing.T) {
 		{"{types: [CrossCluster], range: {clusterNames: [Member_2]}}", "one or two DNS labels"},
 		{"{types: [CrossCluster], consumerClusters: [{name: a.b.c}]}", "one or two DNS labels"},
 		{"{types: [CrossCluster], providerClusters: [{name: \"\"}]}", "one or two DNS labels"},
-		{"{types: [CrossCluster], ports: [{port: 70000}]}", "65535"},
+		{"{types: [CrossCluster], ports: [{port: 70000}]}", "should be less than or equal to 65535"},
 		{"{types: [CrossCluster], ports: [{port: -1}]}", "greater than or equal to 1"},
 		{"{types: [CrossCluster], ports: [{}]}", "the name of the port, its number, or both"},
 		{"{types: [CrossCluster], ports: [{name: p80}, {port: 81}, {name: p81, port: 81}]}", ""},

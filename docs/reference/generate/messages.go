@@ -38,7 +38,7 @@ func messagesPage(root string) (string, error) {
 		seen := map[string]bool{}
 		for _, folder := range room.folders {
 			err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
-				if entry.Name() == "conformance" {
+				if err == nil && entry.Name() == "conformance" {
 					return filepath.SkipDir // tests
 				}
 				if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -18,21 +18,27 @@ func (l Locate) URL(m Membership) string {
 	return m.Server
 }
 
+// APIServer is an API server that a user knows, with the certificate authority (PEM) that it has there.
+type APIServer struct {
+	URL string
+	CA  []byte
+}
+
 // ByCA finds the broker's URL among API servers that the user knows, by its certificate authority: a laptop may use
 // another URL than pods. It returns "" unless exactly one URL matches: the token goes to no other server.
-func (m Membership) ByCA(known map[string][]byte) string {
+func (m Membership) ByCA(known []APIServer) string {
 	found, authority := "", bytes.TrimSpace(m.CA)
 	if len(authority) == 0 {
 		return ""
 	}
-	for url, ca := range known {
-		if !bytes.Equal(bytes.TrimSpace(ca), authority) {
+	for _, k := range known {
+		if !bytes.Equal(bytes.TrimSpace(k.CA), authority) {
 			continue
 		}
-		if found != "" {
+		if found != "" && found != k.URL {
 			return ""
 		}
-		found = url
+		found = k.URL
 	}
 	return found
 }

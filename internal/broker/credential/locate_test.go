@@ -6,19 +6,20 @@ import "testing"
 func TestLocate(t *testing.T) {
 	m := Membership{Server: "https://broker:6443", CA: []byte("A\n")}
 	for name, tt := range map[string]struct {
-		known map[string][]byte
+		known []APIServer
 		want  string
 	}{
-		"known":     {map[string][]byte{"https://a": []byte("A"), "https://b": []byte("B")}, "https://a"},
-		"unknown":   {map[string][]byte{"https://b": []byte("B"), "https://c": nil}, "https://broker:6443"},
-		"ambiguous": {map[string][]byte{"https://a": []byte("A"), "https://b": []byte("A")}, "https://broker:6443"},
+		"known":     {[]APIServer{{"https://a", []byte("A")}, {"https://b", []byte("B")}}, "https://a"},
+		"unknown":   {[]APIServer{{"https://b", []byte("B")}, {"https://c", nil}}, "https://broker:6443"},
+		"ambiguous": {[]APIServer{{"https://a", []byte("A")}, {"https://b", []byte("A")}}, "https://broker:6443"},
+		"twice":     {[]APIServer{{"https://a", []byte("A")}, {"https://a", nil}, {"https://a", []byte("A")}}, "https://a"},
 	} {
 		at := Locate(func(m Membership) string { return m.ByCA(tt.known) })
 		if got := at.URL(m); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}
-	if got := (Membership{}).ByCA(map[string][]byte{"https://a": nil}); got != "" {
+	if got := (Membership{}).ByCA([]APIServer{{"https://a", nil}}); got != "" {
 		t.Errorf("without an authority: %s", got)
 	}
 	if got := At("https://x").URL(m); got != "https://x" || Locate(nil).URL(m) != m.Server || At("").URL(m) != m.Server {

@@ -10,8 +10,8 @@ import (
 
 const (
 	// writeShares, heartbeatShares and readShares give members 156, 2 and 63 of a default API server's 600 seats, next
-	// to Kubernetes' own 245 shares. A write keeps its seat 0.5 ms longer per watch on its kind, of which each agent
-	// has one: with 1,000 watches, 156 seats are 300 writes a second. Heartbeats have no watches.
+	// to Kubernetes' own 245 shares. A write keeps its seat 0.5 ms longer for each watch of its kind, and each
+	// agent has one. With 1,000 watches, 156 seats are 300 writes a second. Heartbeats have no watches.
 	writeShares, heartbeatShares, readShares = 100, 1, 40
 	// precedence comes before Kubernetes' schema for service accounts (9000).
 	precedence = 1000

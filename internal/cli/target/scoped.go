@@ -36,7 +36,7 @@ func (s *Scoped) Broker() credential.Locate {
 		if s.brokerServer != "" || err != nil {
 			return s.brokerServer
 		}
-		known := map[string][]byte{}
+		var known []credential.APIServer
 		for _, cluster := range raw.Clusters {
 			if cluster.TLSServerName != "" || cluster.ProxyURL != "" {
 				continue // its URL is not enough to reach it
@@ -45,7 +45,7 @@ func (s *Scoped) Broker() credential.Locate {
 			if len(ca) == 0 && cluster.CertificateAuthority != "" {
 				ca, _ = os.ReadFile(cluster.CertificateAuthority) // an unreadable file matches no broker
 			}
-			known[cluster.Server] = ca
+			known = append(known, credential.APIServer{URL: cluster.Server, CA: ca})
 		}
 		return m.ByCA(known)
 	}

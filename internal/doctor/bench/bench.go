@@ -135,11 +135,11 @@ func (b *bench) measure(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
-		for _, s := range b.sites() {
+		for _, s := range b.to {
 			s.sight.running.Wait()
 		}
 	}()
-	for _, s := range b.sites() {
+	for _, s := range b.to {
 		s.sight = newSight()
 	}
 	b.Say("making namespace %s in each cluster", b.namespace)

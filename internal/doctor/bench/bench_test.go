@@ -38,6 +38,9 @@ func TestFigures(t *testing.T) {
 	if f := got[1]; f.What != Export || f.To != "c2" || f.Took.P50 != 6 || f.Requests != 3 {
 		t.Errorf("%+v", f)
 	}
+	if f := got[2]; f.What != Unexport || f.To != "c2" || f.Took.P50 != 1 || f.Requests != 0.5 {
+		t.Errorf("%+v", f)
+	}
 }
 
 func TestValidate(t *testing.T) {

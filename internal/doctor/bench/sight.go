@@ -66,15 +66,12 @@ func (s *sight) follow(ctx context.Context, c client.WithWatch, namespace string
 	return nil
 }
 
-func key[T client.Object](name string) string {
-	var kind T
-	return fmt.Sprintf("%T/%s", kind, name)
-}
+func key(kind client.Object, name string) string { return fmt.Sprintf("%T/%s", kind, name) }
 
 func (s *sight) note(o client.Object, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if key := fmt.Sprintf("%T/%s", o, o.GetName()); there {
+	if key := key(o, o.GetName()); there {
 		s.objects[key] = o
 	} else {
 		delete(s.objects, key)
@@ -109,7 +106,7 @@ func (s *sight) await(ctx context.Context, wanted state) (time.Time, error) {
 
 // gone is the state without a ServiceImport.
 func gone(name string) state {
-	key := key[*mcsv1beta1.ServiceImport](name)
+	key := key(&mcsv1beta1.ServiceImport{}, name)
 	return func(have objects) bool { return have[key] == nil }
 }
 
@@ -135,7 +132,7 @@ func endpoints(service string, addresses ...string) state {
 
 // usable is the state in which a ServiceImport has its clusterset IP.
 func usable(name string) state {
-	key := key[*mcsv1beta1.ServiceImport](name)
+	key := key(&mcsv1beta1.ServiceImport{}, name)
 	return func(have objects) bool {
 		imported, ok := have[key].(*mcsv1beta1.ServiceImport)
 		return ok && len(imported.Spec.IPs) > 0

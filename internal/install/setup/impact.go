@@ -21,10 +21,13 @@ import (
 func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error) {
 	exports, imports := &mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{}
 	for _, list := range []client.ObjectList{exports, imports} {
-		switch err := cluster.List(ctx, list); {
-		case apierrors.IsForbidden(err):
-			return nil, nil // Leave refuses, and lists all missing permissions
-		case err != nil && !noSuchKind(err):
+		err := cluster.List(ctx, list)
+		if apierrors.IsForbidden(err) {
+			if missing := mayLeave(ctx, cluster); missing != nil {
+				return nil, missing // it lists all missing permissions
+			}
+		}
+		if err != nil && !noSuchKind(err) {
 			return nil, fmt.Errorf("listing what the cluster exports and imports: %w", err)
 		}
 	}

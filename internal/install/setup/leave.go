@@ -33,6 +33,12 @@ type LeaveRequest struct {
 	DryRun bool
 }
 
+// mayLeave returns an error that lists the permissions which the user lacks for Leave.
+func mayLeave(ctx context.Context, cluster *install.Target) error {
+	crds, objects := render.Member{}.Manifests()
+	return cluster.Rights(ctx, []string{"delete", "list"}, slices.Concat(crds, objects)...)
+}
+
 // Leave removes a cluster from its clusterset: its records on the broker, its imports, and Atoll itself. Services and
 // ServiceExports of users stay, without conditions.
 func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say) error {
@@ -40,11 +46,11 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	if err != nil {
 		return err
 	}
-	crds, objects := render.Member{}.Manifests()
-	slices.Reverse(objects) // delete the namespace last
-	if err := cluster.Rights(ctx, []string{"delete", "list"}, slices.Concat(crds, objects)...); err != nil {
+	if err := mayLeave(ctx, cluster); err != nil {
 		return err
 	}
+	crds, objects := render.Member{}.Manifests()
+	slices.Reverse(objects) // delete the namespace last
 	cluster.DryRun = r.DryRun
 	onBroker, err := ownRecords(ctx, r, state, cluster.Report, say)
 	if err != nil {
