@@ -30,6 +30,9 @@ type records struct {
 	// entry is the MemberCluster, or nil. It is kept and marked as removed, because other members do not act on a
 	// missing object.
 	entry *brokerv1alpha1.MemberCluster
+	// aggregates name no other member. They are deleted first: when the member is marked as removed, or no record is
+	// left, another member takes an aggregate over to delete it, and this member may no longer.
+	aggregates []unstructured.Unstructured
 	// objects are all others.
 	objects []unstructured.Unstructured
 }
@@ -57,13 +60,13 @@ func findRecords(ctx context.Context, on *install.Target, namespace string, clus
 		}
 		found.objects = append(found.objects, list.Items...)
 	}
-	catalogue := listOf(mcsKind("ServiceImport"))
-	if err := on.List(ctx, catalogue, client.InNamespace(namespace), client.MatchingLabels{names.LabelManagedBy: names.AggregateManager}); err != nil {
+	aggregates := listOf(mcsKind("ServiceImport"))
+	if err := on.List(ctx, aggregates, client.InNamespace(namespace), client.MatchingLabels{names.LabelManagedBy: names.AggregateManager}); err != nil {
 		return nil, err
 	}
-	for _, entry := range catalogue.Items {
-		if entry.GetAnnotations()[names.AnnotationClusters] == cluster.String() {
-			found.objects = append(found.objects, entry)
+	for _, a := range aggregates.Items {
+		if a.GetAnnotations()[names.AnnotationClusters] == cluster.String() {
+			found.aggregates = append(found.aggregates, a)
 		}
 	}
 	return found, nil
@@ -79,6 +82,9 @@ func (r *records) owner() string {
 
 // delete marks the entry as removed, which other members act on, and deletes everything else.
 func (r *records) delete(ctx context.Context) error {
+	if err := r.on.DeleteAll(ctx, r.aggregates); err != nil {
+		return err
+	}
 	entry := &brokerv1alpha1.MemberCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.cluster.String(), Labels: map[string]string{names.LabelSourceCluster: r.cluster.String()}},
 		Spec:       brokerv1alpha1.MemberClusterSpec{ClusterID: r.cluster.String(), ClusterUID: "removed", AdvertiseMode: brokerv1alpha1.AdvertisePods},
