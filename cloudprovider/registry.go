@@ -86,7 +86,7 @@ func New(name string, config Config) (MCSLoadBalancer, error) {
 func CheckOptions(options map[string]string, known ...string) error {
 	for name := range options {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("there is no option %q: there are %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("there is no option %q: the options are %s", name, strings.Join(known, ", "))
 		}
 	}
 	return nil

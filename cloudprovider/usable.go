@@ -53,7 +53,7 @@ func portProblem(p Port, others []Port) string {
 	case p.Number < 1 || p.Number > 65535:
 		return "the number is not between 1 and 65535"
 	case slices.ContainsFunc(others, func(o Port) bool { return o.Number == p.Number && o.Protocol == p.Protocol }):
-		return "there is another port of this number and protocol"
+		return "another port has the same number and protocol"
 	}
 	return ""
 }

@@ -222,7 +222,7 @@ func (p *Pool) refuses(a netip.Addr, ports []Port) error {
 	for _, port := range ports {
 		if owner, taken := p.on[a][port]; taken {
 			return &cloudprovider.Error{Reason: cloudprovider.ReasonPortConflict, Err: fmt.Errorf(
-				"MultiClusterService %s has port %d/%s on %s: leave the port out, or ask for another address with the annotation %s", owner, port.Number, port.Protocol, a, cloudprovider.AnnotationAddress)}
+				"MultiClusterService %s has port %d/%s on %s: remove the port, or request another address with the annotation %s", owner, port.Number, port.Protocol, a, cloudprovider.AnnotationAddress)}
 		}
 	}
 	return nil

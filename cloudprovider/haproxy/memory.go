@@ -92,7 +92,7 @@ func (p *Provider) reserve(b *balancer) error {
 	for _, l := range b.Listens {
 		if !label.MatchString(b.Name.Namespace) || !label.MatchString(b.Name.Name) || len(l.Binds) == 0 ||
 			l.Name != fmt.Sprintf("%s_%s_%d", b.Name.Namespace, b.Name.Name, l.Binds[0].Port()) {
-			return fmt.Errorf("%q is no section of %s", l.Name, b.Name)
+			return fmt.Errorf("%q is not a section of %s", l.Name, b.Name)
 		}
 		r.Ports = append(r.Ports, addresses.Port{Protocol: "TCP", Number: int32(l.Binds[0].Port())})
 	}

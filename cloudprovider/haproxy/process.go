@@ -60,7 +60,7 @@ func (p process) master() string     { return filepath.Join(p.dir, "master.sock"
 func (p process) first() string { return filepath.Join(p.dir, "first.sock") }
 
 // errNotRunning means that HAProxy does not run and nothing is about to start it.
-var errNotRunning = errors.New("HAProxy does not run. Its container or service should restart it: look at its log")
+var errNotRunning = errors.New("HAProxy does not run. Its container or service should restart it: check its log")
 
 // errEnding means that the worker that answered is stopping.
 var errEnding = errors.New("HAProxy is stopping or reloading")
@@ -152,7 +152,7 @@ func (p process) await(ctx context.Context, version string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(errors.New("HAProxy did not apply its new configuration in time: look at its log, and whether other programs use its ports"), err)
+			return errors.Join(errors.New("HAProxy did not apply its new configuration in time: check its log, and whether other programs use its ports"), err)
 		case <-tick.C:
 		}
 	}

@@ -42,6 +42,6 @@ func overBudgetOfText(by []string) string {
 	if len(by) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("This cluster exceeds the budget that %s has for one member, so some of its changes arrive there late. "+
-		"Export fewer services or endpoints, or raise --member-budget of the agents in that cluster.", names.ListClusters(by))
+	return fmt.Sprintf("This cluster exceeds the per-member budget of %s, so those clusters receive some changes late. "+
+		"Export fewer services or endpoints, or raise --member-budget of the agents in those clusters.", names.ListClusters(by))
 }

@@ -136,7 +136,7 @@ func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[c
 			}
 			named = append(named, id)
 			if !slices.Contains(published, id) {
-				text := fmt.Sprintf("Cluster %q exceeds this cluster's budget for one member: %d of its objects arrive late. "+
+				text := fmt.Sprintf("Cluster %q exceeds this cluster's per-member budget: %d of its objects arrive late. "+
 					"Export fewer services or endpoints in that cluster, or raise --member-budget in this one.", id, over[id])
 				s.log.Warn(text)
 				s.warn(ctx, "MemberOverBudget", "Import", text)

@@ -75,7 +75,7 @@ func TestMainStatus(t *testing.T) {
 		"lab cut c1":                   {64, "", "accepts 2 arg(s)"},
 		"lab heal c1":                  {64, "", "two are needed"},
 		"--version":                    {0, "atoll version", ""},
-		"lab exec c1 --name x -- true": {64, "", "flags come before the cluster"},
+		"lab exec c1 --name x -- true": {64, "", "write flags before the cluster"},
 		"lab kill c1/etcd":             {1, "", "no such lab"},
 		"lab status --name ../x":       {64, "", "not the name of a lab"},
 		"lab logs":                     {64, "", "accepts 1 arg(s)"},

@@ -49,7 +49,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 		return err
 	}
 	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &lifecycle.Health{
-		Waiting: "the hub waits for its API server or for the clusterset: see its log",
+		Waiting: "the hub is waiting for its API server or for the clusterset: see the hub's log",
 	}}
 	ctrl.SetLogger(p.logger)
 	if options.Config == nil {

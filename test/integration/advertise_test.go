@@ -145,7 +145,7 @@ func TestOverlappingRangesAreRefused(t *testing.T) {
 	expectAddresses(t, "c1", ns, "c1/10.1.1.1", "c9/10.102.0.9")
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	expectImport(t, "c2", ns, "web", from("c1", "c9"))
-	want := `Cluster "c9" advertises its Services by their cluster IPs, which mean something else in cluster "c2": ` +
+	want := `Cluster "c9" advertises its Services by their cluster IPs, which are also in use in cluster "c2": ` +
 		`its 10.102.0.0/16 overlaps the Services 10.102.0.0/16 here.`
 	expectRefusals(t, ns, want)
 

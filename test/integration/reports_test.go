@@ -201,7 +201,7 @@ func TestTruncatedEndpointsAreReported(t *testing.T) {
 	}
 	expectCount(1000)
 	expectSaid(t, "c1", ns, "ServiceExport", "EndpointsTruncated", 1)
-	const message = "The Endpoints object has reached the 1000 addresses that Kubernetes takes from one"
+	const message = "The Endpoints object has reached the maximum of 1000 addresses that Kubernetes copies to EndpointSlices"
 	planes.Condition(t, on["c1"], e, "Ready", "True/Exported", message)
 	fill(900)
 	noError(t, on["c1"].Update(t.Context(), endpoints))

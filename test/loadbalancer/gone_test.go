@@ -109,7 +109,7 @@ func TestFollowedByTheFormerProvider(t *testing.T) {
 	by("nobody")
 	expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider")
 	rolls("10.1.0.2")
-	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider"); !strings.Contains(c.Message, "Provider steered forwards traffic until then") {
+	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider"); !strings.Contains(c.Message, "Provider steered still forwards traffic") {
 		t.Error(c.Message)
 	}
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")

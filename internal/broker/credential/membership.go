@@ -74,7 +74,7 @@ func checkCA(ca []byte) error {
 		found = true
 	}
 	if len(ca) > 0 && !found {
-		return errors.New("there is no certificate in it")
+		return errors.New("the certificate authority has no certificate")
 	}
 	return nil
 }

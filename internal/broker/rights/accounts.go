@@ -186,13 +186,13 @@ func joinerPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				refuse(fmt.Sprintf("request.operation == 'CREATE' && object.metadata.name == '%s' + variables.self + '-' + request.userInfo.uid", names.MemberAccountPrefix),
 					"with a join file one Secret can be created, whose name says which file was used"),
 				refuse(fmt.Sprintf("object.type == '%s' && !has(object.data) && !has(object.stringData)", names.CredentialType),
-					fmt.Sprintf("the Secret is of type %s and holds no data", names.CredentialType)),
+					fmt.Sprintf("the Secret must have the type %s and no data", names.CredentialType)),
 				refuse(fmt.Sprintf("has(object.metadata.labels) && object.metadata.labels == {'%s': variables.self}"+
 					" && !has(object.metadata.annotations) && !has(object.metadata.finalizers)", names.LabelSourceCluster),
-					fmt.Sprintf("the Secret has the label %s, no other label, no annotation and no finalizer", names.LabelSourceCluster)),
+					fmt.Sprintf("the Secret must have the label %s, and no other label, annotation or finalizer", names.LabelSourceCluster)),
 				refuse("object.metadata.?ownerReferences.orValue([]).size() == 2 && object.metadata.ownerReferences[0].uid == request.userInfo.uid && "+
 					owner(0, names.JoinerAccountPrefix)+" && "+owner(1, names.MemberAccountPrefix),
-					"the owners of the Secret are the service accounts of the join file and of the member"),
+					"the owners of the Secret must be the service accounts of the join file and of the member"),
 			},
 		},
 	}

@@ -178,7 +178,7 @@ func printIgnored(cmd *cobra.Command, row setup.MemberPermissions) {
 		say("%d of the %d services that %s exports are in other namespaces. Other clusters do not use them.", row.NotPermitted, row.Exports, row.Cluster)
 	}
 	if row.Outside > 0 {
-		say("%d of the %d addresses that %s publishes are outside of its ranges. Other clusters leave them out.", row.Outside, row.Addresses, row.Cluster)
+		say("%d of the %d addresses that %s publishes are outside its ranges. Other clusters do not import them.", row.Outside, row.Addresses, row.Cluster)
 	}
 	if len(row.Examples) > 0 {
 		say("For example: %s", strings.Join(row.Examples, ", "))
@@ -197,7 +197,7 @@ func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.Pe
 	}
 	say := steps.Say(cmd)
 	if now.Created {
-		say("There was no ConfigMap %s. If the broker has lost it, agents still use its last content. From now on only the settings below hold: "+
+		say("There was no ConfigMap %s. If the broker has lost it, agents still use its last content. From now on only the settings below apply: "+
 			"check them for every member.", names.MemberPermissions)
 	}
 	if change.DryRun {

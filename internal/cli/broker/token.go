@@ -214,9 +214,9 @@ To expel a member, use "atoll broker members remove --force".`,
 			case before == nil:
 				say("no usable join file for cluster %s exists", cluster)
 			case before.State == setup.Used:
-				say("the join file of cluster %s was used already, at %s. Whoever used it stays a member", cluster, moment(before.Used))
+				say("the join file of cluster %s was used already, at %s. The cluster that used it stays a member", cluster, moment(before.Used))
 			default:
-				say("the join file of cluster %s is revoked: it was %s. If the cluster is a member, it stays one", cluster, before.State)
+				say("the join file of cluster %s is revoked: it was %s. A cluster that is already a member stays a member", cluster, before.State)
 			}
 			steps.Next(cmd, "to expel a cluster that has joined with it, which ends its exports in all clusters: "+o.Command().Atoll("broker members remove %s --clusterset %s --force", cluster, o.Name))
 			return nil

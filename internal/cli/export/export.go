@@ -116,7 +116,7 @@ func unexport(ctx context.Context, cmd *cobra.Command, cluster *install.Target, 
 	have := &mcsv1beta1.ServiceExport{}
 	err := cluster.Get(ctx, key, have)
 	if err == nil && contribution.ByPolicy(have) {
-		return fmt.Errorf("the ServiceExport %s belongs to a MultiClusterService on the hub, and would be created again: change the MultiClusterService", key)
+		return fmt.Errorf("the ServiceExport %s belongs to a MultiClusterService on the hub, and the agent would create it again: change the MultiClusterService", key)
 	}
 	if err == nil {
 		var opts []client.DeleteOption

@@ -31,7 +31,7 @@ context for each cluster.`,
 				return errors.New("a cluster and a command are needed")
 			}
 			if strings.HasPrefix(program(args)[0], "-") {
-				return fmt.Errorf("%s is not a command: flags come before the cluster", program(args)[0])
+				return fmt.Errorf("%s is not a command: write flags before the cluster", program(args)[0])
 			}
 			return nil
 		},

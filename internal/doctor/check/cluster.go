@@ -30,9 +30,9 @@ func (ch *checker) api() {
 	}
 	switch {
 	case c.Definitions != nil && c.member():
-		ch.say(Definitions, Error, "Install them again: "+c.On.Atoll("join FILE"), "%v", c.Definitions)
+		ch.say(Definitions, Error, "Install the CustomResourceDefinitions again: "+c.On.Atoll("join FILE"), "%v", c.Definitions)
 	case c.Definitions != nil:
-		ch.say(Definitions, Error, "Remove the product that installed the others, or replace them, which keeps their objects: "+c.On.Atoll("join FILE --replace-crds"), "%v", c.Definitions)
+		ch.say(Definitions, Error, "Remove the product that installed the other CustomResourceDefinitions, or replace them. Replacing keeps their objects: "+c.On.Atoll("join FILE --replace-crds"), "%v", c.Definitions)
 	default:
 		ch.ok(Definitions, "")
 	}
@@ -56,10 +56,10 @@ func (ch *checker) rights() {
 	if !c.member() {
 		return
 	}
-	again := "Install them again: " + c.On.Atoll("join FILE")
+	again := "Install the permissions again: " + c.On.Atoll("join FILE")
 	ch.account(AgentRights, c.Agent, again)
 	ch.account(DNSRights, c.DNS, again)
-	ch.account(BrokerRights, c.OnBroker, "On the broker, install them again: "+command.Broker.Atoll("broker deploy --clusterset %s", c.Survey.Clusterset)+". Then make a join file and join again: "+command.Broker.Atoll("broker token create %s --clusterset %s", c.Survey.ClusterID, c.Survey.Clusterset))
+	ch.account(BrokerRights, c.OnBroker, "Install the member's permissions on the broker again: "+command.Broker.Atoll("broker deploy --clusterset %s", c.Survey.Clusterset)+". Then make a join file and join again: "+command.Broker.Atoll("broker token create %s --clusterset %s", c.Survey.ClusterID, c.Survey.Clusterset))
 }
 
 func (ch *checker) account(id ID, rights Rights, hint string) {
@@ -194,7 +194,7 @@ func (ch *checker) brokerHere() {
 	case s.Broker != nil:
 		ch.ok(BrokerHere, "%d ms", s.Broker.RoundTrip.Milliseconds())
 	default:
-		ch.say(BrokerHere, Warning, "If this machine reaches the broker at another URL than the cluster's pods do, add --broker-server URL. Without the broker, the commands of atoll show less.", "%v", s.BrokerErr)
+		ch.say(BrokerHere, Warning, "If this machine reaches the broker at another URL than the cluster's pods do, add --broker-server URL. Without access to the broker, atoll commands show less.", "%v", s.BrokerErr)
 	}
 }
 

@@ -50,7 +50,7 @@ func (ch *checker) ownDNS() {
 func (ch *checker) wiring() {
 	c := ch.cluster
 	if c.Stock != nil {
-		ch.ok(Wiring, "CoreDNS answers itself: see %s", StockCoreDNS)
+		ch.ok(Wiring, "CoreDNS answers queries for the zone itself: see %s", StockCoreDNS)
 		return
 	}
 	dns := c.Survey.Cluster.DNS
@@ -136,7 +136,7 @@ func (ch *checker) stock() {
 	s := ch.cluster.Stock
 	switch {
 	case len(s.Rights.Missing) > 0:
-		ch.say(StockCoreDNS, Error, "Add the permission to its ClusterRole as docs/how-to/stock-coredns.md shows. Without it CoreDNS never becomes ready, also for the cluster's own names.", "its account lacks: %s", list(s.Rights.Missing))
+		ch.say(StockCoreDNS, Error, "Add the permission to its ClusterRole as docs/how-to/stock-coredns.md shows. Without the permission CoreDNS never becomes ready, so even the cluster's own names are not resolved.", "its account lacks: %s", list(s.Rights.Missing))
 	case s.Rights.Err != nil:
 		ch.skip(StockCoreDNS, "%v", s.Rights.Err)
 	default:

@@ -60,7 +60,7 @@ func (p pair) connections() {
 	if which == "Services" {
 		addresses = other
 	}
-	p.packets(LargeOnes, p.from.reached("tcp", large, addresses), "Large packets are lost on the way. Lower the MTU of the pods' network, since tunnels take a part of it, or let ICMP \"fragmentation needed\" through.")
+	p.packets(LargeOnes, p.from.reached("tcp", large, addresses), "Large packets are lost between the clusters. Lower the MTU of the pods' network to leave room for tunnel headers, or allow ICMP \"fragmentation needed\".")
 	p.packets(Datagrams, p.from.reached("udp", 0, addresses), "Let UDP through firewalls and security groups. Without it only TCP services work.")
 }
 
@@ -94,7 +94,7 @@ func (p pair) mode() (mode brokerv1alpha1.AdvertiseMode, joined bool) {
 func (p pair) hint(joined bool, services []probe.Reached) string {
 	const flat = "Pods of all clusters must reach each other. Check routes, peering, firewalls, security groups and NetworkPolicies."
 	if joined && everyone(services) {
-		return flat + " Its Services can be reached: run its agent with --advertise-mode cluster-ip."
+		return flat + " Its Services' cluster IPs are reachable: run its agent with --advertise-mode cluster-ip."
 	}
 	return flat
 }

@@ -170,7 +170,7 @@ func objects(ctx context.Context, folder string, from client.Reader, k kind, to 
 		}
 	}
 	if len(all) > maxObjects {
-		to.Miss("%s/%s: of %d there are the first %d", folder, file, len(all), maxObjects)
+		to.Miss("%s/%s: only the first %d of %d objects are in the file", folder, file, maxObjects, len(all))
 		all = all[:maxObjects]
 	}
 	if len(all) > 0 {

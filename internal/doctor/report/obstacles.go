@@ -108,11 +108,11 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, 
 	}
 	x.refused(s, service.Namespace, exports)
 	if s.Broker != nil && !policyOf(s, service).Consumes(x.Cluster) {
-		x.Findings.add(Error, "import", "The hub's MultiClusterService lets other clusters import this service, but not this one.", "Add "+x.Cluster+" to its consumerClusters or range.")
+		x.Findings.add(Error, "import", "The hub's MultiClusterService lets other clusters import this service, but not this one.", "Add "+x.Cluster+" to consumerClusters or range of the MultiClusterService.")
 	}
 	if x.Import == nil {
 		if len(x.Findings) == 0 {
-			x.Findings.add(Pending, "import", "There is no ServiceImport yet.", "Look at the agents: "+s.On.Atoll("status"))
+			x.Findings.add(Pending, "import", "There is no ServiceImport yet.", "Check the agents: "+s.On.Atoll("status"))
 		}
 		return
 	}

@@ -47,7 +47,7 @@ func TestExplainRefused(t *testing.T) {
 				flagged(s, "-v", "--refuse-imports-from=c9", "--refuse-imports-from", "c2")
 			}, WorksInPart,
 			"warning import The export of cluster c2 is not imported: the flag --refuse-imports-from of this cluster's atoll-agent excludes it.", "Remove the cluster from --refuse-imports-from",
-			"the flag --refuse-imports-from of this cluster's atoll-agent excludes it",
+			"the flag --refuse-imports-from of this cluster's atoll-agent excludes that cluster",
 		},
 		"all": {
 			func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil; annotated(s, "*") }, DoesNotWork,

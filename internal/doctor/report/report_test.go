@@ -297,11 +297,11 @@ func TestStatus(t *testing.T) {
 		"DNS in part": {func(s *survey.Survey) { s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal) },
 			false, false, "warning DNS: Only some of this cluster's DNS servers forward"},
 		"not registered": {func(s *survey.Survey) { s.Broker.Members = s.Broker.Members[:2] },
-			false, true, "pending cluster c3: Its agents have not registered it on the broker yet"},
+			false, true, "pending cluster c3: The cluster's agents have not registered it on the broker yet"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },
 			true, true, "error broker: The broker cannot be read: timeout"},
 		"a record that is left over": {func(s *survey.Survey) { s.Broker.Exports = append(s.Broker.Exports, exported("c3", 9)) },
-			false, true, "pending export shop/web: Its ServiceExport is gone"},
+			false, true, "pending export shop/web: The ServiceExport is deleted"},
 		"the worst comes first": {func(s *survey.Survey) {
 			own(s, metav1.Condition{Type: "Conflict", Status: "True", Reason: "PortConflict", Message: "ports"})
 			s.Cluster.Imports[0].Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "Failed", Message: "no"}

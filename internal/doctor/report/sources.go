@@ -77,7 +77,7 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
 		return fmt.Sprintf("%d endpoints are not imported: the broker does not permit their addresses to that cluster", out)
 	case source.Imported < source.Published && ownOverBudget(s, source.Cluster):
-		return fmt.Sprintf("%s exceeds this cluster's budget for one member, so some endpoints arrive late: export less in that cluster, or raise --member-budget in this one", source.Cluster)
+		return fmt.Sprintf("%s exceeds this cluster's per-member budget, so some endpoints arrive late: export less in that cluster, or raise --member-budget in this one", source.Cluster)
 	case source.Imported == 0:
 		return "no endpoint is imported: see the findings above and the Events of the ServiceImport"
 	case publishedReady == 0:

@@ -81,7 +81,7 @@ func (s *Status) components(of *survey.Survey) {
 		d, ok := of.Cluster.Deployments[name]
 		if !ok {
 			if of.Broker != nil && len(of.Unread) == 0 {
-				s.Findings.add(Warning, name, fmt.Sprintf("Namespace %s has no Deployment %s.", names.SystemNamespace, name), "Unless it runs in another way, install it: "+of.On.Atoll("join FILE"))
+				s.Findings.add(Warning, name, fmt.Sprintf("Namespace %s has no Deployment %s.", names.SystemNamespace, name), "If it does not run in another way, install it: "+of.On.Atoll("join FILE"))
 			}
 			continue
 		}
@@ -143,22 +143,22 @@ func unwired(of *survey.Survey) []dnswiring.Form {
 func (s *Status) members(of *survey.Survey) {
 	registered := func(m Member) bool { return m.Self }
 	if of.Broker != nil && of.ClusterID != "" && !slices.ContainsFunc(s.Members, registered) {
-		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "Its agents have not registered it on the broker yet.",
+		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "The cluster's agents have not registered it on the broker yet.",
 			"If that takes more than a minute, check whether they reach the broker at "+of.Server+": "+render.ShowAgentLog(of.On))
 	}
 	for _, m := range s.Members {
 		about := "cluster " + m.Cluster
 		switch m.State {
 		case MemberSilent:
-			s.Findings.add(Error, about, fmt.Sprintf("No heartbeat from cluster %s for %s.", m.Cluster, age(*m.HeartbeatSeconds)), "Look at its agents: "+command.Of(m.Cluster).Atoll("status"))
+			s.Findings.add(Error, about, fmt.Sprintf("No heartbeat from cluster %s for %s.", m.Cluster, age(*m.HeartbeatSeconds)), "Check that cluster's agents: "+command.Of(m.Cluster).Atoll("status"))
 		case MemberLost:
 			s.Findings.add(Error, about, fmt.Sprintf("Cluster %s is unreachable. Its endpoints have been withdrawn from this cluster.", m.Cluster),
 				"If the cluster will not come back, remove it from the clusterset, with everything it exports: "+command.Broker.Atoll("broker members remove %s --clusterset %s", m.Cluster, of.Clusterset))
 		case MemberJoining:
-			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Look at its agents: "+command.Of(m.Cluster).Atoll("status"))
+			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Check that cluster's agents: "+command.Of(m.Cluster).Atoll("status"))
 		}
 		for _, other := range m.OverBudgetOf {
-			s.Findings.add(Warning, about, fmt.Sprintf("Cluster %s exceeds the budget that cluster %s has for one member, so some of its changes arrive there late.", m.Cluster, other),
+			s.Findings.add(Warning, about, fmt.Sprintf("Cluster %s exceeds the per-member budget of cluster %s, so some of its changes arrive late in that cluster.", m.Cluster, other),
 				fmt.Sprintf("Export fewer services or endpoints in %s, or raise --member-budget of the agents in %s.", m.Cluster, other))
 		}
 	}
@@ -177,7 +177,7 @@ func (s *Status) exports(of *survey.Survey) {
 		next := of.On.Atoll("explain %s", service)
 		switch severity, wrong := e.severity(); {
 		case e.Status == published: // the ServiceExport is gone, and the agents are about to delete the record
-			s.Findings.add(Pending, "export "+service, "Its ServiceExport is gone, but the broker still has the record. The agents are about to delete it.", next)
+			s.Findings.add(Pending, "export "+service, "The ServiceExport is deleted, but the broker still has its record. The agents will delete the record.", next)
 		case severity == Error:
 			s.Findings.add(Error, "export "+service, e.Status+": "+e.Message, next)
 		case wrong:

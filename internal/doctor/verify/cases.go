@@ -64,7 +64,7 @@ func evaluate(cluster, namespace string, r probe.Report, all []expectation) []Ca
 		c.resolved(r, name(e.service, namespace)+".")
 		cases = append(cases, c)
 		for _, network := range []string{"tcp", "udp"} {
-			c := Case{Cluster: cluster, Name: network + " to " + e.service, Failure: "the pod did not get to this step"}
+			c := Case{Cluster: cluster, Name: network + " to " + e.service, Failure: "the pod ended before this step"}
 			for _, reached := range r.Connections {
 				if reached.Network == network && reached.Address == address(e.service, namespace) {
 					c.Failure = ""

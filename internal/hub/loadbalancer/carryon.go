@@ -32,7 +32,7 @@ func (c *Controller) carryOn(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		}
 		status = out.status
 		if f.missing == nil && out.err == nil {
-			ready.Message += fmt.Sprintf(" Provider %s forwards traffic until then.", holder)
+			ready.Message += fmt.Sprintf(" Provider %s still forwards traffic.", holder)
 		}
 		conditions = []metav1.Condition{ready, out.reachable(), out.accepted()}
 	}

@@ -135,7 +135,7 @@ func hostAddresses(interfaces []net.Addr, service *corev1.Service, slice *discov
 func (h *Hosts) lookUp(ctx context.Context) ([]netip.Addr, error) {
 	host := serverHost(h.server)
 	if host == "" {
-		return nil, errors.New("there is no host in the API server's address")
+		return nil, errors.New("the API server's URL has no host")
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil

@@ -50,7 +50,7 @@ func newMetrics() *metrics {
 		}, []string{"provider", "operation", "result"}),
 		balancers:   describe("loadbalancers", "Number of MultiClusterServices that have a load balancer."),
 		backends:    describe("loadbalancer_backends", "Number of backends of all ports of load balancers, by state: in use, draining, or down.", "state"),
-		connections: describe("loadbalancer_connections", "Number of open connections of load balancers; for UDP, of clients.", "protocol"),
+		connections: describe("loadbalancer_connections", "Number of open connections of load balancers. For UDP, the number of clients.", "protocol"),
 		taken:       describe("loadbalancer_connections_total", "Number of connections that load balancers accepted.", "protocol"),
 		failed:      describe("loadbalancer_connections_failed_total", "Number of accepted connections that reached no backend.", "protocol"),
 		known:       map[types.NamespacedName]tally{},

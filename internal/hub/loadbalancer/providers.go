@@ -139,7 +139,7 @@ func (p *Providers) get(ctx context.Context, name string) (cloudprovider.MCSLoad
 	config, there := p.configs[name]
 	if !there {
 		return nil, &cloudprovider.Error{Reason: reasonNoProvider, Err: fmt.Errorf(
-			"there is no such provider %q: this hub has %s; more are added by addresses for them, --lb-addresses=NAME=…", name, strings.Join(slices.Sorted(maps.Keys(p.configs)), ", "))}
+			"this hub has no provider %q: it has %s. To add a provider, give it addresses: --lb-addresses=NAME=…", name, strings.Join(slices.Sorted(maps.Keys(p.configs)), ", "))}
 	}
 	if p.closed {
 		return nil, errors.New("this hub is ending")

@@ -104,7 +104,7 @@ func (s state) exported() metav1.Condition {
 	if len(s.exporters) == 0 {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNotExported,
-			Message: fmt.Sprintf("No cluster exports the Service: none %s has an exportable Service %s/%s%s.",
+			Message: fmt.Sprintf("No cluster exports the Service: no cluster %s has an exportable Service %s/%s%s.",
 				among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports)),
 		}
 	}

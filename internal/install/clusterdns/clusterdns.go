@@ -117,7 +117,7 @@ func get[T client.Object](ctx context.Context, c client.Reader, key client.Objec
 }
 
 // ErrNoServer means that atoll-dns is not installed in the cluster.
-var ErrNoServer = errors.New("atoll-dns is not there")
+var ErrNoServer = errors.New("atoll-dns is not installed")
 
 // Servers returns the addresses of atoll-dns's Service.
 func Servers(ctx context.Context, c client.Reader, key client.ObjectKey) ([]netip.Addr, error) {
@@ -126,7 +126,7 @@ func Servers(ctx context.Context, c client.Reader, key client.ObjectKey) ([]neti
 		return nil, err
 	}
 	if service == nil {
-		return nil, fmt.Errorf("%w: there is no service %s; install it first, or say where it is", ErrNoServer, key)
+		return nil, fmt.Errorf("%w: there is no Service %s. Install atoll-dns first, or name its Service with --service", ErrNoServer, key)
 	}
 	var servers []netip.Addr
 	for _, text := range service.Spec.ClusterIPs {

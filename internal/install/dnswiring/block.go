@@ -56,7 +56,7 @@ func marked(text string) (from, to int, err error) {
 		switch {
 		case strings.HasPrefix(word, markPrefix):
 			if from >= 0 {
-				return -1, -1, fmt.Errorf("%q exists twice; remove one of the two manually", markPrefix)
+				return -1, -1, fmt.Errorf("the line %q exists twice: remove one of the two manually", markPrefix)
 			}
 			from = at
 		case word == markEnd && from >= 0 && to < 0:
@@ -65,7 +65,7 @@ func marked(text string) (from, to int, err error) {
 		at += len(line)
 	}
 	if from >= 0 && to < 0 {
-		return -1, -1, fmt.Errorf("%q has no line %q after it; remove it manually", markPrefix, markEnd)
+		return -1, -1, fmt.Errorf("the line %q has no line %q after it: remove the line manually", markPrefix, markEnd)
 	}
 	return from, to, nil
 }

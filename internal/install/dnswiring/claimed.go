@@ -116,11 +116,11 @@ func (e *ClaimedError) Error() string {
 		text += " of " + e.Object
 	}
 	if e.Stock {
-		return text + ": CoreDNS itself answers, which works too. To use atoll-dns, remove the option first"
+		return text + ": CoreDNS answers by itself, which also works. To use atoll-dns, remove this option first"
 	}
 	if e.Lighthouse {
 		return text + ", which is Submariner's Lighthouse. To use atoll-dns, see docs/how-to/migration.md, then add --replace-lighthouse" +
 			" (and --provider coredns if the Corefile imports coredns-custom)"
 	}
-	return text + ", which atoll did not write: remove that first"
+	return text + ", which atoll did not write: remove it first"
 }

@@ -101,7 +101,7 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	}
 	suffix := customSuffix(main)
 	if suffix == "" {
-		return Change{}, fmt.Errorf("the Corefile of configmap %s imports no server blocks (a line outside of all blocks such as: import custom/*.server)", nameOf(c.CoreDNS))
+		return Change{}, fmt.Errorf("the Corefile of configmap %s imports no server blocks: add a line outside all blocks, for example: import custom/*.server", nameOf(c.CoreDNS))
 	}
 	root, err := rootBlock(main)
 	if err == nil {

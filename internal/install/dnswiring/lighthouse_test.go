@@ -68,9 +68,9 @@ func TestReplaceLighthouseIsRefused(t *testing.T) {
 		"another zone in a key":  {withKeys(lighthouseKey, "supercluster.local:53 {\n}\n"), CoreDNSCustom, takeover, "for the zone supercluster.local too"},
 		"another of OpenShift's": {two, OpenShift, takeover, "for the zone supercluster.local too"},
 		"no end":                 {coreDNS(root + "#lighthouse-start\nclusterset.local:53 {\n}\n"), CoreDNS, takeover, `has no line with "lighthouse-end"`},
-		"somebody else's block":  {coreDNS("clusterset.local:53 {\n}\n" + root), CoreDNS, takeover, "remove that first"},
-		"both, asked":            {coreDNS("clusterset.local:53 {\n}\n" + lighthousePart + root), CoreDNS, takeover, "remove that first"},
-		"keys of both":           {withKeys("a.server", "clusterset.local:53 {\n}\n", lighthouseKey, "b.example {\n}\n"), CoreDNSCustom, wiring, "remove that first"},
+		"somebody else's block":  {coreDNS("clusterset.local:53 {\n}\n" + root), CoreDNS, takeover, "remove it first"},
+		"both, asked":            {coreDNS("clusterset.local:53 {\n}\n" + lighthousePart + root), CoreDNS, takeover, "remove it first"},
+		"keys of both":           {withKeys("a.server", "clusterset.local:53 {\n}\n", lighthouseKey, "b.example {\n}\n"), CoreDNSCustom, wiring, "remove it first"},
 		"below Atoll's":          {coreDNS(must(Install(coreDNS(root), wiring, []Form{CoreDNS}))[0].After.(*corev1.ConfigMap).Data[keyCorefile] + lighthousePart), CoreDNS, wiring, "--replace-lighthouse"},
 	} {
 		_, err := Install(tt.has, tt.wiring, []Form{tt.form})

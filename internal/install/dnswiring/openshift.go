@@ -53,7 +53,7 @@ func installOpenShift(c Cluster, w Wiring) (Change, error) {
 	record{Zones: w.Zones, Made: old.Made}.write(after)
 	change := changedServers(c.OpenShift, after)
 	if state, _, _ := unstructured.NestedString(c.OpenShift.Object, "spec", "managementState"); state != "" && state != "Managed" && state != "Force" {
-		change.Warnings = append(change.Warnings, fmt.Sprintf("%s has managementState %s: its operator ignores changes until it is Managed", openShiftObject, state))
+		change.Warnings = append(change.Warnings, fmt.Sprintf("%s has managementState %s: its operator ignores changes until managementState is Managed", openShiftObject, state))
 	}
 	return change, nil
 }

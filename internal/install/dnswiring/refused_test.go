@@ -65,7 +65,7 @@ func TestRefused(t *testing.T) {
 		{"a block with scheme", coreDNS(root + "dns://clusterset.local {\n}\n"), "", "is already served by"},
 		{
 			"the in-tree option", coreDNS(".:53 {\n kubernetes cluster.local clusterset.local {\n multicluster clusterset.local\n }\n}\n"), "",
-			"by the option multicluster of the plugin kubernetes in line 2 of configmap kube-system/coredns: CoreDNS itself answers",
+			"by the option multicluster of the plugin kubernetes in line 2 of configmap kube-system/coredns: CoreDNS answers by itself",
 		},
 		{"the external plugin", coreDNS(".:53 {\n multicluster clusterset.local\n kubernetes cluster.local\n}\n"), "", `by the line "multicluster clusterset.local", line 2`},
 		{"a forwarder", coreDNS(".:53 {\n forward clusterset.local 10.0.0.1\n}\n"), "", `by the line "forward clusterset.local 10.0.0.1", line 2`},

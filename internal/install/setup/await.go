@@ -24,7 +24,7 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 	say("waiting until the agent and the DNS server run, for %v at most (--wait)", patience)
 	look := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + render.ShowAgentLog(cluster.On)
 	if err := install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, cluster) }); err != nil {
-		return hint("The installed components keep trying. Look at: "+look, "the cluster has joined, but %w", err)
+		return hint("The installed components keep trying. To see their state: "+look, "the cluster has joined, but %w", err)
 	}
 	if r.Offline {
 		return nil

@@ -30,7 +30,7 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 		if err != nil {
 			return err
 		}
-		return hint("Remove that one first, with the load balancers it manages: "+on.On.Atoll("hub remove --clusterset %s", other),
+		return hint("Remove the other hub first, with the load balancers that it manages: "+on.On.Atoll("hub remove --clusterset %s", other),
 			"there is a hub on this API server already, of clusterset %s", other)
 	}
 	crds, objects := hub.Manifests()

@@ -68,8 +68,8 @@ func RemovalImpact(ctx context.Context, on *install.Target, r RemoveRequest) ([]
 		}
 	}
 	return impact(
-		effect{"No other cluster exports %s: clients lose it.", alone},
-		effect{"Clients lose the endpoints of " + r.Cluster.String() + " of %s, which other clusters export too.", shared},
+		effect{"No other cluster exports %s: clients can no longer connect.", alone},
+		effect{"Clients lose the endpoints of " + r.Cluster.String() + " of %s, which other clusters also export.", shared},
 	), nil
 }
 
@@ -90,8 +90,8 @@ func HubImpact(ctx context.Context, on *install.Target) ([]string, error) {
 		}
 	}
 	return impact(
-		effect{"Members stop exporting %s for their MultiClusterServices.", shared},
-		effect{"The load balancers of %s stay at their providers, and nothing updates them.", balanced},
+		effect{"Members no longer export %s, which MultiClusterServices of this hub export.", shared},
+		effect{"The load balancers of %s stay at their providers, but the hub no longer updates them.", balanced},
 	), nil
 }
 

@@ -14,7 +14,7 @@ import (
 // clusterset. A cluster must leave before it can get another ID.
 func settle(file credential.Membership, expected names.ClusterID, state memberState) error {
 	if expected != "" && expected != file.ClusterID {
-		return hint("Make one for it: "+command.Broker.Atoll("broker token create %s --clusterset %s", expected, file.Clusterset),
+		return hint("Make a join file for this cluster: "+command.Broker.Atoll("broker token create %s --clusterset %s", expected, file.Clusterset),
 			"the join file is for cluster %q, not for %q", file.ClusterID, expected)
 	}
 	if j := state.joined; j != nil {
@@ -39,7 +39,7 @@ func settle(file credential.Membership, expected names.ClusterID, state memberSt
 			next = "Make a join file for that clusterset: " + command.Broker.Atoll("broker token create %s --clusterset %s", file.ClusterID, have.Spec.Value)
 		}
 		return hint(next+". If nothing else uses the property, delete it and join again: "+state.on.Kubectl("delete clusterproperty %s", property),
-			"this cluster's ClusterProperty %s says %q, and the join file %q", property, have.Spec.Value, wanted)
+			"this cluster's ClusterProperty %s has the value %q, but the join file has %q", property, have.Spec.Value, wanted)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 		return fmt.Errorf("reading namespace %s: %w", namespace, err)
 	}
 	if have != nil && have.Labels[names.LabelClusterset] == "" {
-		return hint("Choose another one with --clusterset NAME, or, if nothing else is in it, mark it: "+on.On.Kubectl("label namespace %s %s=%s", namespace, names.LabelClusterset, namespace),
+		return hint("Choose another name with --clusterset NAME. If the namespace contains nothing else, you can mark it as a clusterset: "+on.On.Kubectl("label namespace %s %s=%s", namespace, names.LabelClusterset, namespace),
 			"namespace %s exists and is not a clusterset's", namespace)
 	}
 	if have != nil && have.DeletionTimestamp != nil {
@@ -157,6 +157,6 @@ func clusterset(ctx context.Context, on *install.Target, namespace string) error
 		}
 		others = "; there are: " + strings.Join(found, ", ")
 	}
-	return hint("Choose one with --clusterset NAME, or make this one: "+on.On.Atoll("broker deploy --clusterset %s", namespace),
+	return hint("Choose an existing clusterset with --clusterset NAME, or create this one: "+on.On.Atoll("broker deploy --clusterset %s", namespace),
 		"there is no clusterset %s on the API server %s%s", namespace, on.Config.Host, others)
 }

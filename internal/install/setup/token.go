@@ -54,7 +54,7 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 		m.Server = on.Config.Host
 		if loopback(m.Server) {
 			return m, hint("say how the members reach it: --server https://HOST:PORT",
-				"this context reaches the broker at %s, which other machines cannot reach", m.Server)
+				"the URL of the broker in this context is %s, which other machines cannot reach", m.Server)
 		}
 	}
 	if err := clusterset(ctx, on, r.Namespace); err != nil {

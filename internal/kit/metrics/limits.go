@@ -4,7 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 var (
 	leftOutDesc = prometheus.NewDesc(namespace+"_import_left_out",
-		"Number of the broker's objects that arrive late because their cluster exceeds this cluster's budget for one member.", []string{"source_cluster"}, nil)
+		"Number of the broker's objects that arrive late because their cluster exceeds this cluster's per-member budget.", []string{"source_cluster"}, nil)
 	eventsDesc = prometheus.NewDesc(namespace+"_events_left_out_total",
 		"Number of Events that were not recorded because there were too many about one other cluster.", []string{"source_cluster"}, nil)
 )

@@ -45,7 +45,7 @@ func New(traffic *Traffic) *Metrics {
 		}, []string{"source_cluster"}),
 		propagation: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "propagation_duration_seconds",
-			Help:    "Duration of changes of endpoints until they are in other clusters, by stage.",
+			Help:    "Time from a change of endpoints until other clusters have it, by stage.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 18), // 1 ms to 131 s
 		}, []string{"stage"}),
 		traffic:    traffic,

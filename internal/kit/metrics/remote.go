@@ -20,7 +20,7 @@ var (
 	remoteReady = prometheus.NewDesc(namespace+"_remote_cluster_ready",
 		"Whether another member sends heartbeats and its endpoints are in use.", []string{"cluster"}, nil)
 	remoteOver = prometheus.NewDesc(namespace+"_remote_cluster_over_budget",
-		"Whether this cluster exceeds the budget that another member has for one member, so that some of its changes arrive there late.", []string{"cluster"}, nil)
+		"Whether this cluster exceeds the per-member budget of another member, which then receives some changes late.", []string{"cluster"}, nil)
 	remoteRenewed = prometheus.NewDesc(namespace+"_remote_cluster_last_sync_timestamp_seconds",
 		"Time when this agent last saw another member renew its heartbeat, by this agent's clock.", []string{"cluster"}, nil)
 )

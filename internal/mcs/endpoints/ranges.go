@@ -31,7 +31,7 @@ func OverlappingRanges(n validation.Network, self, source names.ClusterID, membe
 	if overlaps == "" {
 		return ""
 	}
-	return fmt.Sprintf("Cluster %q advertises its Services by their cluster IPs, which mean something else in cluster %q: %s. "+
+	return fmt.Sprintf("Cluster %q advertises its Services by their cluster IPs, which are also in use in cluster %q: %s. "+
 		"Its endpoints are not imported. Change the ranges of one of the two clusters, or run the agent of %[1]q with --advertise-mode=pods if its pods can be reached.",
 		source, self, overlaps)
 }

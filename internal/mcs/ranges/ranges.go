@@ -45,7 +45,7 @@ func parseRange(text string) (netip.Prefix, error) {
 	case prefix.Addr().Is4In6():
 		return prefix, fmt.Errorf("%q is not a range of addresses: write an IPv4 range as 10.1.0.0/16", text)
 	case prefix != masked:
-		return prefix, fmt.Errorf("%q is an address within a range: write %s for all of that, or %s for the address alone",
+		return prefix, fmt.Errorf("%q is an address with a prefix length: write %s for the whole range, or %s for the address alone",
 			text, masked, netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()))
 	}
 	return prefix, nil

@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 		{text: "10.1.0.0/16 x 10.2.0.0/16 10.3.0.0/33", want: "10.1.0.0/16, 10.2.0.0/16", wrong: []string{`"x" is not a range`, `"10.3.0.0/33" is not a range`}},
 		{text: "10.1.2.3", wrong: []string{`is an address, not a range; the range of this address alone is 10.1.2.3/32`}},
 		{text: "fd00::7", wrong: []string{`the range of this address alone is fd00::7/128`}},
-		{text: "10.1.2.3/16", wrong: []string{`write 10.1.0.0/16 for all of that, or 10.1.2.3/32`}},
+		{text: "10.1.2.3/16", wrong: []string{`write 10.1.0.0/16 for the whole range, or 10.1.2.3/32`}},
 		{text: "fe80::1%eth0", wrong: []string{`is not a range`}},
 		{text: "fe80::%eth0/64", wrong: []string{`is not a range`}},
 		{text: "::ffff:10.1.0.0/112", wrong: []string{`write an IPv4 range as`}},

@@ -96,10 +96,10 @@ func (r Reason) Explain(namespace string, on command.Cluster) (why, undo string)
 		return fmt.Sprintf("namespace %s has each cluster's own system Services, so services are not imported into it", namespace),
 			on.Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
 	case ByNamespace:
-		return fmt.Sprintf("annotation %s of namespace %s refuses it", names.AnnotationRefuseImports, namespace),
+		return fmt.Sprintf("annotation %s of namespace %s refuses imports from that cluster", names.AnnotationRefuseImports, namespace),
 			on.Kubectl("annotate namespace %s %s-", namespace, names.AnnotationRefuseImports)
 	case ByAgent:
-		return "the flag --" + Flag + " of this cluster's atoll-agent excludes it", "Remove the cluster from --" + Flag + " of atoll-agent."
+		return "the flag --" + Flag + " of this cluster's atoll-agent excludes that cluster", "Remove the cluster from --" + Flag + " of atoll-agent."
 	}
 	return "", ""
 }

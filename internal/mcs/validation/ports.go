@@ -24,11 +24,11 @@ func servicePorts(ports []mcsv1beta1.ServicePort) (kept []mcsv1beta1.ServicePort
 		case p.Name == "" && len(ports) > 1:
 			why = "a Service with several ports names all of them"
 		case slices.ContainsFunc(kept, func(k mcsv1beta1.ServicePort) bool { return k.Name == p.Name }):
-			why = "there is another port of this name"
+			why = "another port has the same name"
 		case slices.ContainsFunc(kept, func(k mcsv1beta1.ServicePort) bool {
 			return k.Port == p.Port && protocolOf(k.Protocol) == protocolOf(p.Protocol)
 		}):
-			why = fmt.Sprintf("there is another port %d/%s", p.Port, protocolOf(p.Protocol))
+			why = fmt.Sprintf("another port is also %d/%s", p.Port, protocolOf(p.Protocol))
 		case len(kept) == MaxPorts:
 			why = fmt.Sprintf("there are more than %d ports", MaxPorts)
 		default:
@@ -55,7 +55,7 @@ func slicePorts(ports []discoveryv1.EndpointPort) (kept []discoveryv1.EndpointPo
 		case p.Port != nil && (*p.Port < 1 || *p.Port > 65535):
 			why = fmt.Sprintf("%d is not between 1 and 65535", *p.Port)
 		case slices.ContainsFunc(kept, func(k discoveryv1.EndpointPort) bool { return ptr.Deref(k.Name, "") == name }):
-			why = "there is another port of this name"
+			why = "another port has the same name"
 		case len(kept) == MaxPorts:
 			why = fmt.Sprintf("there are more than %d ports", MaxPorts)
 		default:

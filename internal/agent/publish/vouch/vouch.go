@@ -45,7 +45,7 @@ const (
 )
 
 // errOutdated says that the cache differs from the broker.
-var errOutdated = errors.New("the cache differs from the broker: a watch may be silent")
+var errOutdated = errors.New("the agent's cache differs from the broker: a watch may be silent")
 
 // Publisher is a controller of this member's published objects. A key is the name in its requests.
 type Publisher interface {

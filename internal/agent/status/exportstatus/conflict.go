@@ -40,7 +40,7 @@ const maxConflictMessage = 1024
 func conflictMessage(conflicts []merge.Conflict) string {
 	message := conflicts[0].Message
 	for i, c := range conflicts[1:] {
-		more := fmt.Sprintf(" Further properties in conflict: %d. The condition's reason lists all.", len(conflicts)-1-i)
+		more := fmt.Sprintf(" More properties are in conflict: %d. The condition's reason lists all of them.", len(conflicts)-1-i)
 		if len(message)+1+len(c.Message)+len(more) > maxConflictMessage {
 			return message + more
 		}

@@ -43,7 +43,7 @@ func TestConflictMessageIsBounded(t *testing.T) {
 		conflicts = append(conflicts, merge.Conflict{Reason: "PortConflict", Message: strings.Repeat("x", 300)})
 	}
 	got := conflict(conflicts).Message
-	if want := "x Further properties in conflict: 6. The condition's reason lists all."; len(got) > 1024 || !strings.HasSuffix(got, want) {
+	if want := "x More properties are in conflict: 6. The condition's reason lists all of them."; len(got) > 1024 || !strings.HasSuffix(got, want) {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }

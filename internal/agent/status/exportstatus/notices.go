@@ -31,7 +31,7 @@ func Notices(sources []*discoveryv1.EndpointSlice) []status.Warning {
 	if endpoints.Truncated(sources) {
 		warnings = append(warnings, status.Warning{
 			Reason: "EndpointsTruncated",
-			Message: fmt.Sprintf("The Endpoints object has reached the %d addresses that Kubernetes takes from one: "+
+			Message: fmt.Sprintf("The Endpoints object has reached the maximum of %d addresses that Kubernetes copies to EndpointSlices: "+
 				"further addresses are used neither in this cluster nor in others. Create EndpointSlices instead.", endpoints.MaxMirrored),
 		})
 	}

@@ -31,7 +31,7 @@ func TestNotices(t *testing.T) {
 	})
 	if diff := cmp.Diff([]status.Warning{
 		{Reason: "UnsupportedAddressType", Message: "EndpointSlice b (and 1 more) is not exported: it has addresses of type FQDN, and only IP addresses can be exported."},
-		{Reason: "EndpointsTruncated", Message: "The Endpoints object has reached the 1000 addresses that Kubernetes takes from one: further addresses are used neither in this cluster nor in others. Create EndpointSlices instead."},
+		{Reason: "EndpointsTruncated", Message: "The Endpoints object has reached the maximum of 1000 addresses that Kubernetes copies to EndpointSlices: further addresses are used neither in this cluster nor in others. Create EndpointSlices instead."},
 	}, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -53,8 +53,8 @@ func NotSupported(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily) *me
 		Type:   string(mcsv1beta1.ServiceImportConditionReady),
 		Status: metav1.ConditionFalse,
 		Reason: string(mcsv1beta1.ServiceImportReasonIPFamilyNotSupported),
-		Message: fmt.Sprintf("The service is exported only with %s, from %s, but Services of this cluster only have %s. "+
-			"It is imported when a cluster exports it with %[3]s.", there, names.ListClusters(clusters), here),
+		Message: fmt.Sprintf("The service is exported only with %s addresses, by %s, but Services of this cluster only have %s addresses. "+
+			"It is imported when a cluster exports it with %[3]s addresses.", there, names.ListClusters(clusters), here),
 	}
 }
 
