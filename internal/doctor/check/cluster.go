@@ -194,7 +194,7 @@ func (ch *checker) brokerHere() {
 	case s.Broker != nil:
 		ch.ok(BrokerHere, "%d ms", s.Broker.RoundTrip.Milliseconds())
 	default:
-		ch.say(BrokerHere, Warning, "If this machine reaches the broker at another URL than the cluster's pods do, add --broker-server URL. Without access to the broker, atoll commands show less.", "%v", s.BrokerErr)
+		ch.say(BrokerHere, Warning, "If this machine reaches the broker at another URL than the cluster's pods do, add --broker-server URL. Without access to the broker, other commands show less.", "%v", s.BrokerErr)
 	}
 }
 
