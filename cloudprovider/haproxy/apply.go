@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// settle returns when HAProxy has applied change number want. Waiting changes share one reload. The error is this load
+// apply returns when HAProxy has applied change number want. Waiting changes share one reload. The error is this load
 // balancer's or one that affects all.
-func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedName) error {
+func (p *Provider) apply(ctx context.Context, want int, name types.NamespacedName) error {
 	select {
 	case p.applying <- struct{}{}:
 		defer func() { <-p.applying }()
@@ -46,7 +46,7 @@ func (p *Provider) settle(ctx context.Context, want int, name types.NamespacedNa
 	running := ""
 	if restructure {
 		var err error
-		if running, err = p.look(ctx); err != nil { // HAProxy may be healthy but slow, so change nothing
+		if running, err = p.readRunning(ctx); err != nil { // HAProxy may be healthy but slow, so change nothing
 			p.again(true, changed)
 			return err
 		}
@@ -86,8 +86,8 @@ func (p *Provider) again(restructure bool, changed map[types.NamespacedName]bool
 	maps.Copy(p.changed, changed)
 }
 
-// look returns the version of HAProxy's running configuration ("" when it does not run) and records where it listens.
-func (p *Provider) look(ctx context.Context) (running string, err error) {
+// readRunning returns the version of HAProxy's running configuration ("" when it does not run) and records where it listens.
+func (p *Provider) readRunning(ctx context.Context) (running string, err error) {
 	if running, err = p.process.version(ctx); err != nil {
 		return "", err
 	}

@@ -231,7 +231,7 @@ func (p *Provider) began() {
 	}
 	<-p.applying
 	for pause := firstPause; !same && p.ctx.Err() == nil; pause = min(2*pause, lastPause) {
-		err := p.settle(p.ctx, p.unsettled(), types.NamespacedName{})
+		err := p.apply(p.ctx, p.unsettled(), types.NamespacedName{})
 		if err == nil || !reached(err) { // when HAProxy is not reached, attend calls began again later
 			return
 		}

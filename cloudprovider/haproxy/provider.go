@@ -199,7 +199,7 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 	if !adopted {
 		return nil, err
 	}
-	err = errors.Join(planErr, err, p.settle(ctx, want, name))
+	err = errors.Join(planErr, err, p.apply(ctx, want, name))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	status := b.status(p.unbound)
@@ -285,7 +285,7 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networ
 	p.wanted++
 	want := p.wanted
 	p.mu.Unlock()
-	err := p.settle(ctx, want, name)
+	err := p.apply(ctx, want, name)
 	if errors.Is(err, errNotRunning) {
 		err = nil // HAProxy will start without it
 	}

@@ -136,11 +136,11 @@ func (b *bench) measure(ctx context.Context) error {
 	defer func() {
 		cancel()
 		for _, s := range b.to {
-			s.sight.running.Wait()
+			s.watcher.running.Wait()
 		}
 	}()
 	for _, s := range b.to {
-		s.sight = newSight()
+		s.watcher = newImportWatcher()
 	}
 	b.Say("making namespace %s in each cluster", b.namespace)
 	if err := each(b.sites(), func(_ int, s *site) error { return s.open(ctx, b.Timeout) }); err != nil {

@@ -120,7 +120,7 @@ func TestAddresses(t *testing.T) {
 // TestSight: what is awaited is seen when the last event makes it so, or not in time.
 func TestSight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSight()
+		s := newImportWatcher()
 		meta := metav1.ObjectMeta{Name: "web"}
 		slice := endpointSlice(metav1.ObjectMeta{Name: "web-x"}, corev1.IPv4Protocol, []string{"10.0.0.1", "10.0.0.2"}, map[string]string{names.LabelServiceName: "web"})
 		imported := &mcsv1beta1.ServiceImport{ObjectMeta: meta}

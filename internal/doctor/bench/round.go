@@ -75,7 +75,7 @@ func (b *bench) time(ctx context.Context, name string, s step) ([]time.Duration,
 		begun <- err
 	}()
 	err := each(b.to, func(i int, to *site) error {
-		at, err := to.sight.await(limited, s.until)
+		at, err := to.watcher.await(limited, s.until)
 		if err != nil {
 			return b.late(ctx, name, s, to, err)
 		}

@@ -29,7 +29,7 @@ type site struct {
 	member                   *trial.Member
 	client                   client.WithWatch
 	post                     *outpost.Outpost
-	sight                    *sight
+	watcher                    *importWatcher
 }
 
 // each calls f for all sites concurrently.
@@ -51,7 +51,7 @@ func (s *site) open(ctx context.Context, lifetime time.Duration) (err error) {
 		return fmt.Errorf("%s: making a client: %w", s.name, err)
 	}
 	s.post, err = outpost.Open(ctx, s.config, outpost.Options{Command: commandName, Name: s.namespace, Lifetime: lifetime})
-	return s.told(err)
+	return s.withName(err)
 }
 
 // close deletes the namespace and waits until it is gone.
@@ -71,14 +71,14 @@ func (s *site) close(ctx context.Context) error {
 
 // followImports watches the imports in the site.
 func (s *site) followImports(ctx context.Context) error {
-	return s.told(errors.Join(
-		s.sight.follow(ctx, s.client, s.namespace, &mcsv1beta1.ServiceImport{}, &mcsv1beta1.ServiceImportList{}),
-		s.sight.follow(ctx, s.client, s.namespace, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}),
+	return s.withName(errors.Join(
+		s.watcher.follow(ctx, s.client, s.namespace, &mcsv1beta1.ServiceImport{}, &mcsv1beta1.ServiceImportList{}),
+		s.watcher.follow(ctx, s.client, s.namespace, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}),
 	))
 }
 
-// told adds the site's name to an error.
-func (s *site) told(err error) error {
+// withName adds the site's name to an error.
+func (s *site) withName(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// sight is the state of a namespace from watches.
-type sight struct {
+// importWatcher is the state of a namespace from watches.
+type importWatcher struct {
 	mu      sync.Mutex
 	objects objects
 	at      time.Time     // the time of the last event
@@ -27,12 +27,12 @@ type sight struct {
 	running sync.WaitGroup
 }
 
-func newSight() *sight {
-	return &sight{objects: objects{}, changed: make(chan struct{})}
+func newImportWatcher() *importWatcher {
+	return &importWatcher{objects: objects{}, changed: make(chan struct{})}
 }
 
 // follow watches the objects of a kind in a namespace until ctx is done. It returns when the existing ones are known.
-func (s *sight) follow(ctx context.Context, c client.WithWatch, namespace string, object client.Object, list client.ObjectList) error {
+func (s *importWatcher) follow(ctx context.Context, c client.WithWatch, namespace string, object client.Object, list client.ObjectList) error {
 	// Informers retry forbidden requests forever, so fail here first.
 	if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
 		return fmt.Errorf("listing %T: %w", list, err)
@@ -68,7 +68,7 @@ func (s *sight) follow(ctx context.Context, c client.WithWatch, namespace string
 
 func key(kind client.Object, name string) string { return fmt.Sprintf("%T/%s", kind, name) }
 
-func (s *sight) note(o client.Object, there bool) {
+func (s *importWatcher) note(o client.Object, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if key := key(o, o.GetName()); there {
@@ -88,7 +88,7 @@ type objects map[string]client.Object
 type state func(objects) bool
 
 // await waits for a state and returns the time of the event that reached it.
-func (s *sight) await(ctx context.Context, wanted state) (time.Time, error) {
+func (s *importWatcher) await(ctx context.Context, wanted state) (time.Time, error) {
 	for {
 		s.mu.Lock()
 		so, at, changed := wanted(s.objects), s.at, s.changed
