@@ -29,7 +29,7 @@ type site struct {
 	member                   *trial.Member
 	client                   client.WithWatch
 	post                     *outpost.Outpost
-	watcher                    *importWatcher
+	watcher                  *importWatcher
 }
 
 // each calls f for all sites concurrently.
