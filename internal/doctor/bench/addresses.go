@@ -31,7 +31,7 @@ func addresses(family corev1.IPFamily, allowed ranges.Set, restricted bool, n in
 		}
 	}
 	if len(all) < n {
-		return nil, fmt.Errorf("the broker permits the exporting cluster only %d %s addresses, and the benchmark needs %d: use fewer endpoints (--endpoints), or permit more addresses:  %s", len(all), family, n, command.Broker.Atoll("broker members set CLUSTER --ranges RANGE,..."))
+		return nil, fmt.Errorf("the broker permits the exporting cluster only %d %s addresses, but the benchmark needs %d. Use fewer endpoints (--endpoints), or permit more addresses: %s", len(all), family, n, command.Broker.Atoll("broker members set CLUSTER --ranges RANGE,..."))
 	}
 	return all, nil
 }

@@ -44,16 +44,16 @@ type Options struct {
 func (o Options) Validate() error {
 	var wrong []error
 	if o.Rounds < 1 || o.Rounds > maxRounds {
-		wrong = append(wrong, fmt.Errorf("--rounds can be from 1 to %d", maxRounds))
+		wrong = append(wrong, fmt.Errorf("--rounds must be from 1 to %d", maxRounds))
 	}
 	if o.Endpoints < 1 || o.Endpoints > maxEndpoints {
-		wrong = append(wrong, fmt.Errorf("--endpoints can be from 1 to %d", maxEndpoints))
+		wrong = append(wrong, fmt.Errorf("--endpoints must be from 1 to %d", maxEndpoints))
 	}
 	if o.Pause < 0 || o.Pause > maxPause {
-		wrong = append(wrong, fmt.Errorf("--pause can be from 0 to %v", maxPause))
+		wrong = append(wrong, fmt.Errorf("--pause must be from 0 to %v", maxPause))
 	}
 	if o.Patience <= 0 || o.Timeout <= 0 {
-		wrong = append(wrong, errors.New("--wait and --timeout are times, as 30s"))
+		wrong = append(wrong, errors.New("--wait and --timeout must be positive durations, such as 30s"))
 	}
 	return errors.Join(wrong...)
 }
@@ -96,9 +96,9 @@ func Run(ctx context.Context, members []trial.Member, o Options) (Report, error)
 	err := b.measure(limited)
 	switch {
 	case ctx.Err() != nil:
-		err = fmt.Errorf("it was interrupted after %d rounds of %d", b.done, o.Rounds)
+		err = fmt.Errorf("the benchmark was interrupted after %d of %d rounds", b.done, o.Rounds)
 	case err != nil && limited.Err() != nil:
-		err = fmt.Errorf("after %v (--timeout), %d rounds of %d were made: %w", o.Timeout, b.done, o.Rounds, err)
+		err = fmt.Errorf("the benchmark reached its time limit of %v (--timeout) after %d of %d rounds: %w", o.Timeout, b.done, o.Rounds, err)
 	}
 	o.Say("cleaning up")
 	return b.report(), errors.Join(err, b.clean(ctx))
@@ -107,15 +107,15 @@ func Run(ctx context.Context, members []trial.Member, o Options) (Report, error)
 // together returns why members cannot be measured together.
 func together(members []trial.Member) error {
 	if len(members) < 2 {
-		return errors.New("name at least two clusters: the first one exports, the others import")
+		return errors.New("name at least two clusters: the first cluster exports, the other clusters import")
 	}
 	first := members[0]
 	for i, m := range members {
 		if j := slices.IndexFunc(members, func(other trial.Member) bool { return other.ID == m.ID }); j < i {
-			return fmt.Errorf("contexts %s and %s are of one cluster, %s", members[j].Context, m.Context, m.ID)
+			return fmt.Errorf("contexts %s and %s belong to the same cluster, %s", members[j].Context, m.Context, m.ID)
 		}
 		if a, b := clusterset(first), clusterset(m); a != "" && b != "" && a != b {
-			return fmt.Errorf("%s is in clusterset %s, and %s in %s: name members of one clusterset", first.ID, a, m.ID, b)
+			return fmt.Errorf("cluster %s is in clusterset %s, but cluster %s is in clusterset %s: name members of one clusterset", first.ID, a, m.ID, b)
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (b *bench) measure(ctx context.Context) error {
 	for _, s := range b.to {
 		s.watcher = newImportWatcher()
 	}
-	b.Say("making namespace %s in each cluster", b.namespace)
+	b.Say("creating namespace %s in each cluster", b.namespace)
 	if err := each(b.sites(), func(_ int, s *site) error { return s.open(ctx, b.Timeout) }); err != nil {
 		return err
 	}
@@ -152,14 +152,14 @@ func (b *bench) measure(ctx context.Context) error {
 	if err := b.choose(ctx); err != nil {
 		return err
 	}
-	b.Say("measuring: %d rounds from %s, after one that does not count", b.Rounds, b.from.name)
+	b.Say("measuring %d rounds from cluster %s, after one warm-up round", b.Rounds, b.from.name)
 	for round := range b.Rounds + 1 {
 		if err := b.round(ctx, fmt.Sprintf("bench-%d", round), round > 0); err != nil {
 			return err
 		}
 		b.done = round
 		if tenths := 10 * round / b.Rounds; round > 0 && tenths > 10*(round-1)/b.Rounds {
-			b.Say("%d of %d rounds", round, b.Rounds)
+			b.Say("measured %d of %d rounds", round, b.Rounds)
 		}
 	}
 	return nil
@@ -200,7 +200,7 @@ func (b *bench) choose(ctx context.Context) error {
 	}
 	if b.virtual {
 		restricted = false // these addresses are not published
-		b.notes = append(b.notes, fmt.Sprintf("Cluster %s advertises cluster IPs, so changes of endpoints are not published and not measured.", b.from.name))
+		b.notes = append(b.notes, fmt.Sprintf("Cluster %s advertises cluster IPs, so it does not publish changes of endpoints, and the benchmark does not measure them.", b.from.name))
 	}
 	var err error
 	b.endpoints, err = addresses(b.family, allowed, restricted, b.Endpoints+1)

@@ -94,7 +94,7 @@ func (b *bench) late(ctx context.Context, name string, s step, to *site, err err
 		return err // interrupted, or another error
 	}
 	why := to.member.Why(ctx, types.NamespacedName{Namespace: b.namespace, Name: name})
-	return fmt.Errorf("%s has not seen the %s of %s/%s within %v (--wait)%s", to.name, s.what, b.namespace, name, b.Patience, why)
+	return fmt.Errorf("cluster %s has not received the %s of Service %s/%s within %v (--wait)%s", to.name, s.what, b.namespace, name, b.Patience, why)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -48,7 +48,7 @@ func (s *site) open(ctx context.Context, lifetime time.Duration) (err error) {
 	config := rest.CopyConfig(s.config)
 	config.QPS = -1
 	if s.client, err = client.NewWithWatch(config, client.Options{Scheme: broker.Scheme()}); err != nil {
-		return fmt.Errorf("%s: making a client: %w", s.name, err)
+		return fmt.Errorf("%s: creating a client: %w", s.name, err)
 	}
 	s.post, err = outpost.Open(ctx, s.config, outpost.Options{Command: commandName, Name: s.namespace, Lifetime: lifetime})
 	return s.withName(err)
@@ -64,7 +64,7 @@ func (s *site) close(ctx context.Context) error {
 		err = s.post.AwaitGone(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w; to do it manually: %s", s.name, err, outpost.ByHand(s.context, s.namespace))
+		return fmt.Errorf("%s: %w. To delete the namespace manually: %s", s.name, err, outpost.ByHand(s.context, s.namespace))
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (s *site) withName(err error) error {
 
 func (s *site) create(ctx context.Context, o client.Object) error {
 	if err := s.client.Create(ctx, o); err != nil {
-		return fmt.Errorf("%s: making %T %s: %w", s.name, o, o.GetName(), err)
+		return fmt.Errorf("%s: creating %T %s: %w", s.name, o, o.GetName(), err)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (s *site) create(ctx context.Context, o client.Object) error {
 // update overwrites any version of the object.
 func (s *site) update(ctx context.Context, o client.Object) error {
 	if err := s.client.Update(ctx, o); err != nil {
-		return fmt.Errorf("%s: changing %T %s: %w", s.name, o, o.GetName(), err)
+		return fmt.Errorf("%s: updating %T %s: %w", s.name, o, o.GetName(), err)
 	}
 	return nil
 }

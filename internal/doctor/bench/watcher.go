@@ -57,7 +57,7 @@ func (s *importWatcher) follow(ctx context.Context, c client.WithWatch, namespac
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("following %T: %w", list, err)
+		return fmt.Errorf("watching %T: %w", list, err)
 	}
 	s.running.Go(func() { informer.RunWithContext(ctx) })
 	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {

@@ -44,13 +44,13 @@ func identities(there []*Cluster, all *Results) {
 				result.Status, result.Message = Error, fmt.Sprintf("%s and %s are the same cluster", b.Name, a.Name)
 				result.Hint = "Give contexts of different clusters."
 			case a.id() != "" && a.id() == b.id():
-				result.Status, result.Message = Error, fmt.Sprintf("%s and %s both have the id %s", b.Context, a.Context, a.id())
-				result.Hint = fmt.Sprintf("Change the id of one of them. It first leaves the clusterset, which withdraws its exports and deletes its imports: %s. Then join it with a join file for the new id: %s", a.On.Atoll("leave"), a.On.Atoll("join FILE"))
+				result.Status, result.Message = Error, fmt.Sprintf("contexts %s and %s are different clusters with the same cluster id %s", b.Context, a.Context, a.id())
+				result.Hint = fmt.Sprintf("Change the id of one cluster. First let the cluster leave the clusterset, which withdraws its exports and deletes its imports: %s. Then let the cluster join with a join file for the new id: %s", a.On.Atoll("leave"), a.On.Atoll("join FILE"))
 			}
 			if a.member() && b.member() && (a.Survey.Clusterset != b.Survey.Clusterset || a.Survey.Server != b.Survey.Server) {
 				set.Status = Error
-				set.Message = fmt.Sprintf("%s is in %s at %s, %s in %s at %s", b.Name, b.Survey.Clusterset, b.Survey.Server, a.Name, a.Survey.Clusterset, a.Survey.Server)
-				set.Hint = "Clusters share services within one clusterset. If these are two URLs of one broker, ignore this. Otherwise let one cluster leave its clusterset and join the other."
+				set.Message = fmt.Sprintf("cluster %s is in clusterset %s on broker %s, but cluster %s is in clusterset %s on broker %s", b.Name, b.Survey.Clusterset, b.Survey.Server, a.Name, a.Survey.Clusterset, a.Survey.Server)
+				set.Hint = "Clusters share services only within one clusterset. If the two URLs belong to the same broker, ignore this error. Otherwise, let one cluster leave its clusterset and join the other clusterset."
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func timesOfDay(there []*Cluster, all *Results) {
 	worst := Result{ID: Clocks, Status: OK}
 	for i, a := range there {
 		for _, b := range there[:i] {
-			status, hint, message := clocks(a.Ahead-b.Ahead, a.Name+"'s", b.Name+"'s")
+			status, hint, message := clocks(a.Ahead-b.Ahead, "cluster "+a.Name, "cluster "+b.Name)
 			if status == Error || status == Warning && worst.Status == OK {
 				worst.Status, worst.Hint, worst.Message = status, hint, message
 			}
@@ -99,11 +99,11 @@ func versions(there []*Cluster, all *Results) {
 	var texts []string
 	for version, clusters := range by {
 		slices.Sort(clusters)
-		texts = append(texts, list(clusters)+" run "+version)
+		texts = append(texts, fmt.Sprintf("Atoll %s runs in %s", version, list(clusters)))
 	}
 	slices.Sort(texts)
 	if len(by) > 1 {
-		result.Status, result.Hint = Warning, "They work together, but features of the newer version have no effect in clusters with the older one. Upgrade the older ones."
+		result.Status, result.Hint = Warning, "The clusters work together, but features of the newer version have no effect in clusters with the older version. Upgrade Atoll in the older clusters."
 	}
 	result.Message = strings.Join(texts, "; ")
 	all.add(result)

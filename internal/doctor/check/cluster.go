@@ -24,7 +24,7 @@ const (
 func (ch *checker) api() {
 	c := ch.cluster
 	if len(c.Lacks) > 0 {
-		ch.say(APIVersions, Error, "Upgrade the cluster: Atoll needs Kubernetes 1.30 or later.", "not served: %s", list(c.Lacks))
+		ch.say(APIVersions, Error, "Upgrade the cluster: Atoll needs Kubernetes 1.30 or later.", "the API server does not serve %s", list(c.Lacks))
 	} else {
 		ch.ok(APIVersions, "")
 	}
@@ -32,15 +32,15 @@ func (ch *checker) api() {
 	case c.Definitions != nil && c.member():
 		ch.say(Definitions, Error, "Install the CustomResourceDefinitions again: "+c.On.Atoll("join FILE"), "%v", c.Definitions)
 	case c.Definitions != nil:
-		ch.say(Definitions, Error, "Remove the product that installed the other CustomResourceDefinitions, or replace them. Replacing keeps their objects: "+c.On.Atoll("join FILE --replace-crds"), "%v", c.Definitions)
+		ch.say(Definitions, Error, "Remove the product that installed the conflicting CustomResourceDefinitions. Or replace the CustomResourceDefinitions, which keeps their objects: "+c.On.Atoll("join FILE --replace-crds"), "%v", c.Definitions)
 	default:
 		ch.ok(Definitions, "")
 	}
 	switch {
 	case c.ReadyNodes == 0:
-		ch.say(Nodes, Error, c.On.Kubectl("describe nodes"), "none of %d nodes is ready and schedulable", c.Nodes)
+		ch.say(Nodes, Error, c.On.Kubectl("describe nodes"), "none of the %d nodes is ready and schedulable", c.Nodes)
 	default:
-		ch.ok(Nodes, "%d of %d", c.ReadyNodes, c.Nodes)
+		ch.ok(Nodes, "%d of %d nodes", c.ReadyNodes, c.Nodes)
 	}
 }
 
@@ -59,7 +59,7 @@ func (ch *checker) rights() {
 	again := "Install the permissions again: " + c.On.Atoll("join FILE")
 	ch.account(AgentRights, c.Agent, again)
 	ch.account(DNSRights, c.DNS, again)
-	ch.account(BrokerRights, c.OnBroker, "Install the member's permissions on the broker again: "+command.Broker.Atoll("broker deploy --clusterset %s", c.Survey.Clusterset)+". Then make a join file and join again: "+command.Broker.Atoll("broker token create %s --clusterset %s", c.Survey.ClusterID, c.Survey.Clusterset))
+	ch.account(BrokerRights, c.OnBroker, "Install the member's permissions on the broker again: "+command.Broker.Atoll("broker deploy --clusterset %s", c.Survey.Clusterset)+". Then create a join file, and let the cluster join again: "+command.Broker.Atoll("broker token create %s --clusterset %s", c.Survey.ClusterID, c.Survey.Clusterset))
 }
 
 func (ch *checker) account(id ID, rights Rights, hint string) {
@@ -69,7 +69,7 @@ func (ch *checker) account(id ID, rights Rights, hint string) {
 	case !rights.Asked:
 		ch.skip(id, "this machine cannot read the broker")
 	case len(rights.Missing) > 0:
-		ch.say(id, Error, hint, "missing: %s", list(rights.Missing))
+		ch.say(id, Error, hint, "missing permissions: %s", list(rights.Missing))
 	default:
 		ch.ok(id, "")
 	}
@@ -82,11 +82,11 @@ func (ch *checker) installation() {
 		case c.Survey != nil && c.Survey.BrokerErr != nil && !errors.Is(c.Survey.BrokerErr, survey.ErrNotJoined):
 			ch.skip(Membership, "%v", c.Survey.BrokerErr)
 		case !ch.evidence.Before:
-			ch.say(Membership, Error, "Get a join file from the broker's administrator. Check the cluster: "+c.On.Atoll("check --pre")+". Then join: "+c.On.Atoll("join FILE"), "it is not a member")
+			ch.say(Membership, Error, "Get a join file from the broker's administrator. Check the cluster: "+c.On.Atoll("check --pre")+". Then join the clusterset: "+c.On.Atoll("join FILE"), "the cluster is not a member of a clusterset")
 		}
 		return
 	}
-	ch.ok(Membership, "%s in %s", c.Survey.ClusterID, c.Survey.Clusterset)
+	ch.ok(Membership, "cluster %s in clusterset %s", c.Survey.ClusterID, c.Survey.Clusterset)
 	status := report.NewStatus(c.Survey)
 	ch.runs(AgentRuns, status, render.AgentName)
 	ch.runs(DNSRuns, status, render.DNSName)
@@ -111,7 +111,7 @@ func (ch *checker) runs(id ID, status report.Status, name string) {
 	}
 	for _, component := range status.Components {
 		if component.Name == name {
-			ch.ok(id, "%d of %d pods, %s", component.Ready, component.Wanted, component.Image)
+			ch.ok(id, "%d of %d pods ready, image %s", component.Ready, component.Wanted, component.Image)
 			return
 		}
 	}
@@ -122,13 +122,13 @@ func (ch *checker) credentials() {
 	s := ch.cluster.Survey
 	switch left := time.Until(s.Expires); {
 	case s.Expires.IsZero():
-		ch.skip(Credentials, "they cannot be read")
+		ch.skip(Credentials, "the credentials cannot be read")
 	case left <= 0:
-		ch.say(Credentials, Error, "Make a new join file: "+command.Broker.Atoll("broker token create %s --clusterset %s", s.ClusterID, s.Clusterset)+". Then join again: "+ch.cluster.On.Atoll("join FILE"), "they expired %s ago", round(-left))
+		ch.say(Credentials, Error, "Create a new join file: "+command.Broker.Atoll("broker token create %s --clusterset %s", s.ClusterID, s.Clusterset)+". Then let the cluster join again: "+ch.cluster.On.Atoll("join FILE"), "the credentials expired %s ago", round(-left))
 	case left < soon:
-		ch.say(Credentials, Warning, "The agents renew them while they reach the broker. Look at their log: "+render.ShowAgentLog(ch.cluster.On), "they expire in %s and were not renewed", round(left))
+		ch.say(Credentials, Warning, "The agents renew the credentials as long as they reach the broker. Look at the agents' log: "+render.ShowAgentLog(ch.cluster.On), "the credentials expire in %s, and the agents have not renewed them", round(left))
 	default:
-		ch.ok(Credentials, "good for %s", round(left))
+		ch.ok(Credentials, "valid for %s", round(left))
 	}
 }
 
@@ -149,14 +149,14 @@ func (ch *checker) heartbeat(status report.Status) {
 		switch {
 		case !m.Self:
 		case m.State == report.MemberReady:
-			ch.ok(Heartbeat, "%d s old", *m.HeartbeatSeconds)
+			ch.ok(Heartbeat, "the last heartbeat is %d s old", *m.HeartbeatSeconds)
 			return
 		case m.HeartbeatSeconds != nil:
-			ch.say(Heartbeat, Error, logs, "it is %d s old", *m.HeartbeatSeconds)
+			ch.say(Heartbeat, Error, logs, "the last heartbeat is %d s old", *m.HeartbeatSeconds)
 			return
 		}
 	}
-	ch.say(Heartbeat, Error, logs, "the broker has none")
+	ch.say(Heartbeat, Error, logs, "the broker has no heartbeat of the cluster")
 }
 
 func (ch *checker) broker() {
@@ -169,23 +169,23 @@ func (ch *checker) broker() {
 		ch.brokerHere()
 	}
 	if c.Seen == nil {
-		ch.skip(BrokerReached, "no pod could be run in the cluster: see %s", PodsRun)
+		ch.skip(BrokerReached, "no test pod could run in the cluster: see check %s", PodsRun)
 		return
 	}
 	for _, s := range c.Seen.Servers {
 		if s.Status == 0 {
-			ch.say(BrokerReached, Error, "Let pods connect to the broker: check routes, firewalls and egress NetworkPolicies. If pods reach it at another URL, make a join file with that: "+command.Broker.Atoll("broker token create %s --server URL", c.Name), "%s", s.Error)
+			ch.say(BrokerReached, Error, "Let pods connect to the broker: check routes, firewalls and egress NetworkPolicies. If pods must use a different URL for the broker, create a join file with that URL: "+command.Broker.Atoll("broker token create %s --server URL", c.Name), "%s", s.Error)
 			return
 		}
 		ch.ok(BrokerReached, "%s", s.URL)
 		took := time.Duration(s.Milliseconds * float64(time.Millisecond))
 		switch {
 		case took > slow:
-			ch.say(BrokerLatency, Warning, "Everything works, but each change takes several such requests to arrive. Use a broker that is nearer or less busy.", "%s for a small request", took.Round(time.Millisecond))
+			ch.say(BrokerLatency, Warning, "Atoll works, but each change needs several requests to the broker, so changes arrive late. Use a broker that is closer or less busy.", "a small request to the broker takes %s", took.Round(time.Millisecond))
 		default:
 			ch.ok(BrokerLatency, "%.1f ms", s.Milliseconds)
 		}
-		ch.clock(BrokerClock, time.Duration(s.Ahead*float64(time.Second)), "the broker's", "this cluster's nodes'")
+		ch.clock(BrokerClock, time.Duration(s.Ahead*float64(time.Second)), "the broker", "this cluster's nodes")
 	}
 }
 
@@ -194,7 +194,7 @@ func (ch *checker) brokerHere() {
 	case s.Broker != nil:
 		ch.ok(BrokerHere, "%d ms", s.Broker.RoundTrip.Milliseconds())
 	default:
-		ch.say(BrokerHere, Warning, "If this machine reaches the broker at another URL than the cluster's pods do, add --broker-server URL. Without access to the broker, other commands show less.", "%v", s.BrokerErr)
+		ch.say(BrokerHere, Warning, "If this machine must use a different URL for the broker than the cluster's pods, add --broker-server URL. Without access to the broker, other commands show only data from this cluster.", "%v", s.BrokerErr)
 	}
 }
 
@@ -209,13 +209,13 @@ func clocks(ahead time.Duration, whose, than string) (status Status, hint, messa
 	if ahead < 0 {
 		by, word = -ahead, "behind"
 	}
-	message = fmt.Sprintf("%s clock is %s %s %s", whose, by.Round(time.Second), word, than)
-	const ntp = "Synchronize the machines' clocks by NTP."
+	message = fmt.Sprintf("the clock of %s is %s %s the clock of %s", whose, by.Round(time.Second), word, than)
+	const ntp = "Synchronize the machines' clocks with NTP."
 	switch {
 	case by > wrong:
-		return Error, ntp + " Credentials and certificates are refused as expired or not yet valid.", message
+		return Error, ntp + " Otherwise, servers refuse credentials and certificates as expired or not yet valid.", message
 	case by > apart:
-		return Warning, ntp + " When exports conflict, the oldest wins, and each cluster's clock says how old its export is.", message
+		return Warning, ntp + " The oldest export wins a conflict. Its age comes from the exporting cluster's own clock, so clock skew can make the wrong export win.", message
 	}
 	return OK, "", ""
 }

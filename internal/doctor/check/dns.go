@@ -17,7 +17,7 @@ func (ch *checker) dns() {
 		ch.stock()
 	}
 	if c.Seen == nil {
-		ch.skip(OwnDNS, "no pod could be run in the cluster: see %s", PodsRun)
+		ch.skip(OwnDNS, "no test pod could run in the cluster: see check %s", PodsRun)
 	} else {
 		ch.ownDNS()
 	}
@@ -26,7 +26,7 @@ func (ch *checker) dns() {
 	}
 	ch.wiring()
 	if c.Seen == nil {
-		ch.skip(Names, "no pod could be run in the cluster: see %s", PodsRun)
+		ch.skip(Names, "no test pod could run in the cluster: see check %s", PodsRun)
 		return
 	}
 	if c.Stock == nil {
@@ -43,14 +43,14 @@ func (ch *checker) ownDNS() {
 			"%s cannot be resolved through %s: %s", ownName, list(c.Seen.Resolvers), answerError(answers))
 		return
 	}
-	ch.ok(OwnDNS, "through %s", list(c.Seen.Resolvers))
+	ch.ok(OwnDNS, "through DNS server %s", list(c.Seen.Resolvers))
 }
 
 // wiring checks that cluster DNS forwards to atoll-dns.
 func (ch *checker) wiring() {
 	c := ch.cluster
 	if c.Stock != nil {
-		ch.ok(Wiring, "CoreDNS answers queries for the zone itself: see %s", StockCoreDNS)
+		ch.ok(Wiring, "CoreDNS itself answers queries for clusterset.local: see check %s", StockCoreDNS)
 		return
 	}
 	dns := c.Survey.Cluster.DNS
@@ -63,16 +63,16 @@ func (ch *checker) wiring() {
 	}
 	switch {
 	case len(dns.Found) == 0:
-		ch.skip(Wiring, "this kind of DNS server is unknown: make it forward %[2]s to %[1]s", list(c.AtollDNS), survey.Zone)
+		ch.skip(Wiring, "the kind of the cluster's DNS server is unknown: configure the DNS server to forward %[2]s to %[1]s", list(c.AtollDNS), survey.Zone)
 	case len(missing) > 0:
-		ch.say(Wiring, Error, c.On.Atoll("dns install"), "it does not forward to atoll-dns: %s", list(missing))
+		ch.say(Wiring, Error, c.On.Atoll("dns install"), "some DNS servers of the cluster do not forward clusterset.local to atoll-dns: %s", list(missing))
 	default:
 		ch.ok(Wiring, "%s", forms(dns.Wired))
 	}
 	switch {
 	case !c.NodeLocal:
 	case slices.Contains(dns.Found, dnswiring.NodeLocal) && !wired(dnswiring.NodeLocal):
-		ch.say(NodeLocal, Error, c.On.Atoll("dns install"), "it does not forward to atoll-dns: pods on nodes that run it cannot resolve names of the clusterset")
+		ch.say(NodeLocal, Error, c.On.Atoll("dns install"), "NodeLocal DNSCache does not forward clusterset.local to atoll-dns: pods on nodes with NodeLocal DNSCache cannot resolve names of the clusterset")
 	default:
 		ch.ok(NodeLocal, "")
 	}
@@ -90,7 +90,7 @@ func forms(of []dnswiring.Form) string {
 func (ch *checker) atollDNS() {
 	c := ch.cluster
 	if len(c.AtollDNS) == 0 {
-		ch.say(ClustersetDNS, Error, "Install it: "+c.On.Atoll("join FILE"), "it has no Service")
+		ch.say(ClustersetDNS, Error, "Install atoll-dns: "+c.On.Atoll("join FILE"), "atoll-dns has no Service")
 		return
 	}
 	answers := c.answers(versionName, "TXT", c.AtollDNS...)
@@ -98,7 +98,7 @@ func (ch *checker) atollDNS() {
 		ch.say(ClustersetDNS, Error, render.ShowPods(c.On, render.DNSName), "no answer from %s: %s", list(c.AtollDNS), answerError(answers))
 		return
 	}
-	ch.ok(ClustersetDNS, "at %s, %.1f ms", list(c.AtollDNS), answers[0].Milliseconds)
+	ch.ok(ClustersetDNS, "address %s, response time %.1f ms", list(c.AtollDNS), answers[0].Milliseconds)
 }
 
 // names checks that pods resolve clusterset names, and says which server on the way fails.
@@ -120,15 +120,15 @@ func (ch *checker) lost() (where, hint string) {
 	pods := fmt.Sprintf("pods use the DNS server %s", list(c.Seen.Resolvers))
 	switch {
 	case c.Stock == nil && len(c.AtollDNS) > 0 && !answered(c.answers(versionName, "TXT", c.AtollDNS...)):
-		return "atoll-dns does not answer", "See " + string(ClustersetDNS) + "."
+		return "atoll-dns does not answer", "See check " + string(ClustersetDNS) + "."
 	case len(cluster) > 0 && !answered(cluster):
-		return fmt.Sprintf("%s; the cluster's DNS at %s does not forward the query: %s", pods, list(c.ClusterDNS), answerError(cluster)),
-			"See " + string(Wiring) + ". DNS servers take up to a minute to read a changed configuration."
+		return fmt.Sprintf("pods use the DNS server %s, and the cluster's DNS at %s does not forward the query: %s", list(c.Seen.Resolvers), list(c.ClusterDNS), answerError(cluster)),
+			"See check " + string(Wiring) + ". DNS servers take up to a minute to read a changed configuration."
 	case answered(cluster) && !answered(own):
-		return fmt.Sprintf("the cluster's DNS at %s answers, but %s does not: %s", list(c.ClusterDNS), pods, answerError(own)),
-			"Pods use another DNS server than the cluster's, for example NodeLocal DNSCache: see " + string(NodeLocal) + "."
+		return fmt.Sprintf("the cluster's DNS at %s answers the query, but the DNS server %s, which pods use, does not: %s", list(c.ClusterDNS), list(c.Seen.Resolvers), answerError(own)),
+			"Pods do not query the cluster's DNS directly, but another DNS server, for example NodeLocal DNSCache: see check " + string(NodeLocal) + "."
 	}
-	return pods + ": " + answerError(append(own, c.answers(versionName, "TXT")...)), "Try it in a pod: nslookup -type=txt " + versionName
+	return pods + ": " + answerError(append(own, c.answers(versionName, "TXT")...)), "Try the query in a pod: nslookup -type=txt " + versionName
 }
 
 // stock checks CoreDNS's option multicluster.
@@ -136,11 +136,11 @@ func (ch *checker) stock() {
 	s := ch.cluster.Stock
 	switch {
 	case len(s.Rights.Missing) > 0:
-		ch.say(StockCoreDNS, Error, "Add the permission to its ClusterRole as docs/how-to/stock-coredns.md shows. Without the permission CoreDNS never becomes ready, so even the cluster's own names are not resolved.", "its account lacks: %s", list(s.Rights.Missing))
+		ch.say(StockCoreDNS, Error, "Add the permissions to CoreDNS's ClusterRole as docs/how-to/stock-coredns.md shows. Without the permissions, CoreDNS never becomes ready, and pods cannot resolve even the cluster's own names.", "CoreDNS's ServiceAccount lacks permissions: %s", list(s.Rights.Missing))
 	case s.Rights.Err != nil:
 		ch.skip(StockCoreDNS, "%v", s.Rights.Err)
 	default:
-		ch.ok(StockCoreDNS, "its option multicluster is set, %s", s.Image)
+		ch.ok(StockCoreDNS, "CoreDNS's option multicluster is set, image %s", s.Image)
 	}
 }
 

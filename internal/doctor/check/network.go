@@ -14,18 +14,18 @@ func (ch *checker) network() {
 	ch.routing()
 	switch d := c.KubeProxy; {
 	case d == nil:
-		ch.skip(KubeProxy, "kube-proxy was not found in kube-system; another component may be routing Services. %s tests whether that works", Routing)
+		ch.skip(KubeProxy, "kube-proxy was not found in kube-system; another component may be routing Services. Check %s tests the routing of Services", Routing)
 	case d.Ready < d.Wanted:
-		ch.say(KubeProxy, Warning, c.On.Kubectl("describe pods -n kube-system -l k8s-app=kube-proxy"), "ready on %d of %d nodes: pods on the others may not reach Services", d.Ready, d.Wanted)
+		ch.say(KubeProxy, Warning, c.On.Kubectl("describe pods -n kube-system -l k8s-app=kube-proxy"), "kube-proxy is ready on %d of %d nodes: pods on the other nodes may not reach Services", d.Ready, d.Wanted)
 	default:
-		ch.ok(KubeProxy, "%d nodes, %s", d.Ready, d.Image)
+		ch.ok(KubeProxy, "%d nodes, image %s", d.Ready, d.Image)
 	}
 	if found := overlaps(c.Pods, c.Services); len(found) > 0 {
-		ch.say(PodRanges, Error, "Change the cluster's address ranges. Atoll cannot work with these.", "pods and Services: %s", list(found))
+		ch.say(PodRanges, Error, "Change the cluster's address ranges. Atoll does not work if the pod CIDR and the Service CIDR overlap.", "the pod CIDR and the Service CIDR overlap: %s", list(found))
 	} else if len(c.Pods) == 0 || len(c.Services) == 0 {
-		ch.skip(PodRanges, "the address ranges are unknown: set the pod ranges with the agent's flag --pod-cidr. Service ranges can be read with Kubernetes 1.33 or later")
+		ch.skip(PodRanges, "the address ranges are unknown: set the pod CIDR with the agent's flag --pod-cidr. Atoll can read the Service CIDR with Kubernetes 1.33 or later")
 	} else {
-		ch.ok(PodRanges, "pods %s, Services %s", list(c.Pods), list(c.Services))
+		ch.ok(PodRanges, "pod CIDR %s, Service CIDR %s", list(c.Pods), list(c.Services))
 	}
 }
 
@@ -33,13 +33,13 @@ func (ch *checker) pods() {
 	c := ch.cluster
 	switch {
 	case ch.evidence.NoPods:
-		ch.skip(PodsRun, "--no-pods was given")
+		ch.skip(PodsRun, "--no-pods is set")
 	case c.Listener == nil || c.Seen == nil:
-		ch.say(PodsRun, Warning, "Checks that need a pod were skipped. If the image has another name, add --probe-image IMAGE. If you lack the permission to create namespaces and pods, ask an administrator.", "%v", c.Outpost)
+		ch.say(PodsRun, Warning, "Checks that need test pods were skipped. If the image of the test pods has a different name, set --probe-image IMAGE. If you lack the permission to create namespaces and pods, ask an administrator.", "%v", c.Outpost)
 	case !anyone(c.reached("tcp", 0, c.Listener.Pod)):
-		ch.say(PodsRun, Error, "The cluster's network is broken, or a NetworkPolicy separates pods. Look at its network plugin.", "a pod cannot reach another one on %s: %s", c.Listener.Node, firstError(c.reached("tcp", 0, c.Listener.Pod)))
+		ch.say(PodsRun, Error, "The cluster's network is broken, or a NetworkPolicy separates pods. Check the cluster's network plugin.", "a pod cannot reach another pod on node %s: %s", c.Listener.Node, firstError(c.reached("tcp", 0, c.Listener.Pod)))
 	default:
-		ch.ok(PodsRun, "from %s", c.Listener.Node)
+		ch.ok(PodsRun, "tested on node %s", c.Listener.Node)
 	}
 }
 
@@ -48,12 +48,12 @@ func (ch *checker) pods() {
 func (ch *checker) routing() {
 	c := ch.cluster
 	if c.Listener == nil || c.Seen == nil {
-		ch.skip(Routing, "no pod could be run in the cluster: see %s", PodsRun)
+		ch.skip(Routing, "no test pod could run in the cluster: see check %s", PodsRun)
 		return
 	}
 	if reached := c.reached("tcp", 0, c.Listener.Routed); !everyone(reached) {
-		ch.say(Routing, Error, "Look at kube-proxy or its replacement: it must route Services without selector by EndpointSlices that other controllers write.",
-			"a Service without selector does not reach its endpoint: %s", firstError(reached))
+		ch.say(Routing, Error, "Check kube-proxy or its replacement. It must route Services without selectors to the endpoints in EndpointSlices that other controllers write.",
+			"traffic to a Service without selectors does not reach its endpoint: %s", firstError(reached))
 		return
 	}
 	ch.ok(Routing, "%s", list(c.Listener.Routed))

@@ -27,14 +27,14 @@ func (p pair) families() {
 		p.say(Families, OK, "", "")
 		return
 	}
-	p.say(Families, Error, "Make one of the clusters dual-stack. A service is imported only where the exporting and the importing cluster have an IP family in common.", "one has only IPv4, the other only IPv6")
+	p.say(Families, Error, "Make one of the clusters dual-stack. A cluster imports a service only if it has an IP family in common with the exporting cluster.", "one cluster has only IPv4, the other cluster has only IPv6")
 }
 
 // connections checks connections to a pod and a Service of the other cluster. Its advertise mode decides which of them
 // must work.
 func (p pair) connections() {
 	if p.from.Seen == nil || p.to.Listener == nil {
-		p.say(Connections, Skipped, "", "no pod could be run in both clusters: see %s", PodsRun)
+		p.say(Connections, Skipped, "", "test pods could not run in both clusters: see check %s", PodsRun)
 		return
 	}
 	mine, other := p.from.families(p.to.Listener.Pod), p.from.families(p.to.Listener.Service)
@@ -46,22 +46,22 @@ func (p pair) connections() {
 	}
 	switch {
 	case len(want) == 0:
-		p.say(Connections, Skipped, "", "they have no IP family in common")
+		p.say(Connections, Skipped, "", "the clusters have no IP family in common")
 		return
 	case !everyone(want):
-		p.say(Connections, Error, p.hint(joined, services), "its %s cannot be reached: %s", which, firstError(want))
+		p.say(Connections, Error, p.hint(joined, services), "%s of cluster %s cannot be reached: %s", which, p.to.Name, firstError(want))
 		return
 	case which == "Services" && !joined:
-		p.say(Connections, Warning, "Join "+p.to.Name+" with --advertise-mode cluster-ip, or route the addresses of its pods.", "its Services can be reached, its pods cannot: %s", firstError(pods))
+		p.say(Connections, Warning, "Let cluster "+p.to.Name+" join with --advertise-mode cluster-ip, or route the addresses of its pods.", "Services of cluster %s can be reached, but its pods cannot: %s", p.to.Name, firstError(pods))
 	default:
-		p.say(Connections, OK, "", "its %s, %s", which, milliseconds(want[0]))
+		p.say(Connections, OK, "", "to %s of cluster %s, response time %s", which, p.to.Name, milliseconds(want[0]))
 	}
 	addresses := mine
 	if which == "Services" {
 		addresses = other
 	}
-	p.packets(LargeOnes, p.from.reached("tcp", large, addresses), "Large packets are lost between the clusters. Lower the MTU of the pods' network to leave room for tunnel headers, or allow ICMP \"fragmentation needed\".")
-	p.packets(Datagrams, p.from.reached("udp", 0, addresses), "Let UDP through firewalls and security groups. Without it only TCP services work.")
+	p.packets(LargeOnes, p.from.reached("tcp", large, addresses), "Large packets are lost between the clusters. Lower the MTU of the pod network to leave room for tunnel headers, or allow ICMP \"fragmentation needed\" messages.")
+	p.packets(Datagrams, p.from.reached("udp", 0, addresses), "Let UDP through firewalls and security groups. Without UDP, only TCP services work.")
 }
 
 func (p pair) packets(id ID, reached []probe.Reached, hint string) {
@@ -94,7 +94,7 @@ func (p pair) mode() (mode brokerv1alpha1.AdvertiseMode, joined bool) {
 func (p pair) hint(joined bool, services []probe.Reached) string {
 	const flat = "Pods of all clusters must reach each other. Check routes, peering, firewalls, security groups and NetworkPolicies."
 	if joined && everyone(services) {
-		return flat + " Its Services' cluster IPs are reachable: run its agent with --advertise-mode cluster-ip."
+		return flat + " The cluster IPs of cluster " + p.to.Name + " are reachable: run the agent of that cluster with --advertise-mode cluster-ip."
 	}
 	return flat
 }

@@ -31,14 +31,14 @@ func ranges(there []*Cluster, all *Results) {
 	switch {
 	case len(networks) < 2:
 	case len(found) > 0:
-		all.add(Result{ID: Ranges, Status: Error, Message: strings.Join(found, "; "), Hint: "Traffic to these addresses does not leave the cluster. Change the ranges of one of the clusters. " +
-			"If only pods' ranges overlap and Services' ranges are routed between the clusters, run the agents with --advertise-mode cluster-ip."})
+		all.add(Result{ID: Ranges, Status: Error, Message: strings.Join(found, "; "), Hint: "Traffic to overlapping addresses does not leave the cluster. Change the address ranges of one of the clusters. " +
+			"If only pod CIDRs overlap, and the network routes the Service CIDRs between the clusters, run the agents with --advertise-mode cluster-ip."})
 	default:
 		result := Result{ID: Ranges, Status: OK}
 		for _, n := range networks {
 			if len(n.pods) == 0 && !n.byService {
 				result.Status = Skipped
-				result.Message = fmt.Sprintf("the range of pods in %s is unknown: set it with its agent's flag --pod-cidr", n.name)
+				result.Message = fmt.Sprintf("the pod CIDR of cluster %s is unknown: set --pod-cidr on that cluster's agent", n.name)
 			}
 		}
 		all.add(result)
@@ -72,19 +72,18 @@ func networksOf(there []*Cluster) []network {
 
 // clashes lists the ranges of n for other clusters that overlap with ranges of o.
 func (n network) clashes(o network) []string {
-	kind, theirs := "pods", n.pods
+	kind, theirs := "pod", n.pods
 	if n.byService {
-		kind, theirs = "Services", n.services
+		kind, theirs = "Service", n.services
 	}
 	var found []string
 	for _, x := range theirs {
 		for _, own := range []struct {
 			kind string
 			of   []string
-		}{{"pods", o.pods}, {"Services", o.services}} {
+		}{{"pod", o.pods}, {"Service", o.services}} {
 			for range overlaps([]string{x}, own.of) {
-				a, b := fmt.Sprintf("%s of %s (%s)", kind, n.name, x), fmt.Sprintf("%s of %s", own.kind, o.name)
-				found = append(found, a+" overlap "+b)
+				found = append(found, fmt.Sprintf("the %s CIDR %s of cluster %s overlaps the %s CIDR of cluster %s", kind, x, n.name, own.kind, o.name))
 			}
 		}
 	}

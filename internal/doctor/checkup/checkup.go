@@ -77,7 +77,7 @@ func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.E
 	if o.NoPods {
 		return e, nil
 	}
-	o.Say("starting a pod in each cluster")
+	o.Say("starting a test pod in each cluster")
 	return e, look(ctx, e, targets, o)
 }
 

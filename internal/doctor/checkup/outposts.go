@@ -48,7 +48,7 @@ func look(ctx context.Context, e *check.Evidence, targets []Target, o Options) (
 		}
 		report, err := posts[i].Run(ctx, "look", check.Plan(e, c, ca))
 		if err != nil {
-			c.Outpost = fmt.Errorf("looking around in the cluster: %w", err)
+			c.Outpost = fmt.Errorf("running the tests in the cluster: %w", err)
 			return
 		}
 		c.Seen = &report

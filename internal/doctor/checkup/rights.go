@@ -96,7 +96,7 @@ func (r *reader) may(user string, groups []string, all []requirement) check.Righ
 	rights := check.Rights{Asked: true}
 	for i, q := range all {
 		if errs[i] != nil {
-			return check.Rights{Err: fmt.Errorf("asking what %s may do: %w", user, errs[i])}
+			return check.Rights{Err: fmt.Errorf("checking the permissions of %s: %w", user, errs[i])}
 		}
 		if text := q.String(); lacks[i] && !slices.Contains(rights.Missing, text) {
 			rights.Missing = append(rights.Missing, text)

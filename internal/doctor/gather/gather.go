@@ -187,7 +187,7 @@ func logs(ctx context.Context, c Cluster, to *Archive) {
 	}
 	pods, err := kube.CoreV1().Pods(names.SystemNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		to.Miss("%s: listing pods for their logs: %v", c.Folder, err)
+		to.Miss("%s: listing pods to collect their logs: %v", c.Folder, err)
 		return
 	}
 	for _, pod := range pods.Items {

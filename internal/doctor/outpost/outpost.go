@@ -59,7 +59,7 @@ func NewName(command string) string {
 func Open(ctx context.Context, config *rest.Config, o Options) (*Outpost, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	if o.Name == "" {
 		o.Name = NewName(o.Command)
@@ -76,7 +76,7 @@ func Open(ctx context.Context, config *rest.Config, o Options) (*Outpost, error)
 		if refused(err) {
 			post = nil
 		}
-		return post, fmt.Errorf("making namespace %s: %w", o.Name, err)
+		return post, fmt.Errorf("creating namespace %s: %w", o.Name, err)
 	}
 	return post, nil
 }
@@ -134,6 +134,6 @@ func (p *Outpost) AwaitGone(ctx context.Context) error {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return errors.Join(fmt.Errorf("namespace %s is being deleted, and is still there after %v", p.Name, goneTime), err)
+		return errors.Join(fmt.Errorf("namespace %s is being deleted, but still exists after %v", p.Name, goneTime), err)
 	})
 }

@@ -105,7 +105,7 @@ func (p *Outpost) slice(ctx context.Context, of *corev1.Service, address string)
 		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To(port.Name), Protocol: ptr.To(port.Protocol), Port: ptr.To(port.Port)})
 	}
 	if _, err := p.kube.DiscoveryV1().EndpointSlices(p.Name).Create(ctx, slice, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("making an EndpointSlice: %w", err)
+		return fmt.Errorf("creating an EndpointSlice: %w", err)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (p *Outpost) Service(ctx context.Context, name string, selects bool) (*core
 	}
 	made, err := p.kube.CoreV1().Services(p.Name).Create(ctx, service, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("making a Service: %w", err)
+		return nil, fmt.Errorf("creating a Service: %w", err)
 	}
 	return made, nil
 }
@@ -157,14 +157,14 @@ func (p *Outpost) Run(ctx context.Context, name string, plan probe.Plan) (probe.
 	}
 	report, err := probe.Decode(string(data))
 	if err != nil {
-		return report, fmt.Errorf("%w (image %s; images older than this program have no probe: set another one with --probe-image)", err, p.Image)
+		return report, fmt.Errorf("%w (image %s). Images older than this program contain no test program: set a newer image with --probe-image", err, p.Image)
 	}
 	return report, nil
 }
 
 func (p *Outpost) create(ctx context.Context, pod *corev1.Pod) error {
 	if _, err := p.kube.CoreV1().Pods(p.Name).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("making pod %s: %w", pod.Name, err)
+		return fmt.Errorf("creating pod %s: %w", pod.Name, err)
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (p *Outpost) await(ctx context.Context, name string, patience time.Duration
 		case ended(pod):
 			hopeless = fmt.Errorf("pod %s/%s has ended: %s", p.Name, name, state(pod))
 		default:
-			return fmt.Errorf("pod %s/%s of image %s does not run: %s", p.Name, name, p.Image, state(pod))
+			return fmt.Errorf("pod %s/%s with image %s does not run: %s", p.Name, name, p.Image, state(pod))
 		}
 		return nil
 	})
@@ -232,7 +232,7 @@ func state(pod *corev1.Pod) string {
 		case c.State.Waiting != nil:
 			return strings.TrimSpace(c.State.Waiting.Reason + " " + c.State.Waiting.Message)
 		case c.State.Terminated != nil:
-			return strings.TrimSpace(fmt.Sprintf("status %d %s %s", c.State.Terminated.ExitCode, c.State.Terminated.Reason, c.State.Terminated.Message))
+			return strings.TrimSpace(fmt.Sprintf("exit status %d %s %s", c.State.Terminated.ExitCode, c.State.Terminated.Reason, c.State.Terminated.Message))
 		}
 	}
 	for _, c := range pod.Status.Conditions {
@@ -240,5 +240,5 @@ func state(pod *corev1.Pod) string {
 			return c.Message
 		}
 	}
-	return "it is " + string(pod.Status.Phase) + " " + pod.Status.Message
+	return "the pod is in phase " + string(pod.Status.Phase) + " " + pod.Status.Message
 }

@@ -71,7 +71,7 @@ func lookup(ctx context.Context, resolver *net.Resolver, q Question) ([]string, 
 		}
 		return values, err
 	}
-	return nil, fmt.Errorf("this program cannot send queries of type %q", q.Type)
+	return nil, fmt.Errorf("this program cannot send DNS queries of type %q", q.Type)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -11,12 +11,12 @@ import (
 func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "probe",
-		Short: "Listen, or ask and connect, for atoll check and atoll verify",
+		Short: "Run the network tests of atoll check and atoll verify",
 		Args:  cobra.NoArgs,
 	}
 	serve := &cobra.Command{
 		Use:   "serve IDENTITY",
-		Short: "Answer connections of other probes by saying who this is",
+		Short: "Answer connections of other probes with the identity of this probe",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			listener, err := Listen(cmd.Context(), fmt.Sprintf(":%d", Port))
@@ -29,7 +29,7 @@ func NewCommand() *cobra.Command {
 	}
 	do := &cobra.Command{
 		Use:   "do PLAN",
-		Short: "Carry out a plan, which is JSON, and print what came of it",
+		Short: "Run the tests of a plan in JSON format, and print the results",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var plan Plan

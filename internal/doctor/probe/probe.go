@@ -176,10 +176,10 @@ func Decode(log string) (Report, error) {
 	var r Report
 	line, found := lineWith(log, marker)
 	if !found {
-		return r, fmt.Errorf("the pod printed this instead of a report: %.500q", log)
+		return r, fmt.Errorf("the test pod printed this text instead of a report: %.500q", log)
 	}
 	if err := json.Unmarshal([]byte(line), &r); err != nil {
-		return r, fmt.Errorf("reading the pod's report: %w", err)
+		return r, fmt.Errorf("reading the test pod's report: %w", err)
 	}
 	return r, nil
 }

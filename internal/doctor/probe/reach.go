@@ -89,10 +89,10 @@ func connect(ctx context.Context, c Connection) (by string, err error) {
 	in := bufio.NewReader(conn)
 	line, err := in.ReadString('\n')
 	if err != nil {
-		return "", fmt.Errorf("connected, but got no answer: %w", err)
+		return "", fmt.Errorf("the connection succeeded, but no answer arrived: %w", err)
 	}
 	if n, err := io.CopyN(io.Discard, in, int64(c.Bytes)); err != nil {
-		return "", fmt.Errorf("small packets come through, but of %d bytes only %d came back: %w", c.Bytes, n, err)
+		return "", fmt.Errorf("small packets arrive, but only %d of %d bytes of large packets came back: %w", n, c.Bytes, err)
 	}
 	return strings.TrimSpace(line), nil
 }

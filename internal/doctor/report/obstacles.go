@@ -40,7 +40,7 @@ func (x *Explanation) unread(s *survey.Survey) {
 	case errors.Is(s.BrokerErr, survey.ErrNotJoined):
 		x.Findings.notJoined(s.On)
 	default:
-		x.Findings.add(Warning, "broker", "The broker cannot be read, so the exports of other clusters are unknown: "+s.BrokerErr.Error(), "If this machine reaches the broker at another URL than the cluster's pods do, add --broker-server URL.")
+		x.Findings.add(Warning, "broker", "The broker cannot be read, so the exports of other clusters are unknown: "+s.BrokerErr.Error(), "If this machine must use a different URL for the broker than the cluster's pods, add --broker-server URL.")
 	}
 	x.Findings.unread(s)
 }
@@ -50,8 +50,8 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 	for _, e := range x.Exports {
 		switch severity, wrong := e.severity(); {
 		case e.Status == notPermitted && e.Cluster != x.Cluster:
-			x.Findings.add(Warning, "export", fmt.Sprintf("The broker does not permit cluster %s to export namespace %s. Other clusters ignore its export.", e.Cluster, e.Namespace),
-				"To see its permissions: "+command.Broker.Atoll("broker members list %s --clusterset %s", e.Cluster, s.Clusterset))
+			x.Findings.add(Warning, "export", fmt.Sprintf("The broker does not permit cluster %s to export namespace %s. Other clusters ignore the export.", e.Cluster, e.Namespace),
+				"To see the permissions of cluster "+e.Cluster+": "+command.Broker.Atoll("broker members list %s --clusterset %s", e.Cluster, s.Clusterset))
 		case e.Cluster != x.Cluster || !wrong:
 		case severity == Warning:
 			x.Findings.add(Warning, "export", e.Message, "Give the Services, and the exported labels and annotations of the ServiceExports, the same values in all clusters.")
@@ -60,15 +60,15 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 		}
 	}
 	if len(exports) == 0 && len(x.Exports) > 0 && x.Import == nil && len(x.Findings) == 0 {
-		x.Findings.add(Warning, "export", "No cluster imports this service: it is exported only for the hub's load balancers, or has not reached the broker yet.", "")
+		x.Findings.add(Warning, "export", "No cluster imports this service. The export is only for the hub's load balancers, or has not reached the broker yet.", "")
 	}
 	if len(exports) > 0 || s.Broker == nil || len(x.Exports) > 0 {
 		return
 	}
 	if hasService(s, service) {
-		x.Findings.add(Error, "export", "No cluster exports this service. This cluster has a Service of this name.", "To export it: "+s.On.Atoll("export %s -n %s", service.Name, service.Namespace))
+		x.Findings.add(Error, "export", "No cluster exports this service. This cluster has a Service of this name.", "To export the Service: "+s.On.Atoll("export %s -n %s", service.Name, service.Namespace))
 	} else {
-		x.Findings.add(Error, "export", "No cluster exports this service.", "In a cluster that has the Service: "+command.Of("CLUSTER").Atoll("export %s -n %s", service.Name, service.Namespace))
+		x.Findings.add(Error, "export", "No cluster exports this service.", "To export the Service from a cluster that has it: "+command.Of("CLUSTER").Atoll("export %s -n %s", service.Name, service.Namespace))
 	}
 }
 
@@ -85,8 +85,8 @@ func (x *Explanation) missingRecords(s *survey.Survey) []string {
 // unrecorded reports imports of exports that the broker no longer has.
 func (x *Explanation) unrecorded(s *survey.Survey) {
 	if missing := x.missingRecords(s); len(missing) > 0 {
-		x.Findings.add(Warning, "import", fmt.Sprintf("The broker no longer has the export from %s. This cluster keeps using the last known type and ports, "+
-			"until the agents of the exporting cluster publish or withdraw the export, or the cluster is lost.", names.ListClusters(missing)), "Check whether the agents of that cluster run: "+command.Of(missing[0]).Atoll("status"))
+		x.Findings.add(Warning, "import", fmt.Sprintf("The broker no longer has the export from %s. This cluster keeps using the last known type and ports. "+
+			"This ends when the agents of the exporting cluster publish or withdraw the export, or when that cluster is lost.", names.ListClusters(missing)), "Check whether the agents of that cluster run: "+command.Of(missing[0]).Atoll("status"))
 	}
 }
 
@@ -108,11 +108,11 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, 
 	}
 	x.refused(s, service.Namespace, exports)
 	if s.Broker != nil && !policyOf(s, service).Consumes(x.Cluster) {
-		x.Findings.add(Error, "import", "The hub's MultiClusterService lets other clusters import this service, but not this one.", "Add "+x.Cluster+" to consumerClusters or range of the MultiClusterService.")
+		x.Findings.add(Error, "import", "The hub's MultiClusterService lets other clusters import this service, but not this cluster.", "Add cluster "+x.Cluster+" to consumerClusters or range of the MultiClusterService.")
 	}
 	if x.Import == nil {
 		if len(x.Findings) == 0 {
-			x.Findings.add(Pending, "import", "There is no ServiceImport yet.", "Check the agents: "+s.On.Atoll("status"))
+			x.Findings.add(Pending, "import", "This cluster has no ServiceImport of the service yet.", "Check this cluster's agents: "+s.On.Atoll("status"))
 		}
 		return
 	}
@@ -126,7 +126,7 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, 
 
 // takeOver explains how to hand a foreign ServiceImport to Atoll.
 func takeOver(s *survey.Survey, i Import) string {
-	return "If other clusters export the service, hand its ServiceImport over to Atoll: " +
+	return "If other clusters export the service, let Atoll manage the ServiceImport: " +
 		s.On.Kubectl("label serviceimport %s -n %s %s=%s", i.Name, i.Namespace, names.LabelManagedBy, names.AgentManager)
 }
 

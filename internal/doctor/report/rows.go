@@ -148,7 +148,7 @@ const foreign = "Foreign"
 
 func importStatus(i mcsv1beta1.ServiceImport) (status, message string) {
 	if i.Labels[names.LabelManagedBy] != names.AgentManager {
-		return foreign, "Another tool or person created this ServiceImport. Atoll does not change it."
+		return foreign, "Another tool or person created this ServiceImport. Atoll does not change the ServiceImport."
 	}
 	ready := meta.FindStatusCondition(i.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
 	switch {

@@ -75,15 +75,15 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 	case source.Published == 0:
 		return "the cluster publishes no endpoints: its Service selects no pods, or no pod has an address"
 	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
-		return fmt.Sprintf("%d endpoints are not imported: the broker does not permit their addresses to that cluster", out)
+		return fmt.Sprintf("%d endpoints are not imported: the broker does not permit their addresses for the exporting cluster", out)
 	case source.Imported < source.Published && ownOverBudget(s, source.Cluster):
-		return fmt.Sprintf("%s exceeds this cluster's per-member budget, so some endpoints arrive late: export less in that cluster, or raise --member-budget in this one", source.Cluster)
+		return fmt.Sprintf("cluster %s exceeds this cluster's per-member budget, so some endpoints arrive late: export fewer services in the exporting cluster, or raise --member-budget in this cluster", source.Cluster)
 	case source.Imported == 0:
 		return "no endpoint is imported: see the findings above and the Events of the ServiceImport"
 	case publishedReady == 0:
-		return "no pod is ready there"
+		return "no pod is ready in the exporting cluster"
 	case source.Imported < source.Published:
-		return "some endpoints are not imported: this cluster lacks their IP family or uses their addresses itself (see the Events of the ServiceImport), or they are still on their way"
+		return "some endpoints are not imported: they have not arrived yet, or this cluster lacks their IP family or uses their addresses itself (see the Events of the ServiceImport)"
 	}
 	return "no endpoint is ready"
 }

@@ -81,7 +81,7 @@ func (s *Status) components(of *survey.Survey) {
 		d, ok := of.Cluster.Deployments[name]
 		if !ok {
 			if of.Broker != nil && len(of.Unread) == 0 {
-				s.Findings.add(Warning, name, fmt.Sprintf("Namespace %s has no Deployment %s.", names.SystemNamespace, name), "If it does not run in another way, install it: "+of.On.Atoll("join FILE"))
+				s.Findings.add(Warning, name, fmt.Sprintf("Namespace %s has no Deployment %s.", names.SystemNamespace, name), "If "+name+" does not run outside the cluster, install it: "+of.On.Atoll("join FILE"))
 			}
 			continue
 		}
@@ -111,8 +111,8 @@ func (s *Status) broker(of *survey.Survey) {
 	case errors.Is(of.BrokerErr, survey.ErrNotJoined):
 		s.Findings.notJoined(of.On)
 	default:
-		s.Findings.add(Error, "broker", "The broker cannot be read: "+of.BrokerErr.Error(), "If this machine reaches the broker at another URL than the cluster's pods do, add --broker-server URL. "+
-			"If the agents cannot reach it either, imported services keep working, but updates from other clusters are not received.")
+		s.Findings.add(Error, "broker", "The broker cannot be read: "+of.BrokerErr.Error(), "If this machine must use a different URL for the broker than the cluster's pods, add --broker-server URL. "+
+			"If the agents cannot reach the broker either, imported services keep working, but updates from other clusters are not received.")
 	}
 }
 
@@ -128,9 +128,9 @@ func (s *Status) dns(of *survey.Survey) {
 // notForwarding describes DNS servers of the cluster that do not forward clusterset.local.
 func notForwarding(of *survey.Survey) (Severity, string) {
 	if len(of.Cluster.DNS.Wired) == 0 {
-		return Error, fmt.Sprintf("This cluster's DNS servers do not forward %s to %s, so pods cannot resolve its names.", survey.Zone, render.DNSName)
+		return Error, fmt.Sprintf("This cluster's DNS servers do not forward %s to %s, so pods cannot resolve names of the clusterset.", survey.Zone, render.DNSName)
 	}
-	return Warning, fmt.Sprintf("Only some of this cluster's DNS servers forward %s to %s. Pods cannot resolve its names through %s.",
+	return Warning, fmt.Sprintf("Only some of this cluster's DNS servers forward %s to %s. Pods that use %s cannot resolve names of the clusterset.",
 		survey.Zone, render.DNSName, strings.Join(texts(unwired(of)), ", "))
 }
 
@@ -143,8 +143,8 @@ func unwired(of *survey.Survey) []dnswiring.Form {
 func (s *Status) members(of *survey.Survey) {
 	registered := func(m Member) bool { return m.Self }
 	if of.Broker != nil && of.ClusterID != "" && !slices.ContainsFunc(s.Members, registered) {
-		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "The cluster's agents have not registered it on the broker yet.",
-			"If that takes more than a minute, check whether they reach the broker at "+of.Server+": "+render.ShowAgentLog(of.On))
+		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "The agents have not registered the cluster on the broker yet.",
+			"If the registration takes more than a minute, check whether the agents reach the broker at "+of.Server+": "+render.ShowAgentLog(of.On))
 	}
 	for _, m := range s.Members {
 		about := "cluster " + m.Cluster
@@ -153,7 +153,7 @@ func (s *Status) members(of *survey.Survey) {
 			s.Findings.add(Error, about, fmt.Sprintf("No heartbeat from cluster %s for %s.", m.Cluster, age(*m.HeartbeatSeconds)), "Check that cluster's agents: "+command.Of(m.Cluster).Atoll("status"))
 		case MemberLost:
 			s.Findings.add(Error, about, fmt.Sprintf("Cluster %s is unreachable. Its endpoints have been withdrawn from this cluster.", m.Cluster),
-				"If the cluster will not come back, remove it from the clusterset, with everything it exports: "+command.Broker.Atoll("broker members remove %s --clusterset %s", m.Cluster, of.Clusterset))
+				"If the cluster will not come back, remove the cluster and all its exports from the clusterset: "+command.Broker.Atoll("broker members remove %s --clusterset %s", m.Cluster, of.Clusterset))
 		case MemberJoining:
 			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Check that cluster's agents: "+command.Of(m.Cluster).Atoll("status"))
 		}

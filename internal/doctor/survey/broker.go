@@ -46,7 +46,7 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 	if claims, err := credential.ParseToken(m.Token); err == nil {
 		s.Expires = claims.Expires
 		if claims.IsJoiner(m.ClusterID, m.Clusterset) {
-			return nil, fmt.Errorf("the agent has not used this cluster's join file yet, or cannot. Look at its log: %s", render.ShowAgentLog(s.On))
+			return nil, fmt.Errorf("the agent has not used this cluster's join file yet, or cannot use it. Look at the agent's log: %s", render.ShowAgentLog(s.On))
 		}
 	}
 	config := broker.NewToken(m.Token, nil).Config(m)
@@ -117,13 +117,13 @@ func readClusterset(ctx context.Context, on *install.Target, namespace string, s
 func rights(ctx context.Context, config *rest.Config, namespace string) ([]authorizationv1.ResourceRule, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for the broker: %w", err)
+		return nil, fmt.Errorf("creating a client for the broker: %w", err)
 	}
 	review, err := kube.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("asking the broker what the member may do: %w", err)
+		return nil, fmt.Errorf("checking the member's permissions on the broker: %w", err)
 	}
 	return review.Status.ResourceRules, nil
 }

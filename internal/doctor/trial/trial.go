@@ -38,7 +38,7 @@ func Read(ctx context.Context, kubeContext string, on command.Cluster, config *r
 		return Member{}, err
 	}
 	if found.ClusterID == "" {
-		return Member{}, fmt.Errorf("%w. To check whether it can join: %s", survey.ErrNotJoined, on.Atoll("check --pre"))
+		return Member{}, fmt.Errorf("%w. To check whether the cluster can join: %s", survey.ErrNotJoined, on.Atoll("check --pre"))
 	}
 	return Member{Context: kubeContext, ID: found.ClusterID, Config: config, Broker: broker, Survey: found}, nil
 }

@@ -64,7 +64,7 @@ func evaluate(cluster, namespace string, r probe.Report, all []expectation) []Ca
 		c.resolved(r, name(e.service, namespace)+".")
 		cases = append(cases, c)
 		for _, network := range []string{"tcp", "udp"} {
-			c := Case{Cluster: cluster, Name: network + " to " + e.service, Failure: "the pod ended before this step"}
+			c := Case{Cluster: cluster, Name: fmt.Sprintf("%s connection to %s", network, e.service), Failure: "the test pod ended before this step"}
 			for _, reached := range r.Connections {
 				if reached.Network == network && reached.Address == address(e.service, namespace) {
 					c.Failure = ""
@@ -91,27 +91,27 @@ func (c *Case) resolved(r probe.Report, name string) {
 	}
 	c.Detail = strings.Join(values, " ")
 	if len(values) == 0 || len(errors) > 0 {
-		c.Failure = "a pod that asks " + strings.Join(r.Resolvers, ", ") + " gets no address: " + strings.Join(errors, "; ") + ". To see where it is lost: atoll check"
+		c.Failure = fmt.Sprintf("a pod that uses the DNS server %s gets no address: %s. To find the cause: atoll check", strings.Join(r.Resolvers, ", "), strings.Join(errors, "; "))
 	}
 }
 
 func (c *Case) reached(r probe.Reached, wanted []string) {
 	got := slices.Sorted(maps.Keys(r.By))
 	c.Seconds = r.Milliseconds / 1000
-	c.Detail = fmt.Sprintf("answered by %s, the fastest in %.1f ms", counts(r.By), r.Milliseconds)
+	c.Detail = fmt.Sprintf("answered by %s, fastest answer in %.1f ms", counts(r.By), r.Milliseconds)
 	var wrong []string
 	for _, id := range wanted {
 		if !slices.Contains(got, id) {
-			wrong = append(wrong, id+" has not answered")
+			wrong = append(wrong, "cluster "+id+" has not answered")
 		}
 	}
 	for _, id := range got {
 		if !slices.Contains(wanted, id) {
-			wrong = append(wrong, id+" answered, but does not export it")
+			wrong = append(wrong, "cluster "+id+" answered, but does not export the Service")
 		}
 	}
 	if r.Failed > 0 {
-		wrong = append(wrong, fmt.Sprintf("%d of %d were not answered: %s", r.Failed, max(1, r.Times), r.Error))
+		wrong = append(wrong, fmt.Sprintf("%d of %d connections were not answered: %s", r.Failed, max(1, r.Times), r.Error))
 	}
 	c.Failure = strings.Join(wrong, "; ")
 }
@@ -119,7 +119,7 @@ func (c *Case) reached(r probe.Reached, wanted []string) {
 // counts lists how often each cluster answered.
 func counts(by map[string]int) string {
 	if len(by) == 0 {
-		return "nobody"
+		return "no cluster"
 	}
 	var all []string
 	for _, id := range slices.Sorted(maps.Keys(by)) {

@@ -37,7 +37,7 @@ func (r *run) export(ctx context.Context, m *member) (string, error) {
 		}
 		export := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
 		if err := m.target.Create(ctx, export); err != nil {
-			return "", fmt.Errorf("making ServiceExport %s: %w", name, err)
+			return "", fmt.Errorf("creating ServiceExport %s: %w", name, err)
 		}
 	}
 	m.exported = true
@@ -62,7 +62,7 @@ func (r *run) unexport(ctx context.Context, m *member) (string, error) {
 func (r *run) imported(ctx context.Context, m *member) (string, error) {
 	for _, e := range r.expected() {
 		if err := install.Wait(ctx, r.Patience, func(ctx context.Context) error { return r.complete(ctx, m, e) }); err != nil {
-			return "", fmt.Errorf("%s is not imported: %w%s", e.service, err, m.Why(ctx, r.key(e.service)))
+			return "", fmt.Errorf("Service %s is not imported: %w%s", e.service, err, m.Why(ctx, r.key(e.service)))
 		}
 	}
 	return "", nil
@@ -89,9 +89,9 @@ func (r *run) complete(ctx context.Context, m *member, e expectation) error {
 	}
 	switch {
 	case len(missing) > 0:
-		return fmt.Errorf("it has no endpoint that is ready of %s", strings.Join(missing, ", "))
+		return fmt.Errorf("the import has no ready endpoint of %s", strings.Join(missing, ", "))
 	case len(imported.Spec.IPs) == 0:
-		return fmt.Errorf("it has no clusterset IP")
+		return fmt.Errorf("the import has no clusterset IP")
 	}
 	m.addresses[e.service] = imported.Spec.IPs
 	return nil
@@ -112,7 +112,7 @@ func (r *run) gone(ctx context.Context, m *member) (string, error) {
 		for _, e := range r.expected() {
 			err := m.target.Get(ctx, r.key(e.service), &mcsv1beta1.ServiceImport{})
 			if err == nil {
-				return fmt.Errorf("%s is still imported, although no cluster exports it", e.service)
+				return fmt.Errorf("Service %s is still imported, although no cluster exports it", e.service)
 			}
 			if !apierrors.IsNotFound(err) {
 				return err

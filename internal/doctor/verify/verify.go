@@ -63,8 +63,8 @@ func (r Report) Failed() int {
 
 // Reasons for skipping a step.
 var (
-	errSkipped = errors.New("a step before it has failed")
-	errOver    = errors.New("it was interrupted, or the time was over (--timeout)")
+	errSkipped = errors.New("a previous step failed")
+	errOver    = errors.New("the command was interrupted, or reached its time limit (--timeout)")
 )
 
 type run struct {
@@ -110,11 +110,11 @@ func Run(ctx context.Context, members []trial.Member, o Options) (Report, error)
 	o.Say("cleaning up")
 	r.each(context.WithoutCancel(ctx), cleanUp, func(_ context.Context, m *member) (string, error) { return "", r.clean(ctx, m) })
 	if err := ctx.Err(); err != nil {
-		cleaned := "and has cleaned up"
+		interrupted := "the command was interrupted, and has cleaned up"
 		if slices.ContainsFunc(r.cases, func(c Case) bool { return c.Name == cleanUp && c.Failure != "" }) {
-			cleaned = "and could not clean up everything, as its last steps say"
+			interrupted = "the command was interrupted, and could not clean up everything, as the last steps show"
 		}
-		return r.report(), fmt.Errorf("it was interrupted, %s: %w", cleaned, err)
+		return r.report(), fmt.Errorf("%s: %w", interrupted, err)
 	}
 	return r.report(), nil
 }
@@ -124,15 +124,15 @@ func (r *run) report() Report { return Report{Namespace: r.namespace, Cases: r.c
 func (r *run) try(ctx context.Context) {
 	r.Say("starting a pod in namespace %s of each cluster", r.namespace)
 	r.each(ctx, "start a pod", r.start)
-	r.Say("exporting its Services")
+	r.Say("exporting the test Services")
 	r.each(ctx, "export", r.export)
-	r.Say("waiting for them to be imported, for %v at most", r.Patience)
+	r.Say("waiting at most %v until the clusters have imported the test Services", r.Patience)
 	r.each(ctx, "import", r.imported)
-	r.Say("asking DNS for them, and connecting to them")
+	r.Say("resolving the names of the test Services, and connecting to them")
 	r.connect(ctx)
-	r.Say("ending the exports")
+	r.Say("deleting the exports")
 	r.each(ctx, "unexport", r.unexport)
-	r.each(ctx, "import ends", r.gone)
+	r.each(ctx, "import is deleted", r.gone)
 }
 
 // cleanUp is the step that always runs.
@@ -183,7 +183,7 @@ func (r *run) start(ctx context.Context, m *member) (string, error) {
 // connect runs a pod in each member that resolves the Services and connects to them.
 func (r *run) connect(ctx context.Context) {
 	seen := make([][]Case, len(r.members))
-	r.each(ctx, "look around", func(ctx context.Context, m *member) (string, error) {
+	r.each(ctx, "run the test pod", func(ctx context.Context, m *member) (string, error) {
 		report, err := m.post.Run(ctx, "client", plan(r.namespace, r.expected(), m.addresses, r.Patience))
 		if err != nil {
 			return "", err
@@ -200,7 +200,7 @@ func (r *run) clean(ctx context.Context, m *member) error {
 		return errSkipped
 	}
 	if err := m.post.Close(ctx); err != nil {
-		return fmt.Errorf("%w; to do it manually: %s", err, outpost.ByHand(m.Context, r.namespace))
+		return fmt.Errorf("%w. To delete the namespace manually: %s", err, outpost.ByHand(m.Context, r.namespace))
 	}
 	return m.post.AwaitGone(ctx)
 }
