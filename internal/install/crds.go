@@ -54,13 +54,13 @@ func compareDefinition(want, have *apiextensionsv1.CustomResourceDefinition, rep
 	case len(missing) == 0 && known:
 		return keep, "the CustomResourceDefinition in the cluster is newer"
 	case len(missing) == 0:
-		return keep, "somebody else's, which serves the same versions"
+		return keep, "another product installed this CustomResourceDefinition, but it serves the same versions"
 	case known:
 		return refuse, fmt.Sprintf("the CustomResourceDefinition in the cluster is newer than this version of atoll, and no longer serves %s: use a newer version of atoll", strings.Join(missing, ", "))
 	case replace:
 		return apply, ""
 	default:
-		return refuse, fmt.Sprintf("another one of that name is installed, not by Atoll, and does not serve %s; Atoll's serves %s. If nothing else needs it as it is, replace it with --replace-crds, which keeps the objects",
+		return refuse, fmt.Sprintf("another product installed a CustomResourceDefinition with this name, which does not serve %s. Atoll's CustomResourceDefinition serves %s. If no other product needs the installed CustomResourceDefinition, replace it with --replace-crds, which keeps the objects",
 			strings.Join(missing, ", "), strings.Join(served(want), ", "))
 	}
 }
@@ -200,5 +200,5 @@ func (t *Target) established(ctx context.Context, crd *unstructured.Unstructured
 			return t.List(ctx, list, client.Limit(1))
 		}
 	}
-	return errors.New("the API server does not serve it yet")
+	return errors.New("the API server does not serve the CustomResourceDefinition yet")
 }

@@ -82,7 +82,7 @@ func NewTarget(config *rest.Config, report Report) (*Target, error) {
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("creating a client for %s: %w", config.Host, err)
 	}
 	if report == nil {
 		report = func(Change, client.Object, string) {}
@@ -158,7 +158,7 @@ func (t *Target) delete(ctx context.Context, object *unstructured.Unstructured) 
 		case err != nil:
 			return err
 		case now != nil && now.GetUID() == have.GetUID():
-			return fmt.Errorf("it is still there; finalizers: %v", now.GetFinalizers())
+			return fmt.Errorf("the object still exists, with the finalizers %v", now.GetFinalizers())
 		}
 		return nil
 	})

@@ -44,7 +44,7 @@ func (t *Target) AwaitNone(ctx context.Context, list client.ObjectList, options 
 			return err
 		}
 		if n := meta.LenList(list); n > 0 {
-			return fmt.Errorf("waiting for %T: %d are still there", list, n)
+			return fmt.Errorf("waiting for the deletion of %T: %d objects still exist", list, n)
 		}
 		return nil
 	})
@@ -80,7 +80,7 @@ func (t *Target) RemoveCRDs(ctx context.Context, crds []*unstructured.Unstructur
 		case have == nil:
 			continue
 		case have.GetLabels()[LabelManagedBy] != ManagedBy:
-			t.Report(Kept, have, "Helm or another tool installed it. To delete it, with all its objects: "+t.On.Kubectl("delete crd %s", have.GetName()))
+			t.Report(Kept, have, "Helm or another tool installed this CustomResourceDefinition. To delete it with all its objects: "+t.On.Kubectl("delete crd %s", have.GetName()))
 			continue
 		}
 		definition, err := typed(have)
@@ -90,14 +90,14 @@ func (t *Target) RemoveCRDs(ctx context.Context, crds []*unstructured.Unstructur
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: definition.Spec.Group, Version: definition.Spec.Versions[0].Name, Kind: definition.Spec.Names.ListKind})
 		if err := t.List(ctx, list, client.Limit(1)); err != nil && !meta.IsNoMatchError(err) {
-			return fmt.Errorf("listing what there is of %s: %w", Name(crd), err)
+			return fmt.Errorf("listing the objects of %s: %w", Name(crd), err)
 		}
 		if t.DryRun && len(list.Items) > 0 {
-			t.Report(Kept, have, "unless all its objects are gone by then")
+			t.Report(Kept, have, "this CustomResourceDefinition has objects. It is deleted only if all its objects are deleted first")
 			continue
 		}
 		if len(list.Items) > 0 {
-			t.Report(Kept, have, "it still has objects. To delete it, with all its objects: "+t.On.Kubectl("delete crd %s", have.GetName()))
+			t.Report(Kept, have, "this CustomResourceDefinition still has objects. To delete it with all its objects: "+t.On.Kubectl("delete crd %s", have.GetName()))
 			continue
 		}
 		if err := t.Delete(ctx, crd); err != nil {

@@ -19,7 +19,7 @@ import (
 func (t *Target) Rights(ctx context.Context, verbs []string, objects ...*unstructured.Unstructured) error {
 	kube, err := kubernetes.NewForConfig(t.Config)
 	if err != nil {
-		return fmt.Errorf("making a client for %s: %w", t.Config.Host, err)
+		return fmt.Errorf("creating a client for %s: %w", t.Config.Host, err)
 	}
 	type right struct{ verb, group, resource, namespace string }
 	missing := map[string]bool{}
@@ -37,7 +37,7 @@ func (t *Target) Rights(ctx context.Context, verbs []string, objects ...*unstruc
 				}},
 			}, metav1.CreateOptions{})
 			if err != nil {
-				return fmt.Errorf("asking what the user of this context may do: %w", err)
+				return fmt.Errorf("checking the permissions of this context's user: %w", err)
 			}
 			if !review.Status.Allowed {
 				missing[r.resource] = true

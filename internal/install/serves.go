@@ -37,11 +37,11 @@ var (
 func (t *Target) Version() (version string, lacks []Part, err error) {
 	client, err := discovery.NewDiscoveryClientForConfig(t.Config)
 	if err != nil {
-		return "", nil, fmt.Errorf("making a client for %s: %w", t.Config.Host, err)
+		return "", nil, fmt.Errorf("creating a client for %s: %w", t.Config.Host, err)
 	}
 	server, err := client.ServerVersion()
 	if err != nil {
-		return "", nil, fmt.Errorf("asking the API server %s for its version: %w", t.Config.Host, err)
+		return "", nil, fmt.Errorf("reading the version of the API server %s: %w", t.Config.Host, err)
 	}
 	lacks, err = t.Lacks(needed)
 	return server.GitVersion, lacks, err
@@ -51,13 +51,13 @@ func (t *Target) Version() (version string, lacks []Part, err error) {
 func (t *Target) Lacks(parts []Part) ([]Part, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(t.Config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for %s: %w", t.Config.Host, err)
+		return nil, fmt.Errorf("creating a client for %s: %w", t.Config.Host, err)
 	}
 	var lacks []Part
 	for _, part := range parts {
 		list, err := client.ServerResourcesForGroupVersion(part.GroupVersion)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("asking the API server %s what it serves: %w", t.Config.Host, err)
+			return nil, fmt.Errorf("listing the APIs that the API server %s serves: %w", t.Config.Host, err)
 		}
 		served := false
 		if err == nil {

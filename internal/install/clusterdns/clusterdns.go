@@ -135,7 +135,7 @@ func Servers(ctx context.Context, c client.Reader, key client.ObjectKey) ([]neti
 		}
 	}
 	if len(servers) == 0 {
-		return nil, fmt.Errorf("the service %s has no cluster IP, and a stable address is required", key)
+		return nil, fmt.Errorf("the Service %s has no cluster IP, but atoll-dns needs a stable address", key)
 	}
 	return servers, nil
 }

@@ -35,5 +35,5 @@ func (all Objects) Get(_ context.Context, key client.ObjectKey, into client.Obje
 
 // List implements client.Reader. No caller needs it.
 func (Objects) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("objects in files are not listed")
+	return errors.New("listing objects in files is not supported")
 }

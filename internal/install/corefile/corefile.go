@@ -49,7 +49,7 @@ func Parse(text string) (File, error) {
 		if p.here().Text == "import" && p.newLine() {
 			args := p.line()
 			if len(args) != 2 {
-				return f, p.errorf(args[0], "import takes one argument")
+				return f, p.errorf(args[0], "the directive import takes exactly one argument")
 			}
 			f.Imports = append(f.Imports, args[1].Text)
 			continue
@@ -147,7 +147,7 @@ func (p *parser) block() (b Block, snippet bool, err error) {
 		}
 		b.Directives = append(b.Directives, d)
 	}
-	return b, false, p.errorf(first, "the block of %s has no closing brace", strings.Join(b.Keys, " "))
+	return b, false, p.errorf(first, "the server block of %s has no closing brace", strings.Join(b.Keys, " "))
 }
 
 // keys consumes the keys of a block: to the end of the line, or further after a comma.
@@ -158,12 +158,12 @@ func (p *parser) keys() ([]string, error) {
 		key := p.here().Text
 		if key == "{" {
 			if more || len(keys) == 0 {
-				return nil, p.errorf(p.here(), "{ where a zone should be")
+				return nil, p.errorf(p.here(), "found { instead of a zone")
 			}
 			return keys, nil
 		}
 		if key == "," {
-			return nil, p.errorf(p.here(), "a comma where a zone should be")
+			return nil, p.errorf(p.here(), "found a comma instead of a zone")
 		}
 		more = strings.HasSuffix(key, ",")
 		if key != "" { // an empty quoted key
@@ -175,7 +175,7 @@ func (p *parser) keys() ([]string, error) {
 		}
 	}
 	if more || len(keys) == 0 {
-		return nil, p.errorf(first, "a zone is missing")
+		return nil, p.errorf(first, "the server block has no zone")
 	}
 	return keys, nil
 }
@@ -210,7 +210,7 @@ func (p *parser) directive() (Directive, error) {
 		case t.Text == "{":
 			depth++
 		case t.Text == "}" && depth == 0:
-			return d, p.errorf(t, "} without a { before it")
+			return d, p.errorf(t, "found } without a matching {")
 		case t.Text == "}":
 			depth--
 		case depth == 0 && d.Body == nil:
@@ -224,7 +224,7 @@ func (p *parser) directive() (Directive, error) {
 		}
 	}
 	if depth > 0 {
-		return d, p.errorf(name, "%s has no closing brace", d.Name)
+		return d, p.errorf(name, "the directive %s has no closing brace", d.Name)
 	}
 	return d, nil
 }

@@ -109,10 +109,10 @@ func TestParseRefuses(t *testing.T) {
 		{"directive without closing brace", "a {\nlog {\n", "line 2: log has no closing brace"},
 		{"a brace too many", "a {\n}\n}\n", "line 3: the server block has no braces"},
 		{"closing brace on a directive's line", "a {\nlog }\n", "line 2: } without a {"},
-		{"no key", "{\nlog\n}", "line 1: { where a zone should be"},
-		{"comma without key", "a, {\n}", "line 1: { where a zone should be"},
+		{"no key", "{\nlog\n}", "line 1: found { instead of a zone"},
+		{"comma without key", "a, {\n}", "line 1: found { instead of a zone"},
 		{"comma at the end", "a,", "line 1: a zone is missing"},
-		{"import without file", "import\na {\n}", "line 1: import takes one argument"},
+		{"import without file", "import\na {\n}", "line 1: the directive import takes exactly one argument"},
 		{"snippet without end", "(a) {\nlog", "line 1: the snippet has no closing brace"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

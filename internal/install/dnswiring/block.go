@@ -56,7 +56,7 @@ func marked(text string) (from, to int, err error) {
 		switch {
 		case strings.HasPrefix(word, markPrefix):
 			if from >= 0 {
-				return -1, -1, fmt.Errorf("the line %q exists twice: remove one of the two manually", markPrefix)
+				return -1, -1, fmt.Errorf("the start marker %q exists twice: remove one of the two markers manually", markPrefix)
 			}
 			from = at
 		case word == markEnd && from >= 0 && to < 0:
@@ -65,7 +65,7 @@ func marked(text string) (from, to int, err error) {
 		at += len(line)
 	}
 	if from >= 0 && to < 0 {
-		return -1, -1, fmt.Errorf("the line %q has no line %q after it: remove the line manually", markPrefix, markEnd)
+		return -1, -1, fmt.Errorf("the start marker %q has no matching end marker %q: remove the start marker manually", markPrefix, markEnd)
 	}
 	return from, to, nil
 }
@@ -94,7 +94,7 @@ func wireCorefile(text string, w Wiring, render func(Wiring, corefile.Block) str
 	// Reject the result if, for example, an unclosed quote swallows the new block.
 	after, err := corefile.Parse(wired)
 	if err != nil || len(after.Blocks) != len(file.Blocks)+1 {
-		return "", errors.Join(errors.New("a server block cannot be added to this Corefile: look at its end"), err)
+		return "", errors.Join(errors.New("a server block cannot be added to this Corefile: check the end of the Corefile"), err)
 	}
 	return wired, nil
 }
@@ -115,7 +115,7 @@ func rootBlock(file corefile.File) (corefile.Block, error) {
 			return file.Blocks[i], nil
 		}
 	}
-	return corefile.Block{}, errors.New("no server block of the Corefile is for the root zone or has the plugin kubernetes; is this the cluster's DNS?")
+	return corefile.Block{}, errors.New("no server block of the Corefile serves the root zone or uses the plugin kubernetes: check whether this Corefile belongs to the cluster's DNS")
 }
 
 // portOf returns a block's DNS port, as written.

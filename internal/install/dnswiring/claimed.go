@@ -60,7 +60,7 @@ func claimedWithin(b corefile.Block, zone string) error {
 			}
 		}
 		if !slices.Contains(silent, d.Name) && names(d.Args) {
-			return &ClaimedError{Zone: zone, By: fmt.Sprintf("the line %q, line %d", strings.Join(append([]string{d.Name}, d.Args...), " "), d.Line)}
+			return &ClaimedError{Zone: zone, By: fmt.Sprintf("the directive %q in line %d", strings.Join(append([]string{d.Name}, d.Args...), " "), d.Line)}
 		}
 	}
 	return nil
@@ -111,16 +111,16 @@ func claimedByLighthouse(err error, text string) error {
 }
 
 func (e *ClaimedError) Error() string {
-	text := fmt.Sprintf("%s is already served by %s", e.Zone, e.By)
+	by := e.By
 	if e.Object != "" {
-		text += " of " + e.Object
+		by = fmt.Sprintf("%s of %s", e.By, e.Object)
 	}
 	if e.Stock {
-		return text + ": CoreDNS answers by itself, which also works. To use atoll-dns, remove this option first"
+		return fmt.Sprintf("%s is already served by %s: CoreDNS itself answers the queries, which also works. To use atoll-dns, remove this option first", e.Zone, by)
 	}
 	if e.Lighthouse {
-		return text + ", which is Submariner's Lighthouse. To use atoll-dns, see docs/how-to/migration.md, then add --replace-lighthouse" +
-			" (and --provider coredns if the Corefile imports coredns-custom)"
+		return fmt.Sprintf("%s is already served by %s, which belongs to Submariner's Lighthouse. To use atoll-dns, see docs/how-to/migration.md, then add --replace-lighthouse"+
+			" (and --provider coredns if the Corefile imports coredns-custom)", e.Zone, by)
 	}
-	return text + ", which atoll did not write: remove it first"
+	return fmt.Sprintf("%s is already served by %s, which Atoll did not write: remove this configuration first", e.Zone, by)
 }

@@ -101,7 +101,7 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	}
 	suffix := customSuffix(main)
 	if suffix == "" {
-		return Change{}, fmt.Errorf("the Corefile of configmap %s imports no server blocks: add a line outside all blocks, for example: import custom/*.server", nameOf(c.CoreDNS))
+		return Change{}, fmt.Errorf("the Corefile of configmap %s imports no server blocks: add an import line outside all blocks, for example: import custom/*.server", nameOf(c.CoreDNS))
 	}
 	root, err := rootBlock(main)
 	if err == nil {
@@ -164,7 +164,7 @@ func customClaimed(cm *corev1.ConfigMap, w Wiring, suffix, port string) error {
 			return fmt.Errorf("key %s: %w", key, err)
 		}
 		if key == customName+suffix && text == cm.Data[key] {
-			return fmt.Errorf("there is a key %s that atoll did not write: rename it", key)
+			return fmt.Errorf("the key %s exists, but Atoll did not write it: rename the key", key)
 		}
 		file, err := corefile.Parse(text)
 		if err != nil {
@@ -172,7 +172,7 @@ func customClaimed(cm *corev1.ConfigMap, w Wiring, suffix, port string) error {
 		}
 		var taken *ClaimedError
 		if err := claimed(file, w.Zones, port); errors.As(err, &taken) {
-			taken.By += " of the key " + key
+			taken.By = fmt.Sprintf("%s of the key %s", taken.By, key)
 			taken.Lighthouse = key == lighthouseKey
 			return taken
 		}

@@ -38,7 +38,7 @@ func withoutLighthouse(text string, w Wiring) (string, error) {
 		}
 	}
 	if inside {
-		return "", fmt.Errorf("%q has no line with %q after it; remove Lighthouse's part manually", lighthouseBegin, lighthouseEnd)
+		return "", fmt.Errorf("the start marker %q has no matching end marker %q: remove Lighthouse's section manually", lighthouseBegin, lighthouseEnd)
 	}
 	return rest.String(), covers(w, part.String())
 }
@@ -73,7 +73,7 @@ func withoutLighthouseServers(servers []any, w Wiring) ([]any, error) {
 func covers(w Wiring, part string) error {
 	file, err := corefile.Parse(part)
 	if err != nil {
-		return fmt.Errorf("reading Lighthouse's part: %w", err)
+		return fmt.Errorf("reading Lighthouse's section: %w", err)
 	}
 	for _, b := range file.Blocks {
 		for _, key := range b.Keys {
@@ -91,5 +91,5 @@ func coversZone(w Wiring, zone string) error {
 	if slices.Contains(w.Zones, zone) {
 		return nil
 	}
-	return fmt.Errorf("lighthouse answers for the zone %s too, which nobody would then: name it with --zone as well, if atoll-dns is configured to answer it, or take it out of Lighthouse's part first", zone)
+	return fmt.Errorf("lighthouse also serves the zone %s, which no DNS server would serve after this change. If atoll-dns is configured to serve this zone, add it with --zone. Otherwise, remove the zone from Lighthouse's section first", zone)
 }

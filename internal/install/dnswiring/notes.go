@@ -10,10 +10,10 @@ import (
 
 // keepers are tools that may revert a ConfigMap, identified by label or annotation. An empty value matches any.
 var keepers = []struct{ key, value, note string }{
-	{"addonmanager.kubernetes.io/mode", "Reconcile", "a cluster's add-on manager, if there is one, takes this change back (label addonmanager.kubernetes.io/mode: Reconcile); look again in a minute"},
-	{"app.kubernetes.io/managed-by", "Helm", "it is part of a Helm release, whose next upgrade takes this change back: install again after it, or put the server block into the release's values"},
-	{"eks.amazonaws.com/component", "", "it is part of an EKS add-on, whose next update takes this change back if it is made with the conflict resolution OVERWRITE: choose PRESERVE, or install again after it"},
-	{"objectset.rio.cattle.io/owner-name", "", "k3s writes it anew when it starts, which takes this change back: install again after it"},
+	{"addonmanager.kubernetes.io/mode", "Reconcile", "the ConfigMap has the label addonmanager.kubernetes.io/mode: Reconcile. If the cluster has an add-on manager, it reverts this change. Check the ConfigMap again in a minute"},
+	{"app.kubernetes.io/managed-by", "Helm", "the ConfigMap is part of a Helm release, and the next upgrade reverts this change. Install again after the upgrade, or put the server block into the release's values"},
+	{"eks.amazonaws.com/component", "", "the ConfigMap is part of an EKS add-on. An update of the add-on with the conflict resolution OVERWRITE reverts this change: choose PRESERVE, or install again after the update"},
+	{"objectset.rio.cattle.io/owner-name", "", "k3s overwrites the ConfigMap when k3s starts, which reverts this change. Install again after each start of k3s"},
 }
 
 // notes returns warnings about an edit of a ConfigMap; text is the main Corefile.
@@ -27,7 +27,7 @@ func notes(cm *corev1.ConfigMap, text string) []string {
 		}
 	}
 	if !reloads(text) {
-		all = append(all, "its Corefile has no plugin reload: restart its pods, for they read it only when they start")
+		all = append(all, "the Corefile does not use the plugin reload: restart the DNS pods, because they read the Corefile only when they start")
 	}
 	return all
 }

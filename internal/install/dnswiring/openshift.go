@@ -35,7 +35,7 @@ func installOpenShift(c Cluster, w Wiring) (Change, error) {
 			old.Made = []string{"servers"}
 		}
 		if named(servers) >= 0 {
-			return Change{}, fmt.Errorf("%s has a server %s that atoll did not write: rename it", openShiftObject, serverName)
+			return Change{}, fmt.Errorf("%s has a server %s that Atoll did not write: rename the server", openShiftObject, serverName)
 		}
 	}
 	if w.ReplaceLighthouse {
@@ -53,7 +53,7 @@ func installOpenShift(c Cluster, w Wiring) (Change, error) {
 	record{Zones: w.Zones, Made: old.Made}.write(after)
 	change := changedServers(c.OpenShift, after)
 	if state, _, _ := unstructured.NestedString(c.OpenShift.Object, "spec", "managementState"); state != "" && state != "Managed" && state != "Force" {
-		change.Warnings = append(change.Warnings, fmt.Sprintf("%s has managementState %s: its operator ignores changes until managementState is Managed", openShiftObject, state))
+		change.Warnings = append(change.Warnings, fmt.Sprintf("%s has managementState %s: the DNS operator ignores changes until managementState is Managed", openShiftObject, state))
 	}
 	return change, nil
 }

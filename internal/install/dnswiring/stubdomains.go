@@ -111,10 +111,10 @@ func readStubs(cm *corev1.ConfigMap) (stubs, error) {
 	}
 	err := json.Unmarshal([]byte(text), &servers)
 	if err == nil && servers == nil {
-		err = errors.New("it is null")
+		err = errors.New("the value is null")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a JSON object of zones and their servers: %w", keyStubs, err)
+		return nil, fmt.Errorf("%s is not a JSON object that maps zones to DNS servers: %w", keyStubs, err)
 	}
 	return servers, nil
 }

@@ -57,7 +57,7 @@ type Wiring struct {
 // Validate returns the problem in words for the user.
 func (w Wiring) Validate() error {
 	if len(w.Zones) == 0 || len(w.Servers) == 0 {
-		return errors.New("a zone and a server are needed")
+		return errors.New("at least one zone and one server address are required")
 	}
 	for i, z := range w.Zones {
 		if problems := validation.IsDNS1123Subdomain(z); len(problems) > 0 {
@@ -126,7 +126,7 @@ func (c Change) Object() Object {
 }
 
 // ErrUnknown means that a cluster has none of the forms.
-var ErrUnknown = errors.New("found none of the ConfigMaps coredns, kube-dns and node-local-dns in kube-system, and no dns.operator.openshift.io")
+var ErrUnknown = errors.New("the cluster has none of the ConfigMaps coredns, kube-dns and node-local-dns in kube-system, and no object of the kind dns.operator.openshift.io")
 
 // Detect returns the forms of a cluster. Each serves some of its pods, so all need the wiring.
 func Detect(c Cluster) ([]Form, error) {

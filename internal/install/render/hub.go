@@ -39,9 +39,9 @@ type Hub struct {
 func (h Hub) Validate() error {
 	switch {
 	case h.LowPorts && !h.HostNetwork:
-		return errors.New("--low-ports is for --host-network: pods in a network of their own may listen at any port")
+		return errors.New("--low-ports requires --host-network: pods with their own network can listen on any port")
 	case h.NoWorkloads && (h.HAProxyImage != "" || h.HostNetwork || len(h.NodeSelector) > 0):
-		return errors.New("--haproxy-image, --host-network and --node-selector are about pods, and with --no-workloads there are none")
+		return errors.New("--haproxy-image, --host-network and --node-selector configure the hub's pods, but --no-workloads installs no pods")
 	}
 	return nil
 }

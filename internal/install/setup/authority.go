@@ -40,7 +40,7 @@ func authority(ctx context.Context, on *install.Target, namespace string) ([]byt
 	}
 	root, err := signer(ctx, config.Host, nil)
 	if err != nil {
-		return nil, hint("give it with --ca-file FILE", "finding out who has signed the broker's certificate: %w", err)
+		return nil, hint("Set the broker's certificate authority with --ca-file FILE", "finding the certificate authority of the broker's certificate: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Raw}), nil
 }
@@ -62,7 +62,7 @@ func signer(ctx context.Context, server string, roots *x509.CertPool) (*x509.Cer
 	defer conn.Close()
 	chains := conn.(*tls.Conn).ConnectionState().VerifiedChains
 	if len(chains) == 0 || len(chains[0]) == 0 {
-		return nil, fmt.Errorf("%s sent no certificate", server)
+		return nil, fmt.Errorf("the server %s sent no certificate", server)
 	}
 	chain := chains[0]
 	return chain[len(chain)-1], nil

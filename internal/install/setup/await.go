@@ -21,10 +21,10 @@ import (
 // Await waits until Atoll's Deployments in a joined cluster are available. Unless the join was offline, it also waits
 // until the agents have registered the cluster on the broker. The error describes the obstacle.
 func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience time.Duration, say Say) error {
-	say("waiting until the agent and the DNS server run, for %v at most (--wait)", patience)
+	say("waiting at most %v (--wait) until the agent and the DNS server run", patience)
 	look := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + render.ShowAgentLog(cluster.On)
 	if err := install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, cluster) }); err != nil {
-		return hint("The installed components keep trying. To see their state: "+look, "the cluster has joined, but %w", err)
+		return hint("The installed components keep retrying. To see their state: "+look, "the cluster has joined, but %w", err)
 	}
 	if r.Offline {
 		return nil
@@ -52,7 +52,7 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 		return nil
 	})
 	if err != nil {
-		return hint("Check that the cluster's pods reach the broker at "+m.Server+". Look at: "+look, "the cluster has joined, but its agents have not registered it on the broker: %w", err)
+		return hint("Check that the cluster's pods reach the broker at "+m.Server+". To see the state of the agents: "+look, "the cluster has joined, but the agents have not registered the cluster on the broker: %w", err)
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 func available(ctx context.Context, cluster *install.Target) error {
 	deployments := &appsv1.DeploymentList{}
 	if err := cluster.List(ctx, deployments, client.InNamespace(names.SystemNamespace)); err != nil {
-		return fmt.Errorf("its Deployments can't be read: %w", err)
+		return fmt.Errorf("the cluster's Deployments cannot be read: %w", err)
 	}
 	for _, d := range deployments.Items {
 		wanted, status := ptr.Deref(d.Spec.Replicas, 1), d.Status

@@ -44,7 +44,7 @@ const answerTime = 10 * time.Second
 func exchange(ctx context.Context, r JoinRequest, state memberState, say Say) (credential.Membership, *install.Target, error) {
 	member := r.File
 	if state.joined != nil && state.joined.From(r.File) {
-		say("this cluster has used the join file already: using its existing credentials")
+		say("this cluster has already used the join file: using the cluster's existing credentials")
 		member.Token = state.joined.Token
 	} else {
 		var err error
@@ -70,7 +70,7 @@ func use(ctx context.Context, r JoinRequest) (string, error) {
 	}
 	kube, err := kubernetes.NewForConfig(as.Config)
 	if err != nil {
-		return "", fmt.Errorf("making a client for the broker: %w", err)
+		return "", fmt.Errorf("creating a client for the broker: %w", err)
 	}
 	bound, err := joining.Use(ctx, kube, r.File)
 	if err != nil {
@@ -100,9 +100,9 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 	if have.Spec.ClusterUID == uid || have.Removed() {
 		return nil
 	}
-	return hint(fmt.Sprintf("The join file was used. To join with another id, create a new one: %s. If the other cluster no longer exists, remove it, with everything it exports: %s. Then make a new join file for %s",
+	return hint(fmt.Sprintf("The join file was used. To join with a different cluster id, create a new join file: %s. If the other cluster no longer exists, remove the other cluster and all its exports: %s. Then create a new join file for %s",
 		command.Broker.Atoll("broker token create ID --clusterset %s", m.Clusterset), command.Broker.Atoll("broker members remove %s --clusterset %s", m.ClusterID, m.Clusterset), m.ClusterID),
-		"cluster id %q belongs to another cluster (its kube-system namespace has UID %s, this one's %s; %s)",
+		"cluster id %q belongs to another cluster. The namespace kube-system has UID %s in the other cluster, but UID %s in this cluster. The other cluster %s",
 		m.ClusterID, have.Spec.ClusterUID, uid, lastHeard(ctx, onBroker, key))
 }
 
@@ -110,9 +110,9 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 func lastHeard(ctx context.Context, onBroker *install.Target, member client.ObjectKey) string {
 	lease := &coordinationv1.Lease{}
 	if err := onBroker.Get(ctx, member, lease); err != nil || lease.Spec.RenewTime == nil {
-		return "it has no heartbeat"
+		return "has no heartbeat"
 	}
-	return fmt.Sprintf("it was last heard of %s ago", time.Since(lease.Spec.RenewTime.Time).Round(time.Second))
+	return fmt.Sprintf("sent its last heartbeat %s ago", time.Since(lease.Spec.RenewTime.Time).Round(time.Second))
 }
 
 // endJoin revokes the join file that the member's token comes from, and the credentials of earlier joins.
@@ -123,7 +123,7 @@ func endJoin(ctx context.Context, onBroker *install.Target, m credential.Members
 	}
 	kube, err := kubernetes.NewForConfig(onBroker.Config)
 	if err != nil {
-		return fmt.Errorf("making a client for the broker: %w", err)
+		return fmt.Errorf("creating a client for the broker: %w", err)
 	}
 	return explain(joining.End(ctx, kube, m, claims.Binding), m, time.Now())
 }

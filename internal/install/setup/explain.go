@@ -29,28 +29,28 @@ func explain(err error, as credential.Membership, now time.Time) error {
 	case errors.As(err, &already):
 		return err
 	case errors.As(err, &unanswered):
-		return hint("run the same command again. If it says that the join file was used already: "+fresh, "talking to the broker at %s: %w", as.Server, err)
+		return hint("Run the same command again. If the command reports that the join file was used already: "+fresh, "connecting to the broker at %s: %w", as.Server, err)
 	case apierrors.IsAlreadyExists(err) && isJoiner(as):
 		return hint(as.UsedFile(), "the join file for cluster %s was used already, but this cluster has no record of using it", as.ClusterID)
 	case errors.As(err, &authority):
-		return hint("is the URL the broker's? If its certificate authority has changed, "+fresh,
-			"the broker at %s is not the broker of the join file: its certificate is not signed by the authority in the file", as.Server)
+		return hint("Check that the URL is the broker's. If the broker's certificate authority has changed: "+fresh,
+			"the server at %s is not the broker of the join file: the server's certificate is not signed by the certificate authority in the join file", as.Server)
 	case errors.As(err, &hostname):
-		return hint("Make a join file with a URL that is in the certificate: "+command.Broker.Atoll("broker token create %s --clusterset %s --server URL", as.ClusterID, as.Clusterset),
-			"the broker at %s has a certificate for other names: %w", as.Server, err)
+		return hint("Create a join file with a URL that the broker's certificate contains: "+command.Broker.Atoll("broker token create %s --clusterset %s --server URL", as.ClusterID, as.Clusterset),
+			"the broker at %s has a certificate for different hostnames: %w", as.Server, err)
 	case errors.As(err, &invalid):
-		return hint("check the clock of this machine, and the broker's certificate", "the broker at %s has a certificate that is not valid: %w", as.Server, err)
+		return hint("Check the clock of this machine, and the broker's certificate", "the broker at %s has a certificate that is not valid: %w", as.Server, err)
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err) && isJoiner(as):
 		return hint(fresh, "the broker at %s does not accept the token: %s", as.Server, why(as, now))
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		return hint("was the cluster removed from the clusterset? "+fresh,
+		return hint("If the cluster was removed from the clusterset: "+fresh,
 			"the broker at %s refuses cluster %s in clusterset %s: %w", as.Server, as.ClusterID, as.Clusterset, err)
 	case unreachable(err):
-		return hint("Check the URL, and firewalls between this machine and the broker. If this machine reaches the broker at another URL, add --broker-server URL. "+
-			"If only the cluster's pods reach it, add --offline. For another URL in the join file: "+command.Broker.Atoll("broker token create %s --clusterset %s --server URL", as.ClusterID, as.Clusterset),
+		return hint("Check the URL, and firewalls between this machine and the broker. If this machine must use a different URL for the broker, add --broker-server URL. "+
+			"If only the cluster's pods can reach the broker, add --offline. To create a join file with a different URL: "+command.Broker.Atoll("broker token create %s --clusterset %s --server URL", as.ClusterID, as.Clusterset),
 			"the broker at %s cannot be reached from this machine: %w", as.Server, err)
 	}
-	return fmt.Errorf("talking to the broker at %s: %w", as.Server, err)
+	return fmt.Errorf("connecting to the broker at %s: %w", as.Server, err)
 }
 
 func isJoiner(as credential.Membership) bool {
@@ -67,7 +67,7 @@ func why(as credential.Membership, now time.Time) string {
 	case claims.IsJoiner(as.ClusterID, as.Clusterset) || now.After(claims.Expires):
 		return claims.WhyRefused(now)
 	}
-	return "it was revoked, or a later join has taken its place"
+	return "the token was revoked, or a later join has replaced the token"
 }
 
 func unreachable(err error) bool {

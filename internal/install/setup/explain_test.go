@@ -44,7 +44,7 @@ func TestExplainAnswers(t *testing.T) {
 	}{
 		"expired": {apierrors.NewUnauthorized("no"), as("join-c1", -90*time.Minute), "the broker at https://b does not accept the token: it expired 1h30m0s ago" + fresh},
 		"used":    {apierrors.NewUnauthorized("no"), as("join-c1", time.Hour), "it was used, revoked or replaced by a newer join file" + fresh},
-		"revoked": {apierrors.NewUnauthorized("no"), as("member-c1", time.Hour), "it was revoked, or a later join has taken its place" + fresh},
+		"revoked": {apierrors.NewUnauthorized("no"), as("member-c1", time.Hour), "the token was revoked, or a later join has replaced the token" + fresh},
 		"rights are gone": {apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "member-c1", errors.New("RBAC")), as("join-c1", time.Hour),
 			"it was used, revoked or replaced by a newer join file" + fresh},
 		"forbidden": {apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "member-c1", errors.New("RBAC")), as("member-c1", time.Hour),

@@ -31,7 +31,7 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 			return err
 		}
 		return hint("Remove the other hub first, with the load balancers that it manages: "+on.On.Atoll("hub remove --clusterset %s", other),
-			"there is a hub on this API server already, of clusterset %s", other)
+			"this API server already has a hub, which belongs to clusterset %s", other)
 	}
 	crds, objects := hub.Manifests()
 	if err := on.Rights(ctx, []string{"create", "patch"}, slices.Concat(crds, objects)...); err != nil {
@@ -41,9 +41,9 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 	case err != nil:
 		return err
 	case len(foreign) > 0 && !replaceCRDs:
-		return hint("Make sure that no other controller acts on MultiClusterServices here (for Karmada: --feature-gates=MultiClusterService=false). "+
+		return hint("Make sure that no other controller acts on MultiClusterServices on this API server (for Karmada: --feature-gates=MultiClusterService=false). "+
 			"Then replace the CustomResourceDefinition, which keeps the objects but not the fields that Atoll's CustomResourceDefinition lacks: "+on.On.Atoll("hub deploy --clusterset %s --replace-crds", hub.Clusterset),
-			"%s exists already, and another product created it", foreign[0])
+			"the CustomResourceDefinition %s already exists, and another product created it", foreign[0])
 	case len(foreign) > 0:
 		if err := on.Apply(ctx, crds...); err != nil {
 			return err
@@ -59,7 +59,7 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 func otherClusterset(ctx context.Context, on *install.Target, namespace string) (string, error) {
 	bindings := &rbacv1.RoleBindingList{} // hubs have bindings in their own and the clusterset's namespace; removed hubs have none
 	if err := on.List(ctx, bindings, client.MatchingFields{"metadata.name": rights.HubRole}); err != nil {
-		return "", fmt.Errorf("listing the rights of hubs on the broker: %w", err)
+		return "", fmt.Errorf("listing the permissions of hubs on the broker: %w", err)
 	}
 	for _, b := range bindings.Items {
 		if b.Namespace != namespace && b.Namespace != names.HubNamespace {
@@ -114,7 +114,7 @@ func reportHeld(ctx context.Context, on *install.Target) error {
 	for i := range all.Items {
 		for _, f := range all.Items[i].GetFinalizers() {
 			if strings.HasPrefix(f, names.FinalizerLoadBalancer) {
-				on.Report(install.Kept, &all.Items[i], fmt.Sprintf("it has the finalizer %s, and its load balancer may be there still: see atoll hub remove --help", f))
+				on.Report(install.Kept, &all.Items[i], fmt.Sprintf("the MultiClusterService has the finalizer %s, and its load balancer may still exist: see atoll hub remove --help", f))
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error)
 			}
 		}
 		if err != nil && !noSuchKind(err) {
-			return nil, fmt.Errorf("listing what the cluster exports and imports: %w", err)
+			return nil, fmt.Errorf("listing the cluster's exports and imports: %w", err)
 		}
 	}
 	var exported, imported []string
@@ -42,7 +42,7 @@ func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error)
 	}
 	return impact(
 		effect{"Other clusters stop using this cluster's endpoints of %s.", exported},
-		effect{"Pods of this cluster can no longer reach %s by the name or the clusterset IP.", imported},
+		effect{"Pods of this cluster can no longer reach %s by clusterset name or clusterset IP.", imported},
 	), nil
 }
 
@@ -50,7 +50,7 @@ func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error)
 func RemovalImpact(ctx context.Context, on *install.Target, r RemoveRequest) ([]string, error) {
 	records := &brokerv1alpha1.ExportedServiceList{}
 	if err := on.List(ctx, records, client.InNamespace(r.Namespace)); err != nil && !noSuchKind(err) {
-		return nil, fmt.Errorf("listing what members export: %w", err)
+		return nil, fmt.Errorf("listing the exports of members: %w", err)
 	}
 	exporters := map[string][]string{}
 	for _, e := range records.Items {
@@ -69,7 +69,7 @@ func RemovalImpact(ctx context.Context, on *install.Target, r RemoveRequest) ([]
 	}
 	return impact(
 		effect{"No other cluster exports %s: clients can no longer connect.", alone},
-		effect{"Clients lose the endpoints of " + r.Cluster.String() + " of %s, which other clusters also export.", shared},
+		effect{"Clients lose cluster " + r.Cluster.String() + "'s endpoints of %s, which other clusters also export.", shared},
 	), nil
 }
 
@@ -90,7 +90,7 @@ func HubImpact(ctx context.Context, on *install.Target) ([]string, error) {
 		}
 	}
 	return impact(
-		effect{"Members no longer export %s, which MultiClusterServices of this hub export.", shared},
+		effect{"Members no longer export %s for the MultiClusterServices of this hub.", shared},
 		effect{"The load balancers of %s stay at their providers, but the hub no longer updates them.", balanced},
 	), nil
 }

@@ -44,12 +44,12 @@ func Join(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) 
 	}
 	membership, onBroker := r.File, (*install.Target)(nil)
 	if r.Offline {
-		say("leaving it to the agent to talk to the broker")
+		say("not connecting to the broker from this machine: the agent connects to the broker later")
 		if j.state.joined != nil && j.state.joined.From(r.File) {
 			membership.Token = j.state.joined.Token
 		}
 	} else {
-		say("talking to the broker at %s", r.File.Server)
+		say("connecting to the broker at %s", r.File.Server)
 		if membership, onBroker, err = exchange(ctx, r, j.state, say); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func warnDenied(ctx context.Context, onBroker *install.Target, m credential.Memb
 	}
 	permitted, _ := permissions.Read(config)
 	if may := permitted.Of(m.ClusterID).Namespaces; may != nil && len(may.Texts()) == 0 {
-		say("warning: the broker does not permit cluster %s to export any namespace. The cluster imports Services of other clusters. To permit namespaces: %s",
+		say("warning: the broker does not permit cluster %s to export any namespace. The cluster can only import services of other clusters. To permit namespaces: %s",
 			m.ClusterID, command.Broker.Atoll("broker members set %s --namespaces NAMESPACE,... --clusterset %s", m.ClusterID, m.Clusterset))
 	}
 }
@@ -101,7 +101,7 @@ func CheckJoin(ctx context.Context, cluster *install.Target, r JoinRequest, say 
 		return nil, err
 	}
 	if !r.Offline {
-		say("talking to the broker at %s", r.File.Server)
+		say("connecting to the broker at %s", r.File.Server)
 		if err := whoAmI(ctx, r); err != nil {
 			return nil, explain(err, r.File, time.Now())
 		}

@@ -56,7 +56,7 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	if err != nil {
 		return err
 	}
-	say("taking atoll-dns out of the cluster's own DNS")
+	say("removing atoll-dns from the configuration of the cluster's own DNS")
 	if err := unwire(ctx, cluster); err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 		return err
 	}
 	if onBroker != nil {
-		say("removing %s from the broker", state.joined.ClusterID)
+		say("removing cluster %s from the broker", state.joined.ClusterID)
 		if err := onBroker.remove(ctx, r.DryRun); err != nil {
 			return err
 		}
 	}
-	say("removing what was imported")
+	say("removing imported services")
 	if err := removeImported(ctx, cluster); err != nil {
 		return err
 	}
@@ -110,11 +110,11 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 		say("the cluster is not a member of a clusterset: removing leftover objects of Atoll")
 		return nil, nil
 	case r.Offline:
-		say("leaving the records on the broker. An administrator removes them: %s", remove)
+		say("the cluster's records stay on the broker until an administrator removes them: %s", remove)
 		return nil, nil
 	}
 	m := *state.joined
-	say("talking to the broker at %s", m.Server)
+	say("connecting to the broker at %s", m.Server)
 	as, err := connect(m, r.Broker, report)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 		}
 	}
 	if owner := found.owner(); owner != "" && owner != state.uid {
-		say("cluster id %q belongs to another cluster (UID %s). Its records on the broker stay", m.ClusterID, owner)
+		say("cluster id %q belongs to another cluster (UID %s). The records of that cluster stay on the broker", m.ClusterID, owner)
 		return nil, nil
 	}
 	return found, nil
@@ -147,7 +147,7 @@ func unwire(ctx context.Context, cluster *install.Target) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("taking atoll-dns out of the cluster's own DNS: %w", err)
+		return fmt.Errorf("removing atoll-dns from the configuration of the cluster's own DNS: %w", err)
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func removeImported(ctx context.Context, cluster *install.Target) error {
 			if noSuchKind(err) {
 				continue
 			}
-			return fmt.Errorf("listing what was imported: %w", err)
+			return fmt.Errorf("listing imported objects: %w", err)
 		}
 		list.Items = slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool {
 			return slices.ContainsFunc(clustersets.Items, func(n corev1.Namespace) bool { return n.Name == o.GetNamespace() })
@@ -223,10 +223,10 @@ func releaseApplied(ctx context.Context, cluster *install.Target, exports []unst
 			delete(labels, names.LabelManagedBy)
 			export.SetLabels(labels)
 			if err := cluster.Patch(ctx, export, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-				return nil, fmt.Errorf("leaving %s to who has applied it: %w", install.Name(export), err)
+				return nil, fmt.Errorf("releasing %s to the user who also applied it: %w", install.Name(export), err)
 			}
 		}
-		cluster.Report(install.Kept, export, "somebody has applied it too")
+		cluster.Report(install.Kept, export, "a user has also applied this ServiceExport")
 	}
 	return others, nil
 }
@@ -253,7 +253,7 @@ func forgetConditions(ctx context.Context, cluster *install.Target) error {
 	}
 	for _, e := range exports.Items {
 		if err := cluster.Disown(ctx, &e, names.ManagerExport); err != nil {
-			return fmt.Errorf("taking conditions off %s: %w", install.Name(&e), err)
+			return fmt.Errorf("removing conditions from %s: %w", install.Name(&e), err)
 		}
 	}
 	return nil

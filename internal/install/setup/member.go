@@ -54,7 +54,7 @@ func readMember(ctx context.Context, cluster *install.Target) (memberState, erro
 	case err != nil:
 		return state, fmt.Errorf("reading namespace kube-system of %s: %w", cluster.Config.Host, err)
 	case kubeSystem == nil:
-		return state, fmt.Errorf("%s has no namespace kube-system, whose UID identifies a cluster. Check that it is a cluster's API server", cluster.Config.Host)
+		return state, fmt.Errorf("the API server %s has no namespace kube-system, whose UID identifies a cluster. Check that the API server belongs to a cluster", cluster.Config.Host)
 	}
 	state.uid = string(kubeSystem.UID)
 	secret := &corev1.Secret{}

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/atoll-mcs/atoll/internal/install"
@@ -15,7 +16,7 @@ func supported(on *install.Target) error {
 		return err
 	}
 	for _, part := range lacks {
-		return hint("upgrade the cluster to Kubernetes "+part.Since+" or later",
+		return hint(fmt.Sprintf("Upgrade the cluster to Kubernetes %s or later", part.Since),
 			"the API server %s (Kubernetes %s) does not serve %s, which Atoll needs", on.Config.Host, version, part)
 	}
 	return nil

@@ -101,7 +101,7 @@ func (r *records) delete(ctx context.Context) error {
 		err = r.on.Client.Update(ctx, entry) // members may not patch
 	}
 	if err != nil {
-		return fmt.Errorf("having the entry of %s say that it is removed: %w", r.cluster, err)
+		return fmt.Errorf("marking the MemberCluster %s as removed: %w", r.cluster, err)
 	}
 	return r.on.DeleteAll(ctx, r.objects)
 }
@@ -149,7 +149,7 @@ func CheckRemoval(ctx context.Context, on *install.Target, r RemoveRequest) erro
 		return fmt.Errorf("reading the heartbeat of %s: %w", r.Cluster, err)
 	}
 	if renewed := lease.Spec.RenewTime; err == nil && renewed != nil && time.Since(renewed.Time) < fresh && !r.Force && !r.DryRun {
-		return hint("To let it leave: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel it, which ends its exports in all clusters: "+on.On.Atoll("broker members remove %s --clusterset %s --force", r.Cluster, r.Namespace),
+		return hint("To let the cluster leave: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel the cluster, which ends its exports in all clusters: "+on.On.Atoll("broker members remove %s --clusterset %s --force", r.Cluster, r.Namespace),
 			"cluster %s seems to be alive: its last heartbeat is %s old", r.Cluster, time.Since(renewed.Time).Round(time.Second))
 	}
 	return nil
@@ -159,13 +159,13 @@ func CheckRemoval(ctx context.Context, on *install.Target, r RemoveRequest) erro
 // run cannot write.
 func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) error {
 	on.DryRun = r.DryRun
-	say("deleting its permissions")
+	say("deleting the member's permissions")
 	for _, kind := range []schema.GroupVersionKind{
 		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("Role"), corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 	} {
 		list := listOf(kind)
 		if err := on.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabels{names.LabelSourceCluster: r.Cluster.String()}); err != nil {
-			return fmt.Errorf("listing its rights: %w", err)
+			return fmt.Errorf("listing the member's permissions: %w", err)
 		}
 		if err := on.DeleteAll(ctx, list.Items); err != nil {
 			return err
@@ -178,10 +178,10 @@ func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) e
 	if err := on.DeleteAll(ctx, unstructuredSecrets(tokens)); err != nil {
 		return err
 	}
-	say("deleting its records")
+	say("deleting the member's records")
 	found, err := findRecords(ctx, on, r.Namespace, r.Cluster)
 	if err != nil {
-		return fmt.Errorf("listing its records: %w", err)
+		return fmt.Errorf("listing the member's records: %w", err)
 	}
 	return found.delete(ctx)
 }

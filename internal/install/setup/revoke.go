@@ -123,7 +123,7 @@ func revoke(ctx context.Context, on *install.Target, namespace string, cluster n
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: names.JoinerAccount(cluster)}
 	// This takes the account's permissions at once; the API server may accept its token for another ten seconds.
 	if err := on.Client.Delete(ctx, &rbacv1.RoleBinding{ObjectMeta: meta}); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("taking away the rights of the join file: %w", err)
+		return false, fmt.Errorf("removing the permissions of the join file: %w", err)
 	}
 	err := on.Client.Delete(ctx, &corev1.ServiceAccount{ObjectMeta: meta})
 	if client.IgnoreNotFound(err) != nil {

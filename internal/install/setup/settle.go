@@ -14,16 +14,16 @@ import (
 // clusterset. A cluster must leave before it can get another ID.
 func settle(file credential.Membership, expected names.ClusterID, state memberState) error {
 	if expected != "" && expected != file.ClusterID {
-		return hint("Make a join file for this cluster: "+command.Broker.Atoll("broker token create %s --clusterset %s", expected, file.Clusterset),
-			"the join file is for cluster %q, not for %q", file.ClusterID, expected)
+		return hint("Create a join file for this cluster: "+command.Broker.Atoll("broker token create %s --clusterset %s", expected, file.Clusterset),
+			"the join file is for cluster %q, not for cluster %q", file.ClusterID, expected)
 	}
 	if j := state.joined; j != nil {
-		leave := "To change its id or its clusterset, the cluster leaves first, which withdraws its exports and deletes its imports: " + state.on.Atoll("leave") + ". Then join again."
+		leave := "To change the cluster id or the clusterset, first let the cluster leave, which withdraws its exports and deletes its imports: " + state.on.Atoll("leave") + ". Then let the cluster join again."
 		if j.ClusterID != file.ClusterID {
-			return hint(leave, "this cluster is a member already, as %q, and the join file is for %q", j.ClusterID, file.ClusterID)
+			return hint(leave, "this cluster is already a member with the cluster id %q, but the join file is for cluster id %q", j.ClusterID, file.ClusterID)
 		}
 		if j.Clusterset != file.Clusterset {
-			return hint(leave, "this cluster is a member of clusterset %q already, and the join file is for %q", j.Clusterset, file.Clusterset)
+			return hint(leave, "this cluster is already a member of clusterset %q, but the join file is for clusterset %q", j.Clusterset, file.Clusterset)
 		}
 	}
 	for property, wanted := range map[string]string{
@@ -34,11 +34,11 @@ func settle(file credential.Membership, expected names.ClusterID, state memberSt
 		if !ok || have.Spec.Value == wanted {
 			continue
 		}
-		next := "Make a join file for that id: " + command.Broker.Atoll("broker token create %s --clusterset %s", have.Spec.Value, file.Clusterset)
+		next := "Create a join file for the existing cluster id: " + command.Broker.Atoll("broker token create %s --clusterset %s", have.Spec.Value, file.Clusterset)
 		if property == aboutv1beta1.ClustersetProperty {
-			next = "Make a join file for that clusterset: " + command.Broker.Atoll("broker token create %s --clusterset %s", file.ClusterID, have.Spec.Value)
+			next = "Create a join file for the existing clusterset: " + command.Broker.Atoll("broker token create %s --clusterset %s", file.ClusterID, have.Spec.Value)
 		}
-		return hint(next+". If nothing else uses the property, delete it and join again: "+state.on.Kubectl("delete clusterproperty %s", property),
+		return hint(next+". If nothing else uses the ClusterProperty, delete it, and let the cluster join again: "+state.on.Kubectl("delete clusterproperty %s", property),
 			"this cluster's ClusterProperty %s has the value %q, but the join file has %q", property, have.Spec.Value, wanted)
 	}
 	return nil

@@ -67,7 +67,7 @@ const (
 // Set implements pflag.Value.
 func (d *DefaultExports) Set(text string) error {
 	if *d = DefaultExports(text); *d != DefaultExportsAllow && *d != DefaultExportsDeny {
-		return fmt.Errorf("it is %s or %s", DefaultExportsAllow, DefaultExportsDeny)
+		return fmt.Errorf("the value must be %s or %s", DefaultExportsAllow, DefaultExportsDeny)
 	}
 	return nil
 }
@@ -101,11 +101,11 @@ func brokerCRDs() []*unstructured.Unstructured { return install.MustParse(deploy
 // CheckClusterset returns an error unless a clusterset may have that namespace.
 func CheckClusterset(namespace string) error {
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return hint("choose another one: --clusterset NAME", "%q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
+		return hint("Choose another name with --clusterset NAME", "%q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
 	}
 	if strings.HasPrefix(namespace, "kube-") || namespace == corev1.NamespaceDefault {
-		return hint("choose a namespace of the clusterset's own: --clusterset NAME",
-			"members of a clusterset may write EndpointSlices and Leases in its namespace, so it can't be %s", namespace)
+		return hint("Choose a dedicated namespace for the clusterset with --clusterset NAME",
+			"members of a clusterset may write EndpointSlices and Leases in its namespace, so the namespace cannot be %s", namespace)
 	}
 	return nil
 }
@@ -127,11 +127,11 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 		return fmt.Errorf("reading namespace %s: %w", namespace, err)
 	}
 	if have != nil && have.Labels[names.LabelClusterset] == "" {
-		return hint("Choose another name with --clusterset NAME. If the namespace contains nothing else, you can mark it as a clusterset: "+on.On.Kubectl("label namespace %s %s=%s", namespace, names.LabelClusterset, namespace),
-			"namespace %s exists and is not a clusterset's", namespace)
+		return hint("Choose another name with --clusterset NAME. If the namespace is not used for anything else, you can mark it as a clusterset: "+on.On.Kubectl("label namespace %s %s=%s", namespace, names.LabelClusterset, namespace),
+			"namespace %s already exists, and does not belong to a clusterset", namespace)
 	}
 	if have != nil && have.DeletionTimestamp != nil {
-		return hint("wait until it is gone, then try again", "namespace %s is being deleted", namespace)
+		return hint("Wait until the namespace is deleted, then try again", "namespace %s is being deleted", namespace)
 	}
 	if err := on.CRDs(ctx, crds, replaceCRDs); err != nil {
 		return err
@@ -155,8 +155,8 @@ func clusterset(ctx context.Context, on *install.Target, namespace string) error
 		for _, n := range all.Items {
 			found = append(found, n.Name)
 		}
-		others = "; there are: " + strings.Join(found, ", ")
+		others = fmt.Sprintf(". The existing clustersets are %s", strings.Join(found, ", "))
 	}
-	return hint("Choose an existing clusterset with --clusterset NAME, or create this one: "+on.On.Atoll("broker deploy --clusterset %s", namespace),
+	return hint("Choose an existing clusterset with --clusterset NAME, or create the clusterset: "+on.On.Atoll("broker deploy --clusterset %s", namespace),
 		"there is no clusterset %s on the API server %s%s", namespace, on.Config.Host, others)
 }

@@ -48,12 +48,12 @@ const (
 func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (credential.Membership, error) {
 	m := credential.Membership{ClusterID: r.Cluster, Clusterset: r.Namespace, Server: r.Server, CA: r.CA}
 	if r.Lifetime < MinJoinLifetime || r.Lifetime > MaxJoinLifetime {
-		return m, fmt.Errorf("a join file is good for %v at least and %v at most, not for %v", MinJoinLifetime, MaxJoinLifetime, r.Lifetime)
+		return m, fmt.Errorf("the lifetime of a join file must be from %v to %v, not %v", MinJoinLifetime, MaxJoinLifetime, r.Lifetime)
 	}
 	if m.Server == "" {
 		m.Server = on.Config.Host
 		if loopback(m.Server) {
-			return m, hint("say how the members reach it: --server https://HOST:PORT",
+			return m, hint("Set the URL at which the members reach the broker: --server https://HOST:PORT",
 				"the URL of the broker in this context is %s, which other machines cannot reach", m.Server)
 		}
 	}
@@ -81,7 +81,7 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 		return m, err
 	}
 	if m.Token, err = requestToken(ctx, on, joiner, r.Lifetime); err != nil {
-		return m, fmt.Errorf("getting a token: %w", err)
+		return m, fmt.Errorf("requesting a token: %w", err)
 	}
 	claims, err := credential.ParseToken(m.Token)
 	if err != nil {
@@ -90,7 +90,7 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 	before := joiner.DeepCopy()
 	metav1.SetMetaDataAnnotation(&joiner.ObjectMeta, names.AnnotationExpires, claims.Expires.UTC().Format(time.RFC3339))
 	if err := on.Patch(ctx, joiner, client.MergeFrom(before)); err != nil {
-		return m, fmt.Errorf("noting on ServiceAccount %s when its token expires: %w", joiner.Name, err)
+		return m, fmt.Errorf("saving the expiry time of the token in ServiceAccount %s: %w", joiner.Name, err)
 	}
 	// After joining, the cluster deletes the joiner's account, and Kubernetes deletes the objects that it owns.
 	if err := setOwner(ctx, on, r.Namespace, r.Cluster, joiner); err != nil {
