@@ -28,32 +28,32 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench CONTEXT CONTEXT...",
 		Short: "Measure how long exports and changes take to reach other clusters",
-		Long: `Measures the time from the first cluster to each of the others of:
+		Long: `Measures how long these changes take from the first cluster to each of the other clusters:
 
   export    from a ServiceExport until the ServiceImport has its clusterset IP and all endpoints
-  change    from a change of an EndpointSlice until the change is there
+  change    from a change of an EndpointSlice until the other cluster has the change
   unexport  from the deletion of the ServiceExport until the ServiceImport is gone
 
-Each round uses a new Service with generated endpoint addresses: there are no pods and no connections.
-This machine's clock measures from the request to the watch event, so run the command close to the
-clusters. The duration of a small request from here is above the table.
+Each round uses a new Service with generated endpoint addresses. The command creates no pods and no connections.
+This machine measures the time from its request until its watch reports the result. Run the command close to
+the clusters. The line above the table shows how long a small request from this machine takes.
 
-REQUESTS is the median divided by the duration of a small request to that cluster: times differ between
-machines and networks; this number differs less.
+REQUESTS is the median divided by the duration of a small request to that cluster. This number depends less on
+machines and networks than the measured times.
 
-The command creates a namespace in each cluster, with one Service at a time, and deletes it at the end, also
-when it is interrupted.`,
+The command creates a namespace in each cluster and tests one Service at a time in the namespace. It deletes
+the namespaces when it ends, even if you interrupt it.`,
 		Example: `  atoll bench c1 c2 c3
   atoll bench c1 c2 --rounds 100 -o json > bench.json`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := command.Flags()
 	o.AddFlags(flags)
-	flags.IntVar(&o.Rounds, "rounds", 20, "number of measurements, 1000 at most; one more comes first and does not count")
-	flags.IntVar(&o.Endpoints, "endpoints", 10, "endpoints of each Service, 100 at most")
-	flags.DurationVar(&o.Pause, "pause", 500*time.Millisecond, "pause before each change; agents batch changes that follow each other more quickly")
+	flags.IntVar(&o.Rounds, "rounds", 20, "number of measured rounds, at most 1000; the command makes one warm-up round first")
+	flags.IntVar(&o.Endpoints, "endpoints", 10, "number of endpoints of each Service, at most 100")
+	flags.DurationVar(&o.Pause, "pause", 500*time.Millisecond, "pause before each change; agents batch changes that follow each other too quickly")
 	flags.DurationVar(&o.Patience, "wait", 30*time.Second, "maximum duration of one measurement")
-	flags.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "maximum duration, without the clean-up, which takes at most a minute")
+	flags.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "maximum duration without the clean-up; the clean-up takes at most another minute")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command
 }
@@ -85,7 +85,7 @@ func print(w io.Writer, r bench.Report) error {
 	for _, t := range r.RoundTrips {
 		ways = append(ways, t.Cluster+" "+milliseconds(t.Milliseconds))
 	}
-	fmt.Fprintf(w, "a small request from here takes: %s\n\n", strings.Join(ways, ", "))
+	fmt.Fprintf(w, "a small request from this machine takes: %s\n\n", strings.Join(ways, ", "))
 	columns := []output.Column[bench.Figure]{
 		{Header: "WHAT", Of: func(f bench.Figure) string { return f.What }},
 		{Header: "TO", Of: func(f bench.Figure) string { return f.To }},

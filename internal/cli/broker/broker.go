@@ -19,9 +19,9 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "broker",
 		Short: "Create a clusterset, and manage its members",
-		Long: `The broker is any Kubernetes API server that all members reach. It stores what members publish, and no
-program of Atoll runs there. It may be the API server of a member. A clusterset is a namespace on the
-broker; one broker can have several clustersets.
+		Long: `The broker is a Kubernetes API server that all members can reach, for example the API server of a member. It
+stores the data that members publish. No program of Atoll runs on the broker. A clusterset is a namespace on
+the broker. One broker can have several clustersets.
 
 These commands need the permissions of a cluster administrator on the broker.`,
 		Example: `  atoll broker deploy --context broker
@@ -53,11 +53,11 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 		Use:   "deploy",
 		Short: "Create a clusterset on a broker, or upgrade it",
 		Long: `Installs a clusterset on the broker: CustomResourceDefinitions, the namespace, the Role of
-members, and admission policies that let a member write only its own objects. No program of Atoll runs
-there. Repeat the command to upgrade.
+members, and admission policies that let a member write only its own objects. The command installs no
+programs. Repeat the command to upgrade.
 
-With --default-exports deny, a member may export nothing until "atoll broker members set" permits
-namespaces. Without the flag the setting does not change. On a new broker, every member may export
+With --default-exports deny, a member may not export any Service until "atoll broker members set" permits
+namespaces. Without the flag, an existing setting does not change. On a new broker, every member may export
 Services of all namespaces.`,
 		Example: `  atoll broker deploy --context broker
   atoll broker deploy --context broker --clusterset staging   # a second clusterset
@@ -89,7 +89,7 @@ Services of all namespaces.`,
 	}
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
 	command.Flags().Var(&defaultExports, "default-exports", setup.DefaultExportsUsage)
-	command.Flags().BoolVar(&replaceCRDs, "replace-crds", false, "replace CustomResourceDefinitions of other installations that lack a version that Atoll needs")
+	command.Flags().BoolVar(&replaceCRDs, "replace-crds", false, "replace CustomResourceDefinitions of other products if they lack a version that Atoll needs")
 	return command
 }
 
@@ -98,11 +98,11 @@ func newUndeploy(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "undeploy",
 		Short: "Remove a clusterset from its broker",
-		Long: `Deletes the namespace of a clusterset, with everything that its members have published, and its admission
-policies. CustomResourceDefinitions and objects that other clustersets use stay.
+		Long: `Deletes the namespace of a clusterset, all data that its members have published, and the admission policies
+of the clusterset. CustomResourceDefinitions and objects that other clustersets use stay.
 
 All members must leave first: run "atoll leave" in each cluster. Members that have not left keep their imports,
-but their changes no longer reach each other. The command lists them and asks for confirmation.`,
+but no longer receive changes from each other. The command lists these members and asks for confirmation.`,
 		Example: `  atoll broker undeploy --context broker --dry-run
   atoll broker undeploy --context broker`,
 		Args: cobra.NoArgs,

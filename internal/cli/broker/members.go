@@ -23,16 +23,16 @@ func newMembers(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "members",
 		Short: "List, restrict and remove members",
-		Long: `By default a member may export Services of any namespace, with endpoints at any address. These
-commands restrict a member to certain namespaces, and to the ranges of its pods (in advertise mode
-cluster-ip, also of its Services). After "atoll broker deploy --default-exports deny"
-a member may export no namespace until "atoll broker members set" permits some.
+		Long: `By default, a member may export Services of any namespace, with any endpoint addresses. These
+commands restrict a member to certain namespaces and address ranges. Address ranges are the member's pod CIDRs
+and, in advertise mode cluster-ip, its Service CIDRs. After "atoll broker deploy --default-exports deny", a
+member may export Services only from namespaces that "atoll broker members set" permits.
 
-The broker denies exports of other namespaces. Other members and the hub ignore exports of other
-namespaces that exist already, and addresses outside the ranges.
+The broker denies exports from any other namespace. Other members and the hub ignore addresses outside the
+permitted ranges and exports from any other namespace, including existing exports.
 
-The settings are in the ConfigMap ` + names.MemberPermissions + ` in the clusterset's namespace. Members can read it;
-only administrators of the broker can write it.`,
+The settings are in the ConfigMap ` + names.MemberPermissions + ` in the clusterset's namespace. Members can read this
+ConfigMap, but only administrators of the broker can write it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -44,12 +44,17 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
 	var format output.Format
 	command := &cobra.Command{
 		Use:   "list [CLUSTER]",
-		Short: "List the permissions of members, and the exports that are ignored",
-		Long: `Lists the permissions of each member. EXPORTS is the number of its exported services;
-REFUSED is the number of these in namespaces that it may not export. ADDRESSES is the number of its
-endpoint addresses; OUTSIDE is the number of these outside its ranges. MISTAKES are invalid entries in the
-ConfigMap, which permit nothing. The row ` + setup.DefaultRow + ` shows the permissions of members without their own setting, if
-"atoll broker deploy --default-exports" has set them.`,
+		Short: "List the permissions of members, and exports that other clusters ignore",
+		Long: `Lists the permissions of each member:
+
+  EXPORTS    number of services that the member exports
+  REFUSED    number of exported services in namespaces that the member may not export
+  ADDRESSES  number of endpoint addresses that the member publishes
+  OUTSIDE    number of endpoint addresses outside the permitted ranges
+  MISTAKES   invalid entries in the ConfigMap, which have no effect
+
+The row ` + setup.DefaultRow + ` shows the permissions of members without their own setting. It exists only after
+"atoll broker deploy --default-exports".`,
 		Example: `  atoll broker members list --context broker
   atoll broker members list c2 -o wide --context broker     # with examples of ignored exports`,
 		Args: cobra.MaximumNArgs(1),
@@ -61,7 +66,7 @@ ConfigMap, which permit nothing. The row ` + setup.DefaultRow + ` shows the perm
 			rows := now.Members
 			if len(args) > 0 {
 				if rows = about(rows, args[0]); len(rows) == 0 {
-					return fmt.Errorf("there is no member %s, and it has no permission settings", args[0])
+					return fmt.Errorf("cluster %s is not a member, and has no permission settings", args[0])
 				}
 			}
 			return writePermissions(cmd, format, rows)
@@ -78,11 +83,12 @@ func newMembersSet(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "set CLUSTER",
 		Short: "Set which namespaces and addresses a member may export",
-		Long: `Sets which namespaces a member may export, in which ranges its endpoints may be, or both. Each flag
-replaces the earlier value; other settings stay. The cluster need not be a member yet.
+		Long: `Sets the namespaces and the endpoint address ranges that a member may export. Each flag replaces
+the earlier value. Other settings stay. The cluster need not be a member yet.
 
-A namespace is a name, or a prefix of names followed by *. If all ranges have the same IP
-family, the member may export no addresses of the other family. --dry-run shows which exports would be ignored.`,
+A namespace is a name, or a prefix of names followed by *. If all ranges have the same IP family, the member
+may not export addresses of the other IP family. With --dry-run, the command shows the exports that other clusters
+would ignore.`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
   atoll broker members set c2 --namespaces '*' --context broker         # all
   atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored
@@ -108,7 +114,7 @@ family, the member may export no addresses of the other family. --dry-run shows 
 				}
 			}
 			if !change.SetNamespaces && !change.SetRanges {
-				return errors.New("nothing to set: give --namespaces, --no-namespaces or --ranges")
+				return errors.New("no permission to set: add --namespaces, --no-namespaces or --ranges")
 			}
 			now, err := changePermissions(o, cmd, change)
 			if err != nil {
@@ -125,9 +131,9 @@ family, the member may export no addresses of the other family. --dry-run shows 
 	}
 	addPermissionsFormat(command, &format)
 	flags := command.Flags()
-	flags.StringSliceVar(&namespaces, "namespaces", nil, "the namespaces that the member may export: names, and prefixes that end in *; '*' for all")
-	flags.BoolVar(&noNamespaces, "no-namespaces", false, "permit the member to export no namespace")
-	flags.StringSliceVar(&within, "ranges", nil, "the ranges that the member's endpoints may be in, such as 10.2.0.0/16; any for any address")
+	flags.StringSliceVar(&namespaces, "namespaces", nil, "namespaces that the member may export: names, or prefixes that end in *; use '*' for all namespaces")
+	flags.BoolVar(&noNamespaces, "no-namespaces", false, "do not permit the member to export any namespace")
+	flags.StringSliceVar(&within, "ranges", nil, "permitted address ranges of the member's endpoints, such as 10.2.0.0/16; use any for all addresses")
 	flags.BoolVar(&dryRun, "dry-run", false, "show the result and change nothing")
 	command.MarkFlagsMutuallyExclusive("namespaces", "no-namespaces")
 	return command
@@ -143,7 +149,7 @@ func namespacesOf(texts []string, none bool) (permissions.Namespaces, error) {
 	case err != nil:
 		return set, fmt.Errorf("--namespaces: %w", err)
 	case len(set.Texts()) == 0:
-		return set, errors.New("--namespaces: there is no namespace: give names, prefixes that end in *, or '*' for all; or use --no-namespaces")
+		return set, errors.New("--namespaces is empty: set names, prefixes that end in *, or '*' for all namespaces; or use --no-namespaces")
 	case slices.Contains(set.Texts(), "*"):
 		return permissions.ParseNamespaces("*")
 	}
@@ -163,7 +169,7 @@ func rangesOf(texts []string) (*ranges.Set, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--ranges: %w", err)
 	case len(set.Texts()) == 0:
-		return nil, errors.New("--ranges: there is no range: give some, or " + anyAddress)
+		return nil, errors.New("--ranges is empty: set address ranges, or " + anyAddress)
 	}
 	return &set, nil
 }
@@ -172,16 +178,16 @@ func rangesOf(texts []string) (*ranges.Set, error) {
 func printIgnored(cmd *cobra.Command, row setup.MemberPermissions) {
 	say := steps.Say(cmd)
 	if !row.Member {
-		say("%s is not a member yet", row.Cluster)
+		say("cluster %s is not a member yet", row.Cluster)
 	}
 	if row.NotPermitted > 0 {
-		say("%d of the %d services that %s exports are in other namespaces. Other clusters do not use them.", row.NotPermitted, row.Exports, row.Cluster)
+		say("%d of the %d services that cluster %s exports are in namespaces that the cluster may not export. Other clusters ignore these exports.", row.NotPermitted, row.Exports, row.Cluster)
 	}
 	if row.Outside > 0 {
-		say("%d of the %d addresses that %s publishes are outside its ranges. Other clusters do not import them.", row.Outside, row.Addresses, row.Cluster)
+		say("%d of the %d addresses that cluster %s publishes are outside the permitted ranges. Other clusters do not import these addresses.", row.Outside, row.Addresses, row.Cluster)
 	}
 	if len(row.Examples) > 0 {
-		say("For example: %s", strings.Join(row.Examples, ", "))
+		say("Examples: %s", strings.Join(row.Examples, ", "))
 	}
 }
 
@@ -197,11 +203,11 @@ func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.Pe
 	}
 	say := steps.Say(cmd)
 	if now.Created {
-		say("There was no ConfigMap %s. If the broker has lost it, agents still use its last content. From now on only the settings below apply: "+
-			"check them for every member.", names.MemberPermissions)
+		say("ConfigMap %s did not exist and has been created. If the broker had lost the ConfigMap, agents used its last known settings until now. "+
+			"The settings below replace them: check the settings of every member.", names.MemberPermissions)
 	}
 	if change.DryRun {
-		say("Nothing was changed. The result would be:")
+		say("The command changed nothing. The result would be:")
 	}
 	return now, nil
 }
@@ -239,14 +245,14 @@ func newMembersRemove(o *target.Clusterset) *cobra.Command {
 	var ending steps.Ending
 	cmd := &cobra.Command{
 		Use:   "remove CLUSTER",
-		Short: "Remove a member that no longer exists, or expel one",
-		Long: `Removes a member that no longer exists and so cannot leave: its permissions and
-accounts, its heartbeat, and its exports. For a cluster that still exists, use "atoll leave".
-The command lists the services that clients lose and asks for confirmation.
+		Short: "Remove a member that no longer exists, or expel a member",
+		Long: `Removes a member that no longer exists and therefore cannot leave. The command deletes the member's
+permissions, accounts, heartbeat and exports. It lists the services that clients lose and asks for
+confirmation. For a cluster that still exists, use "atoll leave".
 
-With --force, the command expels a cluster that still exists: the broker then refuses all its requests.
-Open watches of its agents end within ten minutes. A hostile client may have requested a longer watch,
-which ends when the broker's API server restarts.`,
+With --force, the command expels a cluster that still exists. The broker then refuses all requests of the
+cluster. Open watches of its agents end within ten minutes. A hostile client may have requested a longer
+watch, which ends when the broker's API server restarts.`,
 		Example: `  atoll broker members remove c3 --context broker --dry-run
   atoll broker members remove c3 --context broker`,
 		Args: clusterID(&request.Cluster),
@@ -267,7 +273,7 @@ which ends when the broker's API server restarts.`,
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "cluster %s is no longer a member of clusterset %s\n", request.Cluster, o.Name)
-			steps.Next(cmd, "if the cluster still exists, remove Atoll from it: "+command.Of(request.Cluster.String()).Atoll("leave --offline"))
+			steps.Next(cmd, "if the cluster still exists, remove Atoll from the cluster: "+command.Of(request.Cluster.String()).Atoll("leave --offline"))
 			return nil
 		},
 	}

@@ -36,16 +36,17 @@ func newTokenCreate(o *target.Clusterset) *cobra.Command {
 	var force bool
 	command := &cobra.Command{
 		Use:   "create CLUSTER",
-		Short: "Create a join file, with which one cluster joins once",
-		Long: `Creates accounts on the broker for a cluster id, which is one or two DNS labels, and a join
-file: the broker's URL and certificate authority, and a token. The file works once, for this
-cluster id only, until it expires. Anybody who has it can use it, so keep it secret. An earlier
-file for the same cluster stops working.
+		Short: "Create a join file, which lets one cluster join once",
+		Long: `Creates accounts on the broker for a cluster, and a join file. The cluster id consists of one or
+two DNS labels. The join file contains the broker's URL and certificate authority, and a token. It works only
+once, only for this cluster id, and until it expires. Keep the join file secret, because anyone who has it can
+use it. An earlier join file for the same cluster stops working.
 
-To renew the credentials of a member, join it again with a new file. Its former credentials stop working
-when it has joined.
+To renew the credentials of a member, let the cluster join again with a new join file. The former credentials
+stop working when the cluster has joined.
 
-With --output, only you can read the file. Without --output, the command writes it to standard output.`,
+With --output, only you can read the join file. Without --output, the command writes the join file to standard
+output.`,
 		Example: `  atoll broker token create c1 --context broker --output c1.join
   atoll broker token create c1 --context broker | atoll join - --context c1`,
 		Args: clusterID(&request.Cluster),
@@ -88,18 +89,18 @@ With --output, only you can read the file. Without --output, the command writes 
 			}
 			say("the join file works once, until %s", expires.UTC().Format(time.RFC3339))
 			if granted := time.Until(expires); granted < request.Lifetime-time.Minute {
-				say("the broker's API server does not issue tokens for longer than %v", granted.Round(time.Minute))
+				say("the broker's API server issues tokens for at most %v", granted.Round(time.Minute))
 			}
 			steps.Next(cmd, command.Of(request.Cluster.String()).Atoll("join %s", file))
 			return nil
 		},
 	}
 	flags := command.Flags()
-	flags.DurationVar(&request.Lifetime, "ttl", 24*time.Hour, fmt.Sprintf("how long the join file can be used, from %v to %v", setup.MinJoinLifetime, setup.MaxJoinLifetime))
-	flags.StringVarP(&file, "output", "o", "", "file to write, which only you can read; default is standard output")
-	flags.BoolVar(&force, "force", false, "replace the file of --output")
-	flags.StringVar(&request.Server, "server", "", "URL at which the member reaches the broker; default is the kubeconfig's")
-	flags.StringVar(&caFile, "ca-file", "", "file with the broker's certificate authority for the member; default is the kubeconfig's")
+	flags.DurationVar(&request.Lifetime, "ttl", 24*time.Hour, fmt.Sprintf("lifetime of the join file, from %v to %v", setup.MinJoinLifetime, setup.MaxJoinLifetime))
+	flags.StringVarP(&file, "output", "o", "", "file to write the join file to, which only you can read; default is standard output")
+	flags.BoolVar(&force, "force", false, "replace the file of --output if it exists")
+	flags.StringVar(&request.Server, "server", "", "URL at which the member reaches the broker; default is the URL in the kubeconfig")
+	flags.StringVar(&caFile, "ca-file", "", "file with the broker's certificate authority for the member; default is the certificate authority in the kubeconfig")
 	return command
 }
 
@@ -111,7 +112,7 @@ func writeStdout(cmd *cobra.Command, content func() ([]byte, error)) error {
 	}
 	if file, ok := cmd.OutOrStdout().(*os.File); ok {
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-			steps.Say(cmd)("warning: other users of this machine can read the file that standard output goes to (mode %#o). Use --output FILE", info.Mode().Perm())
+			steps.Say(cmd)("warning: standard output is a file that other users of this machine can read (mode %#o). Use --output FILE", info.Mode().Perm())
 		}
 	}
 	_, err = cmd.OutOrStdout().Write(data)
@@ -128,7 +129,7 @@ func writePrivate(path string, force bool, content func() ([]byte, error)) (err 
 		file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already: choose another name, or replace it with --force", path)
+		return fmt.Errorf("file %s already exists: choose another name, or replace the file with --force", path)
 	}
 	if err != nil {
 		return fmt.Errorf("creating the join file: %w", err)
@@ -157,9 +158,11 @@ func newTokenList(o *target.Clusterset) *cobra.Command {
 	var format output.Format
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "List join files: which can be used, have expired or were used",
-		Long: `Lists the join files of the clusterset. A cluster joined with a "used" file at the
-time USED. If you do not know that cluster, expel it with "atoll broker members remove CLUSTER --force". A used file stays in the list until the next join of the cluster is complete.`,
+		Short: "List join files and their state: usable, expired or used",
+		Long: `Lists the join files of the clusterset. If a join file has the state "used", a cluster joined with
+it at the time USED. If you do not know that cluster, expel it with
+"atoll broker members remove CLUSTER --force". A used join file stays in the list until the next join of the
+cluster is complete.`,
 		Example: `  atoll broker token list --context broker`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -196,7 +199,7 @@ func newTokenRevoke(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "revoke CLUSTER",
 		Short: "Revoke a join file",
-		Long: `Revokes the join file of a cluster at once. A cluster that has used the file before stays a member.
+		Long: `Revokes the join file of a cluster immediately. A cluster that has already used the join file stays a member.
 To expel a member, use "atoll broker members remove --force".`,
 		Example: `  atoll broker token revoke c1 --context broker`,
 		Args:    clusterID(&cluster),
@@ -214,11 +217,11 @@ To expel a member, use "atoll broker members remove --force".`,
 			case before == nil:
 				say("no usable join file for cluster %s exists", cluster)
 			case before.State == setup.Used:
-				say("the join file of cluster %s was used already, at %s. The cluster that used it stays a member", cluster, moment(before.Used))
+				say("the join file of cluster %s was already used at %s. The cluster that used the join file stays a member", cluster, moment(before.Used))
 			default:
-				say("the join file of cluster %s is revoked: it was %s. A cluster that is already a member stays a member", cluster, before.State)
+				say("the join file of cluster %s is revoked. Its state was %s. A cluster that is already a member stays a member", cluster, before.State)
 			}
-			steps.Next(cmd, "to expel a cluster that has joined with it, which ends its exports in all clusters: "+o.Command().Atoll("broker members remove %s --clusterset %s --force", cluster, o.Name))
+			steps.Next(cmd, "to expel a cluster that has joined with this join file, which ends its exports in all clusters: "+o.Command().Atoll("broker members remove %s --clusterset %s --force", cluster, o.Name))
 			return nil
 		},
 	}

@@ -30,22 +30,22 @@ func NewCommand() *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:   "check [CONTEXT...]",
-		Short: "Check whether clusters can join a clusterset, and whether members work",
-		Long: `Checks one cluster, or several and the network between them: API servers, permissions, Atoll's
-programs, the connection to the broker, clocks, address ranges, routing of Services, DNS, and real
-connections between clusters. For this it creates a namespace with two small pods in each cluster,
-and deletes it at the end; --no-pods skips the checks that need pods.
+		Short: "Check whether clusters can join a clusterset, and whether members work correctly",
+		Long: `Checks one or more clusters and the network between the clusters. The checks cover API servers,
+permissions, Atoll's programs, the connection to the broker, clocks, address ranges, routing of Services,
+DNS, and real connections between clusters. The command creates a namespace with two small test pods in each
+cluster, and deletes the namespace at the end. With --no-pods, it skips the checks that need test pods.
 
-With --pre it checks whether clusters can join, before anything is installed; with --join-file, also
-whether their pods reach the broker that the file names.
+With --pre, the command checks whether clusters can join, before you install Atoll. With --join-file, it also
+checks whether pods reach the broker in the join file.
 
   √  passed
-  ‼  a warning: it works, with limitations
+  ‼  a warning: Atoll works, with limitations
   ×  an error, with the fix and a link to the documentation
-  –  skipped: the check could not be run
+  –  skipped: the check could not run
 
-The command prints each result when it is available, in colour on terminals unless NO_COLOR is set. The exit
-status is 79 if a check failed.`,
+The command prints each result as soon as it is available. On terminals, the output has colours unless NO_COLOR
+is set. The exit status is 79 if a check failed.`,
 		Example: `  atoll check --pre c1 c2 c3
   atoll check --pre --join-file c1.join --context c1
   atoll check c1 c2 c3
@@ -54,9 +54,9 @@ status is 79 if a check failed.`,
 	}
 	flags := command.Flags()
 	o.AddFlags(flags)
-	flags.BoolVar(&o.Before, "pre", false, "check whether the clusters can join")
-	flags.StringVar(&o.joinFile, "join-file", "", "with --pre: a join file for the broker that the clusters will use")
-	flags.BoolVar(&o.NoPods, "no-pods", false, "create no pods, and skip the checks that need them")
+	flags.BoolVar(&o.Before, "pre", false, "check whether the clusters can join a clusterset")
+	flags.StringVar(&o.joinFile, "join-file", "", "with --pre: a join file of the broker that the clusters will use")
+	flags.BoolVar(&o.NoPods, "no-pods", false, "do not create test pods, and skip the checks that need test pods")
 	target.AddImageFlag(flags, &o.Image)
 	flags.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "maximum duration")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
@@ -87,10 +87,10 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	}
 	evidence, problems := checkup.Gather(ctx, clusters, o.Options)
 	for _, err := range problems {
-		fmt.Fprintln(cmd.ErrOrStderr(), "cleaning up:", err)
+		fmt.Fprintln(cmd.ErrOrStderr(), "cleaning up the test pods:", err)
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("it was ended before all was found out (--timeout %v): %w", o.Timeout, err)
+		return fmt.Errorf("the checks ended before all results were available (--timeout %v): %w", o.Timeout, err)
 	}
 	results := check.Evaluate(*evidence)
 	if _, err := o.format.Structured(cmd.OutOrStdout(), results); err != nil {

@@ -19,7 +19,7 @@ import (
 func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "dns",
-		Short: "Make a cluster's DNS forward clusterset.local to atoll-dns, or no longer",
+		Short: "Configure whether a cluster's DNS forwards clusterset.local to atoll-dns",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -44,14 +44,14 @@ const providersHelp = `coredns, coredns-custom, openshift, kube-dns or nodelocal
 func (o *common) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	o.addPlaceFlags(flags)
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show the changes and make none")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the changes, and change nothing")
 	flags.StringVarP(&o.output, "output", "o", "", "text (one line for each object) or diff; default is text, or diff with --dry-run")
 }
 
 // addPlaceFlags adds the flags that select the cluster and the objects to edit.
 func (o *common) addPlaceFlags(flags *pflag.FlagSet) {
 	o.AddFlags(flags)
-	flags.StringSliceVar(&o.providers, "provider", []string{"auto"}, "what to change: "+providersHelp+"; default is what the cluster has")
+	flags.StringSliceVar(&o.providers, "provider", []string{"auto"}, "DNS providers to change: "+providersHelp+"; default is to detect the providers")
 	flags.StringVar(&o.configMap, "configmap", "", "NAMESPACE/NAME of the ConfigMap with CoreDNS's Corefile, if Atoll does not find it")
 }
 
@@ -64,7 +64,7 @@ func (o *common) complete() error {
 		}
 	}
 	if o.output != "text" && o.output != "diff" {
-		return fmt.Errorf("--output is %q; it can be text or diff", o.output)
+		return fmt.Errorf("--output is %q, but must be text or diff", o.output)
 	}
 	var err error
 	if o.forms, err = forms(o.providers); err != nil {

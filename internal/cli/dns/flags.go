@@ -19,14 +19,14 @@ func forms(providers []string) ([]dnswiring.Form, error) {
 	var named []dnswiring.Form
 	for _, p := range providers {
 		if !slices.Contains(dnswiring.Forms(), dnswiring.Form(p)) {
-			return nil, fmt.Errorf("--provider is %q; it can be auto, %s", p, providersHelp)
+			return nil, fmt.Errorf("--provider is %q, but must be auto, %s", p, providersHelp)
 		}
 		if !slices.Contains(named, dnswiring.Form(p)) {
 			named = append(named, dnswiring.Form(p))
 		}
 	}
 	if len(named) == 0 {
-		return nil, fmt.Errorf("--provider is empty; it can be auto, %s", providersHelp)
+		return nil, fmt.Errorf("--provider is empty, but must be auto, %s", providersHelp)
 	}
 	return named, nil
 }
@@ -34,7 +34,7 @@ func forms(providers []string) ([]dnswiring.Form, error) {
 func parseName(text string) (client.ObjectKey, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return client.ObjectKey{}, fmt.Errorf("%q is not of the form NAMESPACE/NAME", text)
+		return client.ObjectKey{}, fmt.Errorf("%q does not have the form NAMESPACE/NAME", text)
 	}
 	return client.ObjectKey{Namespace: namespace, Name: name}, nil
 }
@@ -44,7 +44,7 @@ func parseServers(texts []string) ([]netip.Addr, error) {
 	for _, text := range texts {
 		server, err := netip.ParseAddr(text)
 		if err != nil {
-			return nil, fmt.Errorf("--server is %q, which is no IP address", text)
+			return nil, fmt.Errorf("--server is %q, which is not an IP address", text)
 		}
 		servers = append(servers, server)
 	}

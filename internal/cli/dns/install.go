@@ -29,8 +29,9 @@ func newInstall() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "install",
 		Short: "Make a cluster's DNS forward clusterset.local to atoll-dns",
-		Long: `Adds the zone to the configuration of the cluster's own DNS, in a marked part. The rest of the
-configuration does not change. "atoll dns uninstall" removes the part. The command changes:
+		Long: `Adds the zone to the configuration of the cluster's own DNS, in a marked section. The command
+changes nothing outside this section. "atoll dns uninstall" removes the section. Depending on the DNS
+provider, the command changes:
 
   coredns         a server block in the Corefile of kube-system/coredns
   coredns-custom  a key of kube-system/coredns-custom, if the Corefile imports it (AKS, k3s)
@@ -39,10 +40,10 @@ configuration does not change. "atoll dns uninstall" removes the part. The comma
   nodelocal       a server block in the Corefile of NodeLocal DNSCache, which forwards only
                   cluster.local to the cluster's DNS
 
-The command writes nothing if the cluster forwards the zone already. It refuses if another multi-cluster
-DNS, or CoreDNS's own option multicluster, serves the zone. With --replace-lighthouse it replaces
-Submariner's Lighthouse. Scale the Deployment submariner-operator to zero first: it would restore
-Lighthouse's part, and CoreDNS does not start with both.`,
+The command writes nothing if the cluster already forwards the zone. It fails if another multi-cluster
+DNS, or CoreDNS's own option multicluster, serves the zone. With --replace-lighthouse, it replaces
+Submariner's Lighthouse. Scale the Deployment submariner-operator to zero first. Otherwise, the operator restores
+Lighthouse's section, and CoreDNS does not start with two sections for the same zone.`,
 		Example: `  atoll dns install --dry-run
   atoll dns install --context c1
   atoll dns install --zone clusterset.local --zone 100.10.in-addr.arpa`,
@@ -57,7 +58,7 @@ Lighthouse's part, and CoreDNS does not start with both.`,
 // addWiringFlags adds the flags for the contents of the DNS configuration.
 func (o *installOptions) addWiringFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.zones, "zone", []string{"clusterset.local"}, "zones to forward to atoll-dns; replaces the zones of an earlier install")
-	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns; default: the addresses of its Service")
+	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns; default is the addresses of the Service of atoll-dns")
 	flags.StringVar(&o.service, "service", "atoll-system/atoll-dns", "NAMESPACE/NAME of the Service of atoll-dns")
 	flags.BoolVar(&o.wiring.ReplaceLighthouse, "replace-lighthouse", false, "replace the configuration of Submariner's Lighthouse")
 }
@@ -128,8 +129,8 @@ func (o *installOptions) explain(w io.Writer, changes []dnswiring.Change) {
 	case !some:
 		fmt.Fprintf(w, "the cluster's DNS already forwards %s to atoll-dns\n", o.wiring.Zones[0])
 	case o.dryRun:
-		fmt.Fprintln(w, "next: the same without --dry-run")
+		fmt.Fprintln(w, "next: run the same command without --dry-run")
 	default:
-		fmt.Fprintf(w, "next: after a minute at most, in a pod: nslookup -type=txt dns-version.%s\n", o.wiring.Zones[0])
+		fmt.Fprintf(w, "next: wait one minute, then run in a pod: nslookup -type=txt dns-version.%s\n", o.wiring.Zones[0])
 	}
 }

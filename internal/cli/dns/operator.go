@@ -15,12 +15,12 @@ import (
 // start any more.
 func operatorStopped(ctx context.Context, c client.Reader, on command.Cluster) (note string, err error) {
 	running, err := clusterdns.Runs(ctx, c, clusterdns.SubmarinerOperator)
-	const why = "it would write Lighthouse's part again, and two parts for one zone keep CoreDNS from starting"
+	const why = "the operator would restore Lighthouse's section, and CoreDNS does not start with two sections for the same zone"
 	switch {
 	case err != nil:
-		return fmt.Sprintf("if Submariner's operator runs, stop it, for %s (this could not be looked up: %v)", why, err), nil
+		return fmt.Sprintf("it is unknown whether Submariner's operator runs (%[2]v). If the operator runs, stop it, because %[1]s", why, err), nil
 	case running:
-		return "", fmt.Errorf("submariner's operator runs: %s. Stop it first, which keeps the tunnels: %s",
+		return "", fmt.Errorf("submariner's operator is running: %s. Stop the operator first, which keeps the tunnels: %s",
 			why, on.Kubectl("scale deployment %s -n %s --replicas=0", clusterdns.SubmarinerOperator.Name, clusterdns.SubmarinerOperator.Namespace))
 	}
 	return "", nil

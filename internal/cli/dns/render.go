@@ -20,10 +20,11 @@ func NewRender(to *output.Manifests) *cobra.Command {
 	var from string
 	command := &cobra.Command{
 		Use:   "dns",
-		Short: "Render a cluster's DNS configuration as `atoll dns install` changes it",
-		Long: `Renders the objects that "atoll dns install" would change, complete and with the change: of the cluster, or
-with --from of a file. The file has the ConfigMap of CoreDNS, or the object that the cluster has instead; see
-atoll dns install --help. The command reads the address of atoll-dns from its Service, unless --server has it.`,
+		Short: "Render a cluster's DNS configuration with the changes of `atoll dns install`",
+		Long: `Renders the complete objects that "atoll dns install" would change, with the changes. The command reads the
+objects from the cluster, or from a file with --from. The file contains CoreDNS's ConfigMap, or the object of a
+different DNS provider. For the providers, see atoll dns install --help. The command reads the address of
+atoll-dns from its Service, unless you set --server.`,
 		Example: `  atoll render dns --context c1 > coredns.yaml
   atoll render dns --from coredns.yaml --server 10.96.0.53`,
 		Args: cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return o.complete() }),
@@ -67,7 +68,7 @@ func (o *installOptions) reader(from string) (client.Reader, error) {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("%s has no objects", from)
+		return nil, fmt.Errorf("file %s contains no objects", from)
 	}
 	return clusterdns.Objects(objects), nil
 }

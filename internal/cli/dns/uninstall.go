@@ -13,8 +13,8 @@ func newUninstall() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Undo `atoll dns install`",
-		Long: `Removes Atoll's part from the configuration of the cluster's own DNS. Pods then no longer
-resolve names below clusterset.local. atoll-dns itself keeps running.`,
+		Long: `Removes Atoll's section from the configuration of the cluster's own DNS. Pods can then no longer
+resolve names in clusterset.local. atoll-dns itself keeps running.`,
 		Example: `  atoll dns uninstall --dry-run
   atoll dns uninstall --context c1`,
 		Args: cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return o.complete() }),
@@ -25,7 +25,7 @@ resolve names below clusterset.local. atoll-dns itself keeps running.`,
 			}
 			changes, err := o.edit(cmd.Context(), c, cmd.OutOrStdout(), clusterdns.Uninstall(o.forms))
 			if err == nil && len(changes) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "the cluster's DNS has no configuration of atoll")
+				fmt.Fprintln(cmd.ErrOrStderr(), "the cluster's DNS configuration has no section of Atoll")
 			}
 			return err
 		},

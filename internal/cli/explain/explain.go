@@ -26,16 +26,16 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "explain [NAMESPACE/]SERVICE",
 		Short: "Explain whether a service works in a cluster, and why",
-		Long: `Follows one service from the exporting clusters to the pods of one cluster. The output shows which clusters
-export it and since when, the value of each property and its cluster, the ServiceImport, the endpoints, and the
+		Long: `Follows one service from the exporting clusters to the pods of one cluster. The output shows the exporting
+clusters, the value of each property and the cluster that sets the value, the ServiceImport, the endpoints, and the
 DNS servers. Problems come first.
 
-The first line is the verdict, and the exit status follows it:
+The first line is the verdict, which also determines the exit status:
 
    0  works: pods resolve the name and reach ready endpoints
   79  does not work
-  80  works in part: some pods cannot resolve the name, or endpoints or ports are left out
-  81  cannot tell: no fault was found, but some state, for example on the broker, could not be read`,
+  80  works in part: some pods cannot resolve the name, or some endpoints or ports are missing
+  81  cannot tell: the command found no fault, but could not read some data, for example on the broker`,
 		Example: `  atoll explain shop/web --context c2
   atoll explain web -n shop -o json`,
 		Args: cobra.ExactArgs(1),
@@ -67,7 +67,7 @@ The first line is the verdict, and the exit status follows it:
 		},
 	}
 	cluster.AddFlags(command.Flags())
-	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the service; default is the context's")
+	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the service; default is the namespace of the kubeconfig context")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
 }
@@ -80,9 +80,9 @@ func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName
 	first, rest, both := strings.Cut(text, "/")
 	switch {
 	case both && (first == "" || rest == "" || strings.Contains(rest, "/")):
-		return types.NamespacedName{}, fmt.Errorf("%w: %q is not of the form NAMESPACE/SERVICE", target.ErrUsage, text)
+		return types.NamespacedName{}, fmt.Errorf("%w: %q does not have the form NAMESPACE/SERVICE", target.ErrUsage, text)
 	case both && namespace != "" && namespace != first:
-		return types.NamespacedName{}, fmt.Errorf("%w: --namespace is %s, but %[3]q is in %[2]s: use only one of them", target.ErrUsage, namespace, first, text)
+		return types.NamespacedName{}, fmt.Errorf("%w: --namespace is %s, but %[3]q names namespace %[2]s: name the namespace only once", target.ErrUsage, namespace, first, text)
 	case both:
 		return types.NamespacedName{Namespace: first, Name: rest}, nil
 	}
@@ -92,8 +92,8 @@ func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName
 
 func print(w io.Writer, x report.Explanation) {
 	sentence := map[report.Verdict]string{
-		report.Works: "%s works in cluster %s.", report.WorksInPart: "%s works in part in cluster %s.", report.DoesNotWork: "%s does not work in cluster %s.",
-		report.CannotTell: "Cannot tell whether %s works in cluster %s.",
+		report.Works: "Service %s works in cluster %s.", report.WorksInPart: "Service %s works in part in cluster %s.", report.DoesNotWork: "Service %s does not work in cluster %s.",
+		report.CannotTell: "Cannot tell whether service %s works in cluster %s.",
 	}[x.Verdict]
 	fmt.Fprintf(w, sentence+"\n", x.Name, output.Text(x.Cluster))
 	output.Findings(w, x.Findings)
@@ -102,7 +102,7 @@ func print(w io.Writer, x report.Explanation) {
 		for i, e := range x.Exports {
 			wins := ""
 			if i == 0 && len(x.Exports) > 1 && len(x.Values) > 0 {
-				wins = ", the oldest: its values are used"
+				wins = ", the oldest export, whose values are used"
 			}
 			fmt.Fprintf(w, "  %s since %s%s (%s)\n", output.Text(e.Cluster), e.ExportedAt.UTC().Format("2006-01-02T15:04:05Z"), wins, e.Status)
 		}
@@ -114,7 +114,7 @@ func print(w io.Writer, x report.Explanation) {
 	if i := x.Import; i != nil {
 		fmt.Fprintf(w, "\nIMPORTED AS\n  ServiceImport %s/%s, %s, %s\n", i.Namespace, i.Name, i.Type, i.Status)
 		if x.DerivedService != "" {
-			fmt.Fprintf(w, "  clusterset IP %s, of Service %s\n", output.List(i.IPs), x.DerivedService)
+			fmt.Fprintf(w, "  clusterset IP %s of Service %s\n", output.List(i.IPs), x.DerivedService)
 		}
 	}
 	if len(x.Sources) > 0 {

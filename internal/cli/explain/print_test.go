@@ -28,7 +28,7 @@ func TestPrint(t *testing.T) {
 ‼ export: Conflicting ports
 
 EXPORTED BY
-  c1 since 2026-01-02T03:04:05Z, the oldest: its values are used (Published)
+  c1 since 2026-01-02T03:04:05Z, the oldest export, whose values are used (Published)
   c2 since 2026-01-02T03:04:05Z (PortConflict)
 
 MERGED TO

@@ -30,7 +30,7 @@ type options struct {
 
 func (o *options) addFlags(cmd *cobra.Command) {
 	o.AddFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the Service; default is the context's")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the Service; default is the namespace of the kubeconfig context")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "validate the request on the API server and change nothing")
 }
 
@@ -50,8 +50,8 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "export SERVICE",
 		Short: "Export a Service to the clusterset",
-		Long: `Creates a ServiceExport for a Service. Every cluster of the clusterset that has its namespace then imports
-the Service. You can repeat the command.`,
+		Long: `Creates a ServiceExport for a Service. Every cluster of the clusterset that has the Service's namespace then
+imports the Service. You can repeat the command.`,
 		Example: "  atoll export web -n shop --context c1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,7 +70,7 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 	service := &corev1.Service{}
 	if err := cluster.Get(cmd.Context(), key, service); err != nil {
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no Service %s to export", key)
+			return fmt.Errorf("the Service %s does not exist, so it cannot be exported", key)
 		}
 		return fmt.Errorf("reading Service %s: %w", key, err)
 	}
@@ -96,8 +96,8 @@ func NewUnexport() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "unexport SERVICE",
 		Short: "Stop exporting a Service",
-		Long: `Deletes the ServiceExport of a Service. Other clusters lose this cluster's endpoints, and the ServiceImport if
-no other cluster exports the service. The Service stays. You can repeat the command.`,
+		Long: `Deletes the ServiceExport of a Service. Other clusters lose this cluster's endpoints. If no other cluster exports
+the service, they also lose the ServiceImport. The Service stays. You can repeat the command.`,
 		Example: "  atoll unexport web -n shop --context c1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -116,7 +116,7 @@ func unexport(ctx context.Context, cmd *cobra.Command, cluster *install.Target, 
 	have := &mcsv1beta1.ServiceExport{}
 	err := cluster.Get(ctx, key, have)
 	if err == nil && contribution.ByPolicy(have) {
-		return fmt.Errorf("the ServiceExport %s belongs to a MultiClusterService on the hub, and the agent would create it again: change the MultiClusterService", key)
+		return fmt.Errorf("the ServiceExport %s belongs to a MultiClusterService on the hub, and the agent would create the ServiceExport again: change the MultiClusterService", key)
 	}
 	if err == nil {
 		var opts []client.DeleteOption
@@ -135,7 +135,7 @@ func unexport(ctx context.Context, cmd *cobra.Command, cluster *install.Target, 
 // wrap adds the failed action to an error, and the fix if the API is missing.
 func wrap(what string, key client.ObjectKey, on command.Cluster, err error) error {
 	if meta.IsNoMatchError(err) {
-		return errors.New("the cluster has no CustomResourceDefinition of ServiceExports, so it is not a member of a clusterset. Get a join file from the broker's administrator, then join: " + on.Atoll("join FILE"))
+		return errors.New("the cluster has no CustomResourceDefinition for ServiceExports, so the cluster is not a member of a clusterset. Get a join file from the broker's administrator, then join: " + on.Atoll("join FILE"))
 	}
 	return fmt.Errorf("%s %s: %w", what, key, err)
 }

@@ -41,23 +41,23 @@ func NewCommand() *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:   "gather [CONTEXT...]",
-		Short: "Collect everything that helps to find a fault in one file",
-		Long: `Writes a tar.gz with the information for finding a fault in a clusterset: Atoll's objects in the
-clusters and on their broker, the configuration of the clusters' DNS, Events, the logs of Atoll's programs,
+		Short: "Collect diagnostic data in one file",
+		Long: `Writes a tar.gz file with data for troubleshooting a clusterset. The file contains Atoll's objects in
+the clusters and on their broker, the configuration of the clusters' DNS, Events, the logs of Atoll's programs,
 versions, and the output of atoll status and atoll check.
 
-The file has no Secrets and no values of environment variables. Tokens, private keys and passwords are
-removed from all texts. It has the names and addresses of your services and nodes: read it before you
-send it to anybody. The command changes nothing in the clusters, unless --pods makes atoll check create
-its pods.`,
+The file contains no Secrets and no values of environment variables. The command removes tokens, private keys
+and passwords from all texts. The file contains the names and addresses of your services and nodes. Read the
+file before you send it to anyone. The command changes nothing in the clusters, unless you set --pods: then
+atoll check creates its test pods.`,
 		Example: `  atoll gather c1 c2
   atoll gather --file c1.tar.gz --context c1`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := command.Flags()
 	o.AddFlags(flags)
-	flags.StringVarP(&o.file, "file", "f", "", "file to write; default atoll-gather-TIME.tar.gz in the current directory")
-	flags.BoolVar(&o.pods, "pods", false, "also run the checks of atoll check that need pods in the clusters")
+	flags.StringVarP(&o.file, "file", "f", "", "file to write; default is atoll-gather-TIME.tar.gz in the current directory")
+	flags.BoolVar(&o.pods, "pods", false, "also run the checks of atoll check that need test pods")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "maximum duration")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command
@@ -75,7 +75,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) (err error) {
 	}
 	file, err := os.OpenFile(o.file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("making the file: %w", err)
+		return fmt.Errorf("creating the file: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
@@ -92,7 +92,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) (err error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "missing:", m)
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), o.file)
-	steps.Next(cmd, "look what is in it: tar tzf "+o.file)
+	steps.Next(cmd, "list the contents of the file: tar tzf "+o.file)
 	return nil
 }
 

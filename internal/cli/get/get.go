@@ -32,7 +32,7 @@ func NewCommand() *cobra.Command {
 		Short: "List the clusters, exports, conflicts, imports or endpoints of a clusterset",
 		Long: `Lists the objects of a clusterset from one of its members. The commands read the member and, with the
 credentials stored in it, the broker. If the broker cannot be read, the lists of clusters and exports
-show the member's own state, and the exit status is 1.`,
+show only data from the member, and the exit status is 1.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -77,7 +77,7 @@ func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Sco
 		of.Service = args[0]
 	}
 	if of.Service != "" && of.Namespace == "" {
-		return nil, fmt.Errorf("%w: --all-namespaces does not work with the name of a service: use --namespace", target.ErrUsage)
+		return nil, fmt.Errorf("%w: --all-namespaces and the name of a service are mutually exclusive: use --namespace", target.ErrUsage)
 	}
 	config, err := o.Config()
 	if err != nil {
@@ -99,13 +99,14 @@ func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Sco
 
 func newClusters() *cobra.Command {
 	return newSub("clusters", "List the members of the clusterset", `Lists the members of the clusterset. STATE is one of:
-  Ready:   it sends heartbeats.
-  Silent:  its heartbeat is missing. Its endpoints are still used.
-  Lost:    it does not answer. Its endpoints are withdrawn from this cluster.
-  Joining: it has never sent a heartbeat.
-HEARTBEAT is the age of the last heartbeat by the broker's clock. OVER-BUDGET-OF are the clusters whose
---member-budget the member exceeds, where some of its changes arrive late. With -o wide, MAY-EXPORT are the
-namespaces that the broker permits the member to export, and ALLOWED-RANGES its permitted addresses.`,
+  Ready:   The member sends heartbeats.
+  Silent:  The member's heartbeat is missing. This cluster still uses its endpoints.
+  Lost:    The member does not answer. Its endpoints are withdrawn from this cluster.
+  Joining: The member has never sent a heartbeat.
+HEARTBEAT is the age of the last heartbeat, measured by the broker's clock. OVER-BUDGET-OF lists the clusters
+whose --member-budget the member exceeds. Some changes of the member arrive late in these clusters. With -o wide,
+MAY-EXPORT lists the namespaces that the broker permits the member to export. ALLOWED-RANGES lists the permitted
+address ranges of the member.`,
 		"  atoll get clusters\n  atoll get clusters -o wide --context c1", false, cobra.NoArgs,
 		report.Members, func(s *survey.Scope) { s.Namespace, s.Installation = "", true },
 		func(m report.Member) string { return m.Cluster },
@@ -139,7 +140,7 @@ func heartbeat(m report.Member) string {
 
 func newExports() *cobra.Command {
 	return newSub("exports [SERVICE]", "List the exports of the clusterset", `Lists which cluster exports which Service. STATUS is Published for exports of other clusters. For exports
-of this cluster it is Ready, or the reason of the ServiceExport's condition that is not True.`,
+of this cluster, STATUS is Ready, or the reason of the ServiceExport's condition that is not True.`,
 		"  atoll get exports -A\n  atoll get exports web -n shop -o wide", true, cobra.MaximumNArgs(1),
 		report.Exports, func(*survey.Scope) {},
 		func(e report.Export) string { return e.Namespace + "/" + e.Name + "/" + e.Cluster },
@@ -156,7 +157,7 @@ of this cluster it is Ready, or the reason of the ServiceExport's condition that
 
 func newConflicts() *cobra.Command {
 	return newSub("conflicts [SERVICE]", "List the conflicts of the clusterset", `Lists the properties in which exports of one service differ. The oldest export wins: USING is the
-value in effect, and FROM the cluster that it comes from. OTHERS lists other values and their clusters.`,
+value in effect. FROM is the cluster whose export has this value. OTHERS lists other values and their clusters.`,
 		"  atoll get conflicts -A\n  atoll get conflicts web -n shop -o yaml", true, cobra.MaximumNArgs(1),
 		report.Conflicts, func(*survey.Scope) {},
 		func(c report.Conflict) string { return c.Namespace + "/" + c.Name },
@@ -176,8 +177,8 @@ value in effect, and FROM the cluster that it comes from. OTHERS lists other val
 }
 
 func newImports() *cobra.Command {
-	return newSub("imports [SERVICE]", "List the imports of a cluster", `Lists the services that a cluster imports. STATUS is Ready, or the reason why not. ENDPOINTS is the
-number of ready endpoints, and of all endpoints.`,
+	return newSub("imports [SERVICE]", "List the imports of a cluster", `Lists the services that a cluster imports. STATUS is Ready, or the reason why the import is not ready.
+ENDPOINTS shows the number of ready endpoints and the number of all endpoints.`,
 		"  atoll get imports -A\n  atoll get imports web -n shop -o yaml", true, cobra.MaximumNArgs(1),
 		report.Imports, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },
 		func(i report.Import) string { return i.Namespace + "/" + i.Name },
@@ -195,7 +196,7 @@ number of ready endpoints, and of all endpoints.`,
 }
 
 func newEndpoints() *cobra.Command {
-	return newSub("endpoints [SERVICE]", "List the endpoints that a cluster has imported", `Lists the endpoints of imported services in a cluster, and which cluster they are in.`,
+	return newSub("endpoints [SERVICE]", "List the endpoints that a cluster has imported", `Lists the endpoints of imported services in a cluster, and the cluster of each endpoint.`,
 		"  atoll get endpoints web -n shop\n  atoll get endpoints -A -o name", true, cobra.MaximumNArgs(1),
 		report.Endpoints, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },
 		func(e report.Endpoint) string { return output.List(e.Addresses) },

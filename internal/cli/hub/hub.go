@@ -20,8 +20,8 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "hub",
 		Short: "Install the controller of MultiClusterServices on a broker",
-		Long: `The hub is optional. It runs in the broker's cluster and implements the MultiClusterServices there:
-members share Services, and load balancers expose them. See docs/how-to/multiclusterservice.md.
+		Long: `The hub is optional. It runs in the broker's cluster and implements the MultiClusterServices of this cluster:
+members share Services, and load balancers expose the Services. See docs/how-to/multiclusterservice.md.
 
 These commands need the permissions of a cluster administrator on the broker.`,
 		Example: `  atoll hub deploy --context broker
@@ -40,16 +40,16 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "deploy",
 		Short: "Install the hub of a clusterset",
-		Long: `Installs on the broker the CustomResourceDefinition of MultiClusterServices, and the namespace atoll-hub
-with the program and its permissions. Repeat the command to upgrade.
+		Long: `Installs the CustomResourceDefinition of MultiClusterServices on the broker, and the hub with its permissions
+in the namespace atoll-hub. Repeat the command to upgrade.
 
-If another installation, such as Karmada, has defined MultiClusterServices, the command installs nothing,
-because two controllers would act on them. When the other controller has stopped, --replace-crds replaces
-the CustomResourceDefinition. The objects stay.
+If another product, such as Karmada, has already defined MultiClusterServices, the command installs nothing.
+Otherwise, two controllers would act on the same objects. When the other controller has stopped, use
+--replace-crds to replace the CustomResourceDefinition. The objects stay.
 
-Load balancers listen on addresses that the hub's pods have. With --host-network these are the addresses
-of their nodes, which --node-selector chooses. With --haproxy-image, HAProxy runs in a second container
-of each pod, and continues when the hub's container ends. See docs/how-to/load-balancers.md.`,
+Load balancers listen on the addresses of the hub's pods. With --host-network, the pods use the addresses of
+their nodes, and --node-selector chooses the nodes. With --haproxy-image, HAProxy runs in a second container
+of each pod, and keeps running when the hub's container ends. See docs/how-to/load-balancers.md.`,
 		Example: `  atoll hub deploy --context broker
   atoll hub deploy --dry-run     # print the manifests
   atoll hub deploy --host-network --low-ports --node-selector edge=true \
@@ -78,7 +78,7 @@ of each pod, and continues when the hub's container ends. See docs/how-to/load-b
 	}
 	flags := command.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
-	flags.BoolVar(&replace, "replace-crds", false, "replace the CustomResourceDefinition of MultiClusterServices of another installation")
+	flags.BoolVar(&replace, "replace-crds", false, "replace the CustomResourceDefinition of MultiClusterServices that another product installed")
 	AddFlags(flags, &hub)
 	return command
 }
@@ -87,13 +87,13 @@ of each pod, and continues when the hub's container ends. See docs/how-to/load-b
 func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.StringVar(&hub.Registry, "registry", render.DefaultRegistry, "registry of the image")
 	flags.StringVar(&hub.Tag, "tag", "", "tag of the image; default is the version of this program")
-	flags.Int32Var(&hub.Replicas, "replicas", 2, "number of pods; one is active and the others stand by")
+	flags.Int32Var(&hub.Replicas, "replicas", 2, "number of pods; one pod is active and the other pods are on standby")
 	flags.StringArrayVar(&hub.Args, "hub-arg", nil, "argument of atoll-hub; may be repeated")
 	flags.StringVar(&hub.HAProxyImage, "haproxy-image", "", "image with HAProxy 2.6 or later to run in the hub's pods, for the provider haproxy")
 	flags.BoolVar(&hub.HostNetwork, "host-network", false, "run the pods with hostNetwork, so that load balancers can use the nodes' addresses")
 	flags.BoolVar(&hub.LowPorts, "low-ports", false, "with --host-network: let load balancers listen on ports below 1024 (user 0, capability NET_BIND_SERVICE only)")
 	flags.StringToStringVar(&hub.NodeSelector, "node-selector", nil, "labels of the nodes that the pods run on, as KEY=VALUE")
-	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "do not install the Deployment of the hub, for example if it runs outside the cluster")
+	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "do not install the Deployment of the hub, for example if the hub runs outside the cluster")
 }
 
 func newRemove(o *target.Clusterset) *cobra.Command {
@@ -104,10 +104,10 @@ func newRemove(o *target.Clusterset) *cobra.Command {
 		Long: `Removes the hub and its policies. Members then delete the ServiceExports that they created for
 MultiClusterServices. The MultiClusterServices and their CustomResourceDefinition stay.
 
-First delete the MultiClusterServices of the type LoadBalancer: the hub deletes their load
-balancers. A MultiClusterService that remains keeps the finalizer lb.atoll.dev/PROVIDER. It cannot
-be deleted without a hub, and its load balancer may remain at the provider; HAProxy keeps
-serving it. To remove the finalizers manually:
+First delete the MultiClusterServices of the type LoadBalancer, so that the hub deletes their load
+balancers. Otherwise, a MultiClusterService keeps the finalizer lb.atoll.dev/PROVIDER, and cannot
+be deleted without a hub. Its load balancer may remain at the provider, and HAProxy keeps
+serving the load balancer. To remove the finalizers manually:
 
   kubectl patch mcs -n NAMESPACE NAME --type merge -p '{"metadata":{"finalizers":null}}'`,
 		Example: `  atoll hub remove --context broker --dry-run

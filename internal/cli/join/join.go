@@ -28,11 +28,11 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "join FILE|-",
 		Short: "Make a cluster a member of a clusterset",
-		Long: `Joins a cluster to a clusterset with a join file from "atoll broker token create". The file works once.
+		Long: `Joins a cluster to a clusterset with a join file from "atoll broker token create". A join file works once.
 
-The command first checks the prerequisites, and changes nothing if one is missing. Repeat it to upgrade,
-or with a new file if the credentials expired while the cluster was off. It needs the permissions of a
-cluster administrator, and Kubernetes 1.30 or later.`,
+The command first checks the prerequisites, and changes nothing if a prerequisite is missing. Repeat the command
+to upgrade. If the credentials expired while the cluster was off, repeat it with a new join file. The command
+needs the permissions of a cluster administrator, and Kubernetes 1.30 or later.`,
 		Example: `  atoll join c1.join --context c1
   atoll broker token create c1 --context broker | atoll join - --context c1
   atoll join c1.join --dry-run                  # check, print the manifests, change nothing`,
@@ -69,11 +69,11 @@ cluster administrator, and Kubernetes 1.30 or later.`,
 	}
 	flags := command.Flags()
 	cluster.AddFlags(flags)
-	flags.StringVar(&clusterID, "cluster-id", "", "expected cluster id; the command fails if the join file has another")
-	flags.StringVar(&brokerServer, "broker-server", "", "URL at which this machine reaches the broker, if it differs from the join file's")
-	flags.BoolVar(&request.Offline, "offline", false, "do not connect to the broker from this machine; the agent exchanges the token and checks that the id is free")
-	flags.BoolVar(&request.ReplaceCRDs, "replace-crds", false, "replace CustomResourceDefinitions of other installations that lack a version that Atoll needs")
-	flags.DurationVar(&wait, "wait", 2*time.Minute, "maximum time to wait until agent and DNS server run; 0 does not wait")
+	flags.StringVar(&clusterID, "cluster-id", "", "expected cluster id; the command fails if the join file has a different cluster id")
+	flags.StringVar(&brokerServer, "broker-server", "", "URL at which this machine reaches the broker, if it differs from the URL in the join file")
+	flags.BoolVar(&request.Offline, "offline", false, "do not connect to the broker from this machine; the agent exchanges the token and checks that the cluster id is free")
+	flags.BoolVar(&request.ReplaceCRDs, "replace-crds", false, "replace CustomResourceDefinitions of other products if they lack a version that Atoll needs")
+	flags.DurationVar(&wait, "wait", 2*time.Minute, "maximum time to wait until the agent and the DNS server run; 0 means do not wait")
 	member.AddFlags(flags)
 	flags.BoolVar(&dryRun, "dry-run", false, "check, print the manifests and change nothing")
 	return command
@@ -89,7 +89,7 @@ func Read(cmd *cobra.Command, name string) (credential.Membership, error) {
 		}
 		defer file.Close()
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-			steps.Say(cmd)("warning: other users of this machine can read %[1]s (mode %#[2]o) and could join with it. Run: chmod 600 %[1]s", name, info.Mode().Perm())
+			steps.Say(cmd)("warning: other users of this machine can read %[1]s (mode %#[2]o) and could use the join file to join a cluster. Run: chmod 600 %[1]s", name, info.Mode().Perm())
 		}
 		in = file
 	}

@@ -21,20 +21,20 @@ type MemberFlags struct {
 
 // AddFlags adds the flags.
 func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&m.region, "region", "", "region of the cluster; a Service's trafficDistribution prefers members of the same region")
-	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "range of the cluster's pod addresses; may be repeated; default: the ranges of the nodes")
-	flags.StringVar(&m.advertise, "advertise-mode", "pods", "addresses that other clusters send traffic to: pods, or cluster-ip if they reach only this cluster's Service addresses")
+	flags.StringVar(&m.region, "region", "", "region of the cluster; a Service with trafficDistribution prefers members in the same region")
+	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "pod CIDR of the cluster; may be repeated; default is the pod CIDRs of the nodes")
+	flags.StringVar(&m.advertise, "advertise-mode", "pods", "addresses that other clusters send traffic to: pods, or cluster-ip if other clusters reach only this cluster's Service addresses")
 	flags.StringArrayVar(&m.agentArgs, "agent-arg", nil, "additional argument of the agent, such as --agent-arg=--lease-timeout=60s; may be repeated")
 	flags.StringVar(&m.member.Registry, "registry", render.DefaultRegistry, "registry of the images atoll-agent and atoll-dns")
 	flags.StringVar(&m.member.Tag, "tag", "", "tag of the images; default is the version of this program")
-	flags.Int32Var(&m.member.Replicas, "replicas", 2, "number of pods of the agent, and of the DNS server")
-	flags.BoolVar(&m.member.NoWorkloads, "no-workloads", false, "do not install the Deployments of agent and DNS server, for example if they run outside the cluster")
+	flags.Int32Var(&m.member.Replicas, "replicas", 2, "number of pods of the agent, and number of pods of the DNS server")
+	flags.BoolVar(&m.member.NoWorkloads, "no-workloads", false, "do not install the Deployments of the agent and the DNS server, for example if the programs run outside the cluster")
 }
 
 // Complete validates the flags like the agent, and converts them to what is rendered.
 func (m *MemberFlags) Complete(into *render.Member) error {
 	if m.member.Replicas < 1 {
-		return errors.New("--replicas: at least 1 is needed; to run the programs by other means: --no-workloads")
+		return errors.New("--replicas must be at least 1. If the programs run outside the cluster, use --no-workloads")
 	}
 	var args []string
 	if m.region != "" {

@@ -10,7 +10,7 @@ func newSnapshot(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "snapshot NAME",
 		Short:   "Save a copy of everything that the broker stores",
-		Long:    "Saves everything that the broker's API server stores. A snapshot of the same name is replaced.",
+		Long:    "Saves everything that the broker's API server stores. The command replaces a snapshot with the same name.",
 		Example: "  atoll lab snapshot before",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,8 +31,8 @@ func newRestore(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore NAME",
 		Short: "Restore the broker from a snapshot",
-		Long: `Restores the broker from a snapshot that "lab snapshot" saved. Later changes are lost, and objects that were deleted
-later exist again.`,
+		Long: `Restores the broker from a snapshot that "lab snapshot" saved. Changes since the snapshot are lost, and objects
+that were deleted since the snapshot exist again.`,
 		Example: "  atoll lab restore before",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,8 +49,8 @@ func newWipe(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "wipe",
 		Short: "Delete everything on the broker",
-		Long: `Replaces the broker by a new API server at the same address, without a clusterset and accounts. The members'
-credentials do not work until "lab rejoin".`,
+		Long: `Replaces the broker with a new API server at the same address, without a clusterset and without accounts. The
+members' credentials do not work until "lab rejoin".`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := open(o)
@@ -70,8 +70,8 @@ func newRejoin(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rejoin CLUSTER...",
 		Short: "Join clusters to the clusterset with new join files",
-		Long: `Creates a clusterset on the broker if it does not exist, and joins clusters to it, like "atoll broker deploy",
-"atoll broker token create" and "atoll join".`,
+		Long: `Creates a clusterset on the broker if the clusterset does not exist, and joins clusters to the clusterset. The
+command works like "atoll broker deploy", "atoll broker token create" and "atoll join".`,
 		Example: "  atoll lab rejoin c1 c2 c3",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

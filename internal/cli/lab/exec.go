@@ -20,18 +20,18 @@ func newExec(o *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "exec CLUSTER[/NODE] -- COMMAND [ARGUMENT...]",
 		Short: "Run a local program in the network of a node",
-		Long: `Runs a local program in the network namespace of a cluster's first node, of a given node, or of the broker,
-and exits with the status of the program. Names are resolved by the cluster's DNS. kubectl and atoll have a
-context for each cluster.`,
+		Long: `Runs a local program in the network namespace of a cluster's first node, of a given node, or of the broker.
+The command exits with the exit status of the program. The program uses the cluster's DNS. kubectl and atoll
+have a kubeconfig context for each cluster.`,
 		Example: `  atoll lab exec c2 -- dig +short kubernetes.default.svc.cluster.local
   atoll lab exec c1/n2 -- ip route
   atoll lab exec broker -- sh`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(program(args)) == 0 {
-				return errors.New("a cluster and a command are needed")
+				return errors.New("name a cluster and a command")
 			}
 			if strings.HasPrefix(program(args)[0], "-") {
-				return fmt.Errorf("%s is not a command: write flags before the cluster", program(args)[0])
+				return fmt.Errorf("%s is not a command: write flags before the name of the cluster", program(args)[0])
 			}
 			return nil
 		},

@@ -15,8 +15,9 @@ func newCut(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cut A B",
 		Short: "Disconnect two clusters from each other, or a cluster from the broker",
-		Long: `Drops all packets between two clusters, or a cluster and the broker: of nodes and pods, in both directions,
-also of established connections. Senders get no error. kubectl on this machine still reaches both.`,
+		Long: `Drops all packets between two clusters, or between a cluster and the broker. This affects nodes and pods, both
+directions, and established connections. Senders get no error. kubectl on this machine still reaches all clusters
+and the broker.`,
 		Example: `  atoll lab cut c1 c2
   atoll lab cut c3 broker`,
 		Args: cobra.ExactArgs(2),
@@ -37,12 +38,12 @@ also of established connections. Senders get no error. kubectl on this machine s
 func newHeal(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "heal [A B]",
-		Short: "End a cut, or all of them",
+		Short: "End one cut, or all cuts",
 		Example: `  atoll lab heal c1 c2
   atoll lab heal`,
 		Args: cobra.MatchAll(cobra.MaximumNArgs(2), func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return errors.New("two are needed, between which a cut ends, or none for all cuts")
+				return errors.New("name the two sides of the cut to end, or no side to end all cuts")
 			}
 			return nil
 		}),
@@ -61,15 +62,16 @@ func newHeal(o *options) *cobra.Command {
 
 const unitsHelp = `
 
-Units of a cluster are etcd, apiserver, controller-manager, scheduler; containerd,
-kubelet and kube-proxy (of all nodes; kube-proxy-n2 is one); and Atoll's agent and dns. The broker
-has the first three. "lab status" lists them.`
+The units of a cluster are etcd, apiserver, controller-manager and scheduler, the node programs containerd,
+kubelet and kube-proxy, and Atoll's agent and dns. kube-proxy means the programs on all nodes, kube-proxy-n2
+only the program on node n2. The units of the broker are etcd, apiserver and controller-manager. "lab status"
+lists all units.`
 
 func newKill(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "kill CLUSTER/UNIT",
-		Short: "Kill a program of a cluster, as a crash would",
-		Long:  `Kills a program of a cluster. It stays down until "lab start".` + unitsHelp,
+		Short: "Kill a program of a cluster, to simulate a crash",
+		Long:  `Kills a program of a cluster. The program stays down until "lab start".` + unitsHelp,
 		Example: `  atoll lab kill c1/apiserver
   atoll lab kill broker/etcd`,
 		Args: cobra.ExactArgs(1),
@@ -86,8 +88,8 @@ func newKill(o *options) *cobra.Command {
 func newStart(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "start CLUSTER/UNIT",
-		Short:   "Start a program of a cluster that was killed",
-		Long:    "Starts a killed program of a cluster with the same data, and waits until it is ready." + unitsHelp,
+		Short:   "Start a killed program of a cluster",
+		Long:    "Starts a killed program of a cluster with the same data, and waits until the program is ready." + unitsHelp,
 		Example: "  atoll lab start c1/apiserver",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -18,7 +18,7 @@ func newGateway() *cobra.Command {
 	var path string
 	command := &cobra.Command{
 		Use:    "gateway --config FILE",
-		Short:  "Pass connections on the loopback interface on to a lab's API servers",
+		Short:  "Forward connections from the loopback interface to a lab's API servers",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,7 +33,7 @@ func newGateway() *cobra.Command {
 			return gateway.Run(cmd.Context(), config, logger(cmd))
 		},
 	}
-	command.Flags().StringVar(&path, "config", "", "file with what to pass on, as JSON")
+	command.Flags().StringVar(&path, "config", "", "JSON file with the connections to forward")
 	return command
 }
 

@@ -52,7 +52,7 @@ func newList() *cobra.Command {
 func summarize(name string) summary {
 	l, err := lab.Open(name)
 	if err != nil {
-		return summary{Name: name, Problem: "damaged or about to start"}
+		return summary{Name: name, Problem: "the lab is damaged or about to start"}
 	}
 	status, err := l.Status()
 	if err != nil {
@@ -117,7 +117,7 @@ func newStatus(o *options) *cobra.Command {
 	var format output.Format
 	command := &cobra.Command{
 		Use:   "status",
-		Short: "Show the units of a lab and whether they run",
+		Short: "Show the units of a lab and their state",
 		Long: `Shows the process id, state, memory and addresses of each unit of a lab, then Atoll's pods and the
 disconnected clusters.`,
 		Args: cobra.NoArgs,

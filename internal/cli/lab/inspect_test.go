@@ -13,10 +13,10 @@ import (
 func TestList(t *testing.T) {
 	all := []summary{
 		{Name: "dev", Running: 20, Units: 21, Shape: &lab.Shape{Name: "dev", Clusters: 2, Nodes: 1, IPFamily: lab.IPv4}},
-		{Name: "old", Problem: "damaged or about to start"},
+		{Name: "old", Problem: "the lab is damaged or about to start"},
 	}
 	for format, want := range map[output.Format]string{
-		output.Table: "NAME  UNITS  SHAPE\ndev   20/21  " + all[0].Shape.String() + "\nold   -      damaged or about to start\n",
+		output.Table: "NAME  UNITS  SHAPE\ndev   20/21  " + all[0].Shape.String() + "\nold   -      the lab is damaged or about to start\n",
 		output.Name:  "dev\nold\n",
 		output.YAML: `- name: dev
   running: 20
@@ -27,7 +27,7 @@ func TestList(t *testing.T) {
     nodes: 1
   units: 21
 - name: old
-  problem: damaged or about to start
+  problem: the lab is damaged or about to start
   running: 0
   units: 0
 `,

@@ -37,8 +37,9 @@ func NewCommand() *cobra.Command {
 cluster has its own etcd, kube-apiserver, kube-controller-manager and kube-scheduler. Each node has a
 kubelet, containerd and kube-proxy in a network namespace. Pods of all clusters reach each other.
 
-Pods and nodes need root, containerd, runc, CNI plugins and nft. The Kubernetes programs are built from
-source once, which takes some minutes, unless --kube-bin or ATOLL_KUBE_BIN is a directory that has them.`,
+Pods and nodes need root, containerd, runc, CNI plugins and nft. Atoll builds the Kubernetes programs from source
+once, which takes some minutes. To use existing Kubernetes programs, set --kube-bin or ATOLL_KUBE_BIN to their
+directory.`,
 		Example: `  atoll lab up --clusters 2
   export KUBECONFIG=$(atoll lab kubeconfig)
   kubectl --context c1 get nodes
@@ -61,7 +62,7 @@ source once, which takes some minutes, unless --kube-bin or ATOLL_KUBE_BIN is a 
 func open(o *options) (*lab.Lab, error) {
 	l, err := lab.Open(o.name)
 	if err == nil && !l.Spec.Ready {
-		return nil, fmt.Errorf("lab %s did not come up, or is about to: start it with: atoll lab up --name %[1]s", o.name)
+		return nil, fmt.Errorf("lab %s is not running, or is still starting. To start the lab: atoll lab up --name %[1]s", o.name)
 	}
 	return l, err
 }

@@ -12,11 +12,11 @@ func newLoad(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load IMAGE.tar",
 		Short: "Load your own images into all nodes",
-		Long: `Loads the images of an archive into the nodes of all clusters, and prints their names. The archive is the
-output of "docker save", or an OCI layout in a tar file.
+		Long: `Loads the images of an archive into the nodes of all clusters, and prints the names of the images. The archive is
+the output of "docker save", or an OCI layout in a tar file.
 
-With the tag latest, or none, a kubelet pulls the image from its registry, and the pod does not start if
-that fails, unless it has imagePullPolicy: IfNotPresent.`,
+If the image has the tag latest or no tag, the kubelet pulls the image from its registry. If the pull fails, the
+pod does not start. To prevent the pull, set imagePullPolicy: IfNotPresent in the pod.`,
 		Example: `  docker save my-app:1 > my-app.tar
   atoll lab load my-app.tar
   kubectl --context c1 create deployment my-app --image=my-app:1`,

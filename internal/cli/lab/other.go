@@ -18,7 +18,7 @@ func NewCommand() *cobra.Command {
 		Use:   "lab",
 		Short: "Run real Kubernetes clusters on a Linux machine",
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("a lab's clusters are network namespaces of a Linux machine: run this program on one")
+			return errors.New("a lab's clusters are network namespaces of a Linux machine: run this program on a Linux machine")
 		},
 	}
 }

@@ -19,8 +19,8 @@ func newPrograms() *cobra.Command {
 		Long: fmt.Sprintf(`Prints the path of the directory with the programs that labs use:
 %s.
 
-They are built from the Go module registry into the user's cache directory, once for each
-version, which takes some minutes; progress goes to standard error.`, strings.Join(kubebin.Programs(), ", ")),
+The command builds each version of the programs once, from the Go module registry into the user's cache
+directory. A build takes some minutes. The command writes the progress to standard error.`, strings.Join(kubebin.Programs(), ", ")),
 		Example: `  # kubectl of the lab's own version
   export PATH=$(atoll lab programs):$PATH`,
 		Args: cobra.NoArgs,
@@ -33,6 +33,6 @@ version, which takes some minutes; progress goes to standard error.`, strings.Jo
 			return nil
 		},
 	}
-	command.Flags().StringVar(&folder, "kube-bin", "", "directory that has the programs already")
+	command.Flags().StringVar(&folder, "kube-bin", "", "directory with existing Kubernetes programs")
 	return command
 }

@@ -16,11 +16,11 @@ func newUp(o *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Start a lab and wait until it is ready",
-		Long: `Starts a lab and returns when API servers answer, nodes are ready and the DNS of each cluster answers. The
-lab runs until "lab down".
+		Long: `Starts a lab. The command ends when the API servers answer, the nodes are ready and the DNS of each cluster
+answers. The lab runs until "lab down".
 
-If a lab of the same shape runs already, the command only starts its programs that were killed. It first
-removes the leftovers of a crashed or interrupted lab.`,
+If a lab of the same shape already runs, the command only starts killed programs of the lab. It first removes
+the leftovers of a crashed or interrupted lab.`,
 		Example: `  atoll lab up
   atoll lab up --name dual --clusters 2 --nodes 3 --ip-family dual
   atoll lab up --name mixed --clusters 3 --ip-family ipv4,ipv6,dual
@@ -30,7 +30,7 @@ removes the leftovers of a crashed or interrupted lab.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			up.Name, up.Progress = o.name, cmd.ErrOrStderr()
 			if _, err := lab.Up(cmd.Context(), up); cmd.Context().Err() != nil {
-				return fmt.Errorf("interrupted: what is left of lab %s goes with the next up, or with down", o.name)
+				return fmt.Errorf("the command was interrupted: the next atoll lab up or atoll lab down removes the leftovers of lab %s", o.name)
 			} else if err != nil {
 				return err
 			}
@@ -44,16 +44,16 @@ removes the leftovers of a crashed or interrupted lab.`,
 	}
 	flags := command.Flags()
 	flags.IntVar(&up.Clusters, "clusters", up.Clusters, "number of clusters")
-	flags.IntVar(&up.Nodes, "nodes", up.Nodes, "nodes of each cluster, in three zones")
-	flags.StringVar((*string)(&up.IPFamily), "ip-family", string(up.IPFamily), "IP families of nodes, pods and services: ipv4, ipv6 or dual; or one for each cluster, such as ipv4,ipv6,dual")
+	flags.IntVar(&up.Nodes, "nodes", up.Nodes, "number of nodes of each cluster; the nodes are in three zones")
+	flags.StringVar((*string)(&up.IPFamily), "ip-family", string(up.IPFamily), "IP families of nodes, pods and services: ipv4, ipv6 or dual; or a list with one value for each cluster, such as ipv4,ipv6,dual")
 	flags.BoolVar(&up.ControlPlaneOnly, "control-plane-only", false, "run only API servers and controllers, on the loopback interface; needs no root")
 	flags.BoolVar(&up.Bare, "bare", false, "do not install Atoll")
 	flags.BoolVar(&up.Hub, "hub", false, "run a hub for MultiClusterServices")
 	flags.StringArrayVar(&up.HubArgs, "hub-arg", nil, "argument of the hub; may be repeated")
-	flags.StringVar((*string)(&up.AdvertiseMode), "advertise-mode", "pods", "addresses that clusters publish: pods, or cluster-ip if other clusters reach only their Services; or one for each cluster, separated by commas")
-	flags.StringVar((*string)(&up.DNS), "dns", "atoll", "server of clusterset.local: atoll (atoll-dns) or stock (CoreDNS's own option multicluster)")
-	flags.BoolVar(&up.Audit, "audit", false, "log every write and its user to logs/audit.log in each cluster's directory")
-	flags.StringVar(&up.Programs, "kube-bin", "", "directory with the Kubernetes programs; default is to build them")
+	flags.StringVar((*string)(&up.AdvertiseMode), "advertise-mode", "pods", "addresses that clusters publish: pods, or cluster-ip if clusters reach only each other's Services; or a list with one value for each cluster, separated by commas")
+	flags.StringVar((*string)(&up.DNS), "dns", "atoll", "DNS server for clusterset.local: atoll (atoll-dns) or stock (CoreDNS's own option multicluster)")
+	flags.BoolVar(&up.Audit, "audit", false, "log every write request and its user to logs/audit.log in each cluster's directory")
+	flags.StringVar(&up.Programs, "kube-bin", "", "directory with the Kubernetes programs; default is to build the programs")
 	return command
 }
 
@@ -62,7 +62,7 @@ func newDown(o *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "down",
 		Short: "Remove a lab and everything that it created",
-		Long: `Ends all processes of a lab and deletes its network namespaces and files, in whatever state the lab is.
+		Long: `Ends all processes of a lab and deletes its network namespaces and files, whatever the state of the lab.
 The command changes nothing that the lab did not create.`,
 		Example: `  atoll lab down
   atoll lab down --all`,
@@ -82,7 +82,7 @@ The command changes nothing that the lab did not create.`,
 			return failed
 		},
 	}
-	command.Flags().BoolVar(&all, "all", false, "all labs of this user")
+	command.Flags().BoolVar(&all, "all", false, "remove all labs of this user")
 	return command
 }
 

@@ -18,14 +18,14 @@ func NewCommand() *cobra.Command {
 	var ending steps.Ending
 	command := &cobra.Command{
 		Use:   "leave",
-		Short: "Remove a cluster from its clusterset, and Atoll from the cluster",
-		Long: `Removes a cluster from its clusterset: first its agents, then its accounts and
-exports on the broker, then its imports, and Atoll itself. Pods of this cluster can
+		Short: "Remove a cluster from its clusterset, and uninstall Atoll from the cluster",
+		Long: `Removes a cluster from its clusterset. The command first removes the cluster's agents, then its
+accounts and exports on the broker, then its imports, and then Atoll itself. Pods of this cluster can
 no longer reach services of other clusters by their clusterset names, and other clusters lose this
-one's endpoints. The command lists these services and asks for confirmation.
+cluster's endpoints. The command lists these services and asks for confirmation.
 
-Your Services and ServiceExports stay; the ServiceExports lose their conditions.
-CustomResourceDefinitions that still have objects stay too. You can repeat the command, also after
+Your Services and ServiceExports stay, but the ServiceExports lose their conditions.
+CustomResourceDefinitions that still have objects also stay. You can repeat the command, even after
 an interruption.`,
 		Example: `  atoll leave --context c1 --dry-run
   atoll leave --context c1
@@ -50,7 +50,7 @@ an interruption.`,
 	}
 	flags := command.Flags()
 	cluster.AddFlags(flags)
-	flags.BoolVar(&request.Offline, "offline", false, "do not connect to the broker; its administrator removes the cluster there")
+	flags.BoolVar(&request.Offline, "offline", false, "do not connect to the broker; the broker's administrator must remove the cluster from the broker")
 	ending.AddFlags(flags)
 	return command
 }

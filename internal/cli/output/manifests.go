@@ -34,7 +34,7 @@ type Part struct {
 // AddFlags adds the flags.
 func (m *Manifests) AddFlags(flags *pflag.FlagSet) {
 	AddFlag(flags, &m.format, YAML, JSON)
-	flags.StringVar(&m.dir, "output-dir", "", "directory for YAML files and a kustomization.yaml; default is standard output")
+	flags.StringVar(&m.dir, "output-dir", "", "directory for YAML files and a kustomization.yaml; default is to write to standard output")
 }
 
 // Write writes all parts that have objects.
@@ -56,12 +56,12 @@ func (m *Manifests) Write(cmd *cobra.Command, parts ...Part) error {
 // files writes each part to a file, and a kustomization of them. It does not overwrite a kustomization that another
 // program wrote.
 func (m *Manifests) files(cmd *cobra.Command, parts []Part) error {
-	header := "# Written by atoll render " + cmd.Name() + ", which writes it over. Patch it in a kustomization of your own.\n"
+	header := fmt.Sprintf("# Written by atoll render %s, which overwrites this file. Patch the objects in your own kustomization.\n", cmd.Name())
 	place := filepath.Join(m.dir, kustomization)
 	have, err := os.ReadFile(place)
 	switch {
 	case err == nil && !strings.HasPrefix(string(have), header):
-		return fmt.Errorf("%s exists and was not written by this command: choose another directory with --output-dir", place)
+		return fmt.Errorf("file %s exists, and this command did not write it: choose another directory with --output-dir", place)
 	case err != nil && !os.IsNotExist(err):
 		return err
 	}

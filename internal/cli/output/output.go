@@ -49,7 +49,7 @@ func (flag) Type() string { return "format" }
 // Set selects an allowed format.
 func (f flag) Set(text string) error {
 	if !slices.Contains(f.allowed, Format(text)) {
-		return fmt.Errorf("it can be %s", f.list())
+		return fmt.Errorf("the format must be %s", f.list())
 	}
 	*f.format = Format(text)
 	return nil

@@ -25,11 +25,11 @@ func NewCommand() *cobra.Command {
 		Use:   "render",
 		Short: "Print the manifests that Atoll installs, for GitOps",
 		Long: `Prints the objects that "atoll broker deploy", "atoll join", "atoll hub deploy" and "atoll dns install" would
-apply, or writes them with --output-dir into a directory for kustomize, and applies nothing. Only "render
-dns" without --from reads from a cluster.
+apply, and applies nothing. With --output-dir, the commands write the objects to a directory for kustomize. Only
+"render dns" without --from reads from a cluster.
 
-These commands do not check the cluster, for example whether another installation has the same
-CustomResourceDefinitions. See docs/how-to/gitops.md.`,
+These commands do not check the cluster. For example, they do not check whether another product has installed
+the same CustomResourceDefinitions. See docs/how-to/gitops.md.`,
 		Example: `  atoll render broker --output-dir broker
   atoll render member --cluster-id c1 --output-dir c1
   atoll render secret c1.join | kubectl --context c1 apply --server-side -f -
@@ -60,7 +60,7 @@ func newBroker(to *output.Manifests) *cobra.Command {
 	var defaultExports setup.DefaultExports
 	command := &cobra.Command{
 		Use:     "broker",
-		Short:   "Render what `atoll broker deploy` applies",
+		Short:   "Render the objects that `atoll broker deploy` applies",
 		Example: "  atoll render broker\n  atoll render broker --clusterset staging --output-dir broker",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,10 +83,10 @@ func newMember(to *output.Manifests) *cobra.Command {
 	var onBroker bool
 	command := &cobra.Command{
 		Use:   "member --cluster-id ID",
-		Short: "Render what `atoll join` applies, except the Secret",
-		Long: `Renders what "atoll join" applies in a cluster, except the Secret, which "atoll render secret" renders from a
-join file. The agent exchanges the token of the join file and checks that the id is free. It then renews the
-token in the Secret, so nothing else may keep writing that Secret.`,
+		Short: "Render the objects that `atoll join` applies, except the Secret",
+		Long: `Renders the objects that "atoll join" applies in a cluster, except the Secret. "atoll render secret" renders the
+Secret from a join file. The agent exchanges the token of the join file and checks that the cluster id is free. The
+agent then renews the token in the Secret, so no other tool may keep writing the Secret.`,
 		Example: `  atoll render member --cluster-id c1 --region eu --output-dir c1`,
 		Args:    cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return member.Complete(&what) }),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -101,7 +101,7 @@ token in the Secret, so nothing else may keep writing that Secret.`,
 	target.AddClustersetFlag(command.Flags(), &clusterset)
 	flags := command.Flags()
 	flags.StringVar(&clusterID, "cluster-id", "", "cluster id")
-	flags.BoolVar(&onBroker, "on-broker", false, "the cluster is also a broker")
+	flags.BoolVar(&onBroker, "on-broker", false, "set if the cluster is also a broker")
 	member.AddFlags(flags)
 	return command
 }
@@ -110,9 +110,9 @@ func newSecret(to *output.Manifests) *cobra.Command {
 	return &cobra.Command{
 		Use:   "secret FILE|-",
 		Short: "Render the Secret of a member from a join file",
-		Long: `Renders the Secret that "atoll join" creates from a join file. It works once, before the join
-file expires. Apply it once, before or after the other objects, or seal it: whoever reads it can join a cluster of
-their own. The agent then writes its own token into the Secret.`,
+		Long: `Renders the Secret that "atoll join" creates from a join file. The Secret works once, before the join
+file expires. Apply the Secret once, before or after the other objects. If you store it, seal it: anyone who reads
+the Secret can join their own cluster. The agent later writes its own token into the Secret.`,
 		Example: `  atoll broker token create c1 --context broker | atoll render secret - | kubectl --context c1 apply --server-side -f -`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -129,7 +129,7 @@ func newHub(to *output.Manifests) *cobra.Command {
 	var what render.Hub
 	command := &cobra.Command{
 		Use:     "hub",
-		Short:   "Render what `atoll hub deploy` applies",
+		Short:   "Render the objects that `atoll hub deploy` applies",
 		Example: "  atoll render hub --output-dir hub",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

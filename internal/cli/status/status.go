@@ -32,12 +32,12 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "status",
 		Short: "Show the state of a cluster and its clusterset",
-		Long: `Shows the parts of Atoll that run in a cluster, whether its broker can be reached and its DNS
-forwards clusterset.local to atoll-dns, the members of the clusterset, and how many services are
-exported and imported. Problems follow, with the fix for each:
+		Long: `Shows the Atoll components in a cluster, the members of the clusterset, and the number of exported
+and imported services. Also shows whether the cluster's broker can be reached, and whether the cluster's DNS
+forwards clusterset.local to atoll-dns. The command then lists each problem with its fix:
   ×  an error: services are not exported, not imported or cannot be resolved
   ‼  a warning: services work, but not as configured
-  …  work in progress, which usually ends by itself
+  …  work in progress, which usually completes by itself
 The exit status is 1 if there is an error.`,
 		Example: `  atoll status --context c1
   atoll status --wait --timeout 2m
@@ -75,8 +75,8 @@ The exit status is 1 if there is an error.`,
 		},
 	}
 	cluster.AddFlags(command.Flags())
-	command.Flags().BoolVar(&wait, "wait", false, "repeat until there is no error and nothing is pending; standard error says what is missing")
-	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "maximum time to wait, with --wait")
+	command.Flags().BoolVar(&wait, "wait", false, "wait until no errors and no pending work remain; standard error shows the remaining problem")
+	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "maximum time to wait with --wait")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
 }

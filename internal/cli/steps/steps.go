@@ -76,7 +76,7 @@ func (e *Ending) Confirm(cmd *cobra.Command, question string, impact func() ([]s
 	}
 	in, ok := cmd.InOrStdin().(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return fmt.Errorf("%w: %s Standard input is not a terminal, so the command cannot ask for confirmation: add --yes, or run it with --dry-run first", target.ErrUsage, question)
+		return fmt.Errorf("%w: %s Standard input is not a terminal, so the command cannot ask for confirmation: add --yes, or run the command with --dry-run first", target.ErrUsage, question)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s Type yes to continue: ", question)
 	answer, err := bufio.NewReader(in).ReadString('\n')
@@ -84,7 +84,7 @@ func (e *Ending) Confirm(cmd *cobra.Command, question string, impact func() ([]s
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if strings.TrimSpace(answer) != "yes" {
-		return errors.New("nothing was changed")
+		return errors.New("canceled: the command changed nothing")
 	}
 	return nil
 }

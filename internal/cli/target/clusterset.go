@@ -22,7 +22,7 @@ func (c *Clusterset) AddFlags(flags *pflag.FlagSet) {
 
 // AddClustersetFlag adds only the flag for the clusterset.
 func AddClustersetFlag(flags *pflag.FlagSet, name *string) {
-	flags.StringVar(name, "clusterset", broker.DefaultNamespace, "the clusterset: its namespace on the broker")
+	flags.StringVar(name, "clusterset", broker.DefaultNamespace, "name of the clusterset, which is also its namespace on the broker")
 }
 
 // Connect connects to the cluster. report (may be nil) receives its changes.

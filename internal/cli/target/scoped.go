@@ -26,7 +26,7 @@ type Scoped struct {
 // AddFlags adds the flags for the cluster and the way to the broker.
 func (s *Scoped) AddFlags(flags *pflag.FlagSet) {
 	s.Cluster.AddFlags(flags)
-	flags.StringVar(&s.brokerServer, "broker-server", "", "URL at which this machine reaches the broker; by default, the URL of the kubeconfig's context with the broker's certificate authority, or the cluster's own")
+	flags.StringVar(&s.brokerServer, "broker-server", "", "URL at which this machine reaches the broker; default is the URL of the kubeconfig context with the broker's certificate authority, or else the URL that the cluster uses")
 }
 
 // Broker locates the clusterset's broker: by the flag, or else by the certificate authorities in the kubeconfig.
@@ -53,7 +53,7 @@ func (s *Scoped) Broker() credential.Locate {
 
 // AddNamespaceFlags adds the flags for one namespace or all.
 func (s *Scoped) AddNamespaceFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace; default is the context's")
+	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace; default is the namespace of the kubeconfig context")
 	flags.BoolVarP(&s.all, "all-namespaces", "A", false, "all namespaces")
 }
 

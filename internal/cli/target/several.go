@@ -25,7 +25,7 @@ func (s *Several) AddFlags(flags *pflag.FlagSet) {
 
 // AddImageFlag adds the flag for the image of the command's pods.
 func AddImageFlag(flags *pflag.FlagSet, image *string) {
-	flags.StringVar(image, "probe-image", "", "image of the test pods; default is the image of the cluster's agents, or the released one")
+	flags.StringVar(image, "probe-image", "", "image of the test pods; default is the image of the cluster's agents, or the released image of atoll-agent")
 }
 
 // ExitFailed is the exit status if a check fails or a service does not work.
@@ -35,7 +35,7 @@ const ExitFailed = 79
 type FailedError struct{ Failed int }
 
 // Error returns the number of failures.
-func (e *FailedError) Error() string { return fmt.Sprintf("%d have failed", e.Failed) }
+func (e *FailedError) Error() string { return fmt.Sprintf("%d tests or checks have failed", e.Failed) }
 
 // ExitStatus returns the program's exit status.
 func (*FailedError) ExitStatus() int { return ExitFailed }

@@ -18,7 +18,7 @@ type Cluster struct {
 
 // AddFlags adds the flags.
 func (c *Cluster) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; default $KUBECONFIG or ~/.kube/config")
+	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; default is $KUBECONFIG or ~/.kube/config")
 	flags.StringVar(&c.Context, "context", "", "context of the kubeconfig; default is the current context")
 }
 

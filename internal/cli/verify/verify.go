@@ -30,13 +30,13 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "verify [CONTEXT...]",
 		Short: "Test a clusterset from end to end",
-		Long: `Creates a namespace in each of the clusters, with a pod and two Services: one that all clusters export, and
-one that only this cluster exports. When every cluster has imported them, a pod in each resolves their names
-and connects to them over TCP and UDP. The command checks which pods answer, deletes the exports, and waits
-until the imports are gone.
+		Long: `Creates a namespace in each cluster, with a pod and two Services. All clusters export the first Service, and
+only this cluster exports the second Service. When every cluster has imported the Services, a pod in each cluster
+resolves the names of the Services and connects to the Services over TCP and UDP. The command checks which pods
+answer, deletes the exports, and waits until the imports are deleted.
 
-It deletes everything that it created, also after a failure or an interruption. The exit status is 79 if a
-step failed.`,
+The command deletes everything that it created, even after a failure or an interruption. The exit status is 79 if
+a step failed.`,
 		Example: `  atoll verify c1 c2 c3
   atoll verify c1 c2 c3 --junit verify.xml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
@@ -45,8 +45,8 @@ step failed.`,
 	o.AddFlags(flags)
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit report to this file")
 	target.AddImageFlag(flags, &o.image)
-	flags.DurationVar(&o.Patience, "wait", 2*time.Minute, "maximum duration of one step; a cluster's DNS may need two minutes to apply atoll dns install")
-	flags.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "maximum duration, without the clean-up, which takes at most a minute")
+	flags.DurationVar(&o.Patience, "wait", 2*time.Minute, "maximum duration of one step; a cluster's DNS may need two minutes to apply the changes of atoll dns install")
+	flags.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "maximum duration without the clean-up; the clean-up takes at most another minute")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command
 }

@@ -102,7 +102,7 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 	}
 	return hint(fmt.Sprintf("The join file was used. To join with a different cluster id, create a new join file: %s. If the other cluster no longer exists, remove the other cluster and all its exports: %s. Then create a new join file for %s",
 		command.Broker.Atoll("broker token create ID --clusterset %s", m.Clusterset), command.Broker.Atoll("broker members remove %s --clusterset %s", m.ClusterID, m.Clusterset), m.ClusterID),
-		"cluster id %q belongs to another cluster. The namespace kube-system has UID %s in the other cluster, but UID %s in this cluster. The other cluster %s",
+		"cluster id %q belongs to another cluster. The namespace kube-system has UID %s in the other cluster, but UID %s in this cluster, and %s",
 		m.ClusterID, have.Spec.ClusterUID, uid, lastHeard(ctx, onBroker, key))
 }
 
@@ -110,9 +110,9 @@ func free(ctx context.Context, onBroker *install.Target, m credential.Membership
 func lastHeard(ctx context.Context, onBroker *install.Target, member client.ObjectKey) string {
 	lease := &coordinationv1.Lease{}
 	if err := onBroker.Get(ctx, member, lease); err != nil || lease.Spec.RenewTime == nil {
-		return "has no heartbeat"
+		return "the other cluster has no heartbeat"
 	}
-	return fmt.Sprintf("sent its last heartbeat %s ago", time.Since(lease.Spec.RenewTime.Time).Round(time.Second))
+	return fmt.Sprintf("the other cluster sent its last heartbeat %s ago", time.Since(lease.Spec.RenewTime.Time).Round(time.Second))
 }
 
 // endJoin revokes the join file that the member's token comes from, and the credentials of earlier joins.
