@@ -105,7 +105,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		p.count(results)
 	}
 	if failed := results.Count(check.Error); failed > 0 {
-		return &target.FailedError{Failed: failed}
+		return &target.FailedError{Failed: failed, Of: "checks"}
 	}
 	return nil
 }

@@ -92,8 +92,8 @@ func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName
 
 func print(w io.Writer, x report.Explanation) {
 	sentence := map[report.Verdict]string{
-		report.Works: "Service %s works in cluster %s.", report.WorksInPart: "Service %s works in part in cluster %s.", report.DoesNotWork: "Service %s does not work in cluster %s.",
-		report.CannotTell: "Cannot tell whether service %s works in cluster %s.",
+		report.Works: "%s works in cluster %s.", report.WorksInPart: "%s works in part in cluster %s.", report.DoesNotWork: "%s does not work in cluster %s.",
+		report.CannotTell: "Cannot tell whether %s works in cluster %s.",
 	}[x.Verdict]
 	fmt.Fprintf(w, sentence+"\n", x.Name, output.Text(x.Cluster))
 	output.Findings(w, x.Findings)

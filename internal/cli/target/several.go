@@ -32,10 +32,14 @@ func AddImageFlag(flags *pflag.FlagSet, image *string) {
 const ExitFailed = 79
 
 // FailedError says that something failed. The output already has the details.
-type FailedError struct{ Failed int }
+type FailedError struct {
+	Failed int
+	// Of is what failed, in the plural.
+	Of string
+}
 
 // Error returns the number of failures.
-func (e *FailedError) Error() string { return fmt.Sprintf("%d tests or checks have failed", e.Failed) }
+func (e *FailedError) Error() string { return fmt.Sprintf("number of failed %s: %d", e.Of, e.Failed) }
 
 // ExitStatus returns the program's exit status.
 func (*FailedError) ExitStatus() int { return ExitFailed }

@@ -70,7 +70,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		return err
 	}
 	if failed := report.Failed(); failed > 0 {
-		return &target.FailedError{Failed: failed}
+		return &target.FailedError{Failed: failed, Of: "test steps"}
 	}
 	return nil
 }
