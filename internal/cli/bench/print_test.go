@@ -19,7 +19,7 @@ func TestPrint(t *testing.T) {
 		Notes: []string{"A note."},
 	}
 	const want = `c1 to c2, c3, 20 rounds, 10 endpoints
-a small request from here takes: c1 1.0 ms, c2 0.9 ms
+a small request from this machine takes: c1 1.0 ms, c2 0.9 ms
 
 WHAT      TO  P50      P99        REQUESTS
 export    c2  20.1 ms  31.0 ms    22.4

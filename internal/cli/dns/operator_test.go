@@ -36,7 +36,7 @@ func TestReplaceLighthouseWhileTheOperatorRuns(t *testing.T) {
 		{name: "it runs, by default", operator: operator(map[string]any{}), err: refused},
 		{name: "it is stopped", operator: operator(map[string]any{"replicas": int64(0)})},
 		{name: "it is not there", operator: clusterdns.Objects{}},
-		{name: "nobody knows", operator: forbidden{}, note: "if Submariner's operator runs, stop it"},
+		{name: "nobody knows", operator: forbidden{}, note: "If the operator runs, stop it"},
 	} {
 		note, err := operatorStopped(t.Context(), tt.operator, "")
 		if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {

@@ -36,7 +36,7 @@ MERGED TO
 
 IMPORTED AS
   ServiceImport shop/web, ClusterSetIP, Ready
-  clusterset IP 10.0.0.1, of Service web-clusterset
+  clusterset IP 10.0.0.1 of Service web-clusterset
 
 ENDPOINTS
   CLUSTER  PUBLISHED  HERE  READY  

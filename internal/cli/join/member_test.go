@@ -19,7 +19,7 @@ func TestMemberFlags(t *testing.T) {
 	}{
 		"nothing":              {"", nil, ""},
 		"everything":           {"--region=eu --pod-cidr=10.1.0.0/16,10.2.0.0/16 --advertise-mode=cluster-ip --agent-arg=--lease-timeout=60s", []string{"--region=eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=10.2.0.0/16", "--advertise-mode=cluster-ip", "--lease-timeout=60s"}, ""},
-		"no replicas":          {"--replicas=0", nil, "--replicas: at least 1 is needed"},
+		"no replicas":          {"--replicas=0", nil, "--replicas must be at least 1"},
 		"no such mode":         {"--advertise-mode=vip", nil, "--advertise-mode"},
 		"no such range":        {"--pod-cidr=10.1.0.0", nil, "--pod-cidr"},
 		"no such argument":     {"--agent-arg=--lease-time=60s", nil, "the agent's arguments: unknown flag: --lease-time"},

@@ -123,15 +123,15 @@ func TestDirectory(t *testing.T) {
 // What can't be is said before anything is written.
 func TestRefused(t *testing.T) {
 	for line, want := range map[string]string{
-		"broker --clusterset kube-system":         "can't be kube-system",
+		"broker --clusterset kube-system":         "cannot be kube-system",
 		"broker --clusterset A_B":                 "not the name of a namespace",
 		"member":                                  "--cluster-id: a cluster id is needed",
 		"member --cluster-id C1":                  "is not a DNS label",
 		"member --cluster-id c1 --replicas 0":     "at least 1",
-		"hub --clusterset default":                "can't be default",
+		"hub --clusterset default":                "cannot be default",
 		"secret -":                                "the join file is empty",
 		"dns --server 10.96.0.53 --from /no/file": "no such file",
-		"dns --server x":                          "no IP address",
+		"dns --server x":                          "not an IP address",
 	} {
 		stdout, err := run(t, strings.NewReader(""), line)
 		if err == nil || !strings.Contains(err.Error(), want) || stdout != "" {

@@ -74,7 +74,7 @@ func TestTogether(t *testing.T) {
 	for want, members := range map[string][]trial.Member{
 		"two clusters":  {a},
 		"a and a-again": {a, b, again},
-		"c2 in y":       {a, other},
+		"cluster c2 is in clusterset y":       {a, other},
 		"":              {a, b, unread},
 	} {
 		err := together(members)

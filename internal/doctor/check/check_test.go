@@ -164,9 +164,9 @@ func TestEvaluate(t *testing.T) {
 		"definition deleted": {
 			func(_ *Evidence, c1, _ *Cluster) { c1.Definitions = errors.New("not served") }, "ATOLL1003=error", "atoll join FILE --context c1",
 		},
-		"no nodes":          {func(_ *Evidence, c1, _ *Cluster) { c1.ReadyNodes = 0 }, "ATOLL1004=error", "none of 1 nodes"},
-		"agent has no role": {func(_ *Evidence, c1, _ *Cluster) { c1.Agent.Missing = []string{"list services"} }, "ATOLL1102=error", "missing: list services"},
-		"dns has no role":   {func(_ *Evidence, c1, _ *Cluster) { c1.DNS.Missing = []string{"list x"} }, "ATOLL1103=error", "missing: list x"},
+		"no nodes":          {func(_ *Evidence, c1, _ *Cluster) { c1.ReadyNodes = 0 }, "ATOLL1004=error", "none of the 1 nodes"},
+		"agent has no role": {func(_ *Evidence, c1, _ *Cluster) { c1.Agent.Missing = []string{"list services"} }, "ATOLL1102=error", "missing permissions: list services"},
+		"dns has no role":   {func(_ *Evidence, c1, _ *Cluster) { c1.DNS.Missing = []string{"list x"} }, "ATOLL1103=error", "missing permissions: list x"},
 		"rights not known":  {func(_ *Evidence, c1, _ *Cluster) { c1.DNS = Rights{Err: errors.New("forbidden")} }, "ATOLL1103=skipped", "forbidden"},
 		"not on the broker": {func(_ *Evidence, c1, _ *Cluster) { c1.OnBroker.Missing = []string{"create leases"} }, "ATOLL1104=error", "atoll broker token create c1"},
 		"no pod of the agent is ready": {func(_ *Evidence, c1, _ *Cluster) {
@@ -180,9 +180,9 @@ func TestEvaluate(t *testing.T) {
 			c1.Survey.Cluster.Deployments[render.DNSName] = d
 		}, "ATOLL1203=warning", "1 of 2"},
 		"expired":     {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(-time.Hour) }, "ATOLL1204=error", "expired 1h"},
-		"about to":    {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(time.Hour) }, "ATOLL1204=warning", "were not renewed"},
+		"about to":    {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(time.Hour) }, "ATOLL1204=warning", "have not renewed them"},
 		"silent":      {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.At = time.Now().Add(time.Hour) }, "ATOLL1205=error", "s old"},
-		"not entered": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.Heartbeats = nil }, "ATOLL1205=error", "has none"},
+		"not entered": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.Heartbeats = nil }, "ATOLL1205=error", "has no heartbeat of the cluster"},
 		"broker out of reach of pods": {
 			func(_ *Evidence, c1, _ *Cluster) { c1.Seen.Servers[0] = probe.Replied{Error: "dial tcp: timeout"} }, "ATOLL1301=error", "dial tcp: timeout",
 		},
@@ -219,13 +219,13 @@ func TestEvaluate(t *testing.T) {
 			c1.Survey.Cluster.DNS.Found = append(c1.Survey.Cluster.DNS.Found, dnswiring.NodeLocal)
 			c1.silence("")
 			c1.Seen.Answers = append(c1.Seen.Answers, probe.Answer{Question: probe.Question{Name: versionName, Type: "TXT", Server: "169.254.20.10"}, Absent: true})
-		}, "ATOLL1503=error ATOLL1505=error", "answers, but pods use the DNS server 169.254.20.10"},
+		}, "ATOLL1503=error ATOLL1505=error", "answers the query, but the DNS server 169.254.20.10, which pods use, does not"},
 		"atoll-dns is down": {func(_ *Evidence, c1, _ *Cluster) {
 			for _, server := range []string{"", "10.101.0.10", "10.101.0.53"} {
 				c1.silence(server)
 			}
 		}, "ATOLL1504=error ATOLL1505=error", "no answer from 10.101.0.53"},
-		"atoll-dns has no Service": {func(_ *Evidence, c1, _ *Cluster) { c1.AtollDNS = nil }, "ATOLL1504=error", "it has no Service"},
+		"atoll-dns has no Service": {func(_ *Evidence, c1, _ *Cluster) { c1.AtollDNS = nil }, "ATOLL1504=error", "atoll-dns has no Service"},
 		"stock CoreDNS":            {func(_ *Evidence, c1, _ *Cluster) { c1.Stock = &Stock{Rights: Rights{Asked: true}} }, "", ""},
 		"stock CoreDNS without rights": {
 			func(_ *Evidence, c1, _ *Cluster) {
@@ -233,32 +233,32 @@ func TestEvaluate(t *testing.T) {
 			}, "ATOLL1506=error", "list serviceimports",
 		},
 		"one cluster twice": {func(_ *Evidence, c1, c2 *Cluster) { c2.UID = c1.UID }, "ATOLL2001=error", "are the same cluster"},
-		"two clustersets":   {func(_ *Evidence, c1, c2 *Cluster) { c2.Survey.Clusterset = "other" }, "ATOLL2002=error", "c2 in other"},
-		"clocks":            {func(_ *Evidence, c1, c2 *Cluster) { c2.Ahead = 10 * time.Second }, "ATOLL2003=warning", "c2's clock is 10s ahead of c1's"},
+		"two clustersets":   {func(_ *Evidence, c1, c2 *Cluster) { c2.Survey.Clusterset = "other" }, "ATOLL2002=error", "cluster c2 is in clusterset other"},
+		"clocks":            {func(_ *Evidence, c1, c2 *Cluster) { c2.Ahead = 10 * time.Second }, "ATOLL2003=warning", "the clock of cluster c2 is 10s ahead of the clock of cluster c1"},
 		"the same pods": {
-			func(_ *Evidence, c1, c2 *Cluster) { c2.Pods = []string{"10.1.128.0/17"} }, "ATOLL2004=error", "pods of c2 (10.1.128.0/17) overlap pods of c1",
+			func(_ *Evidence, c1, c2 *Cluster) { c2.Pods = []string{"10.1.128.0/17"} }, "ATOLL2004=error", "the pod CIDR 10.1.128.0/17 of cluster c2 overlaps the pod CIDR of cluster c1",
 		},
 		"the same Services, advertised": {func(_ *Evidence, c1, c2 *Cluster) {
 			for _, c := range []*Cluster{c1, c2} {
 				c.Survey.Broker.Members[1].Spec.AdvertiseMode = brokerv1alpha1.AdvertiseClusterIP
 			}
-		}, "ATOLL2004=error", "Services of c2 (10.96.0.0/12) overlap Services of c1"},
+		}, "ATOLL2004=error", "the Service CIDR 10.96.0.0/12 of cluster c2 overlaps the Service CIDR of cluster c1"},
 		"a third member with c1's pods": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey.Broker.Members = append(c1.Survey.Broker.Members, brokerv1alpha1.MemberCluster{
 				ObjectMeta: metav1.ObjectMeta{Name: "c3"}, Spec: brokerv1alpha1.MemberClusterSpec{PodCIDRs: []string{"10.1.2.0/24"}},
 			})
-		}, "ATOLL2004=error", "pods of c3 (10.1.2.0/24) overlap pods of c1"},
+		}, "ATOLL2004=error", "the pod CIDR 10.1.2.0/24 of cluster c3 overlaps the pod CIDR of cluster c1"},
 		"no family": {func(_ *Evidence, c1, c2 *Cluster) {
 			c2.Listener.Pod, c2.Listener.Service = []string{"fd00::2"}, []string{"fd00::3"}
-		}, "ATOLL1401=error ATOLL2005=error ATOLL2101=skipped ATOLL2101=skipped", "one has only IPv4"},
+		}, "ATOLL1401=error ATOLL2005=error ATOLL2101=skipped ATOLL2101=skipped", "one cluster has only IPv4"},
 		"versions": {func(_ *Evidence, c1, c2 *Cluster) {
 			c1.Survey.Broker.Members[1].Spec.AgentVersion = "v2"
 			c2.Survey.Broker.Members[1].Spec.AgentVersion = "v2"
-		}, "ATOLL2006=warning", "c1 run v1; c2 run v2"},
+		}, "ATOLL2006=warning", "Atoll v1 runs in c1; Atoll v2 runs in c2"},
 		"no way from c1 to c2": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.fail(to("10.2."))
 			c1.fail(to("10.102."))
-		}, "ATOLL2101=error", "its pods cannot be reached: i/o timeout"},
+		}, "ATOLL2101=error", "pods of cluster c2 cannot be reached: i/o timeout"},
 		"pods are not reached, Services are": {
 			func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.2.")) }, "ATOLL2101=error", "--advertise-mode cluster-ip",
 		},
@@ -283,7 +283,7 @@ func TestEvaluate(t *testing.T) {
 			e.Before, c1.Broker = true, ""
 			c1.Survey, c2.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}, &survey.Survey{BrokerErr: survey.ErrNotJoined}
 			c1.fail(to("10.2."))
-		}, "ATOLL1301=skipped ATOLL2101=warning", "Join c2 with --advertise-mode cluster-ip"},
+		}, "ATOLL1301=skipped ATOLL2101=warning", "Let cluster c2 join with --advertise-mode cluster-ip"},
 		"may not install": {func(e *Evidence, c1, c2 *Cluster) {
 			e.Before = true
 			c1.Survey, c2.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}, &survey.Survey{BrokerErr: survey.ErrNotJoined}

@@ -80,7 +80,7 @@ func TestLoadThatIsLost(t *testing.T) {
 		}
 	}()
 	r := Do(t.Context(), Plan{Patience: metav1.Duration{Duration: 5 * time.Second}, Connections: []Connection{{Network: "tcp", Address: listener.Addr().String(), Bytes: 1000}}})
-	if got := r.Connections[0]; got.Failed != 1 || !strings.Contains(got.Error, "of 1000 bytes only 3 came back") {
+	if got := r.Connections[0]; got.Failed != 1 || !strings.Contains(got.Error, "only 3 of 1000 bytes of large packets came back") {
 		t.Errorf("%+v", got)
 	}
 }

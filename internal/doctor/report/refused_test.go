@@ -38,8 +38,8 @@ func TestExplainRefused(t *testing.T) {
 		"nothing": {func(*survey.Survey) {}, Works, "", "", ""},
 		"c2 by the namespace": {
 			func(s *survey.Survey) { withoutC2(s); annotated(s, "c9,c2") }, WorksInPart,
-			"warning import The export of cluster c2 is not imported: annotation atoll.dev/refuse-imports of namespace shop refuses it.",
-			"kubectl annotate namespace shop atoll.dev/refuse-imports-", "annotation atoll.dev/refuse-imports of namespace shop refuses it",
+			"warning import The export of cluster c2 is not imported: annotation atoll.dev/refuse-imports of namespace shop refuses imports from that cluster.",
+			"kubectl annotate namespace shop atoll.dev/refuse-imports-", "annotation atoll.dev/refuse-imports of namespace shop refuses imports from that cluster",
 		},
 		"c2 by the agent": {
 			func(s *survey.Survey) {
@@ -51,7 +51,7 @@ func TestExplainRefused(t *testing.T) {
 		},
 		"all": {
 			func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil; annotated(s, "*") }, DoesNotWork,
-			"error import The export of cluster c1 is not imported: annotation atoll.dev/refuse-imports of namespace shop refuses it", "kubectl annotate namespace shop", "annotation atoll.dev/refuse-imports of namespace shop refuses it",
+			"error import The export of cluster c1 is not imported: annotation atoll.dev/refuse-imports of namespace shop refuses imports from that cluster", "kubectl annotate namespace shop", "annotation atoll.dev/refuse-imports of namespace shop refuses imports from that cluster",
 		},
 		"what can't be read": {
 			func(s *survey.Survey) { annotated(s, "C 2") }, WorksInPart,

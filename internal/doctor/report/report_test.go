@@ -123,7 +123,7 @@ func TestExplainFindings(t *testing.T) {
 			s.Cluster.Namespaces, s.Cluster.Imports, s.Cluster.Slices = s.Cluster.Namespaces[1:], nil, nil
 		}, DoesNotWork, "error import: This cluster has no namespace shop"},
 		"not imported yet": {func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil },
-			DoesNotWork, "pending import: There is no ServiceImport yet"},
+			DoesNotWork, "pending import: This cluster has no ServiceImport of the service yet"},
 		"somebody else's import": {func(s *survey.Survey) { s.Cluster.Imports[0].Labels, s.Cluster.Slices = nil, nil },
 			DoesNotWork, "error import: Another tool or person created this ServiceImport"},
 		"an import that fails": {func(s *survey.Survey) {
@@ -142,7 +142,7 @@ func TestExplainFindings(t *testing.T) {
 		}, DoesNotWork, "error endpoints: No endpoint is ready"},
 		"DNS is not wired": {func(s *survey.Survey) { s.Cluster.DNS.Wired = nil }, DoesNotWork, "error DNS: This cluster's DNS servers do not forward"},
 		"DNS is wired in part": {func(s *survey.Survey) { s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal) },
-			WorksInPart, "warning DNS: Only some of this cluster's DNS servers forward clusterset.local to atoll-dns. Pods cannot resolve its names through nodelocal"},
+			WorksInPart, "warning DNS: Only some of this cluster's DNS servers forward clusterset.local to atoll-dns. Pods that use nodelocal cannot resolve names of the clusterset"},
 		"atoll-dns has stopped": {func(s *survey.Survey) { s.Cluster.Deployments[render.DNSName] = appsv1.Deployment{} },
 			DoesNotWork, "error DNS: No atoll-dns pod is ready"},
 		"what answers in its place": {func(s *survey.Survey) {
@@ -250,7 +250,7 @@ func TestExplainAllowedRanges(t *testing.T) {
 		"of another":   {permissions.Members{"c9": set("")}, true, "", ""},
 		"within":       {permissions.Members{"c2": set("10.2.0.0/16")}, true, "", ""},
 		"outside":      {permissions.Members{"c2": set("10.9.0.0/16 fd00::/8")}, false, "1 of the 1 endpoints of cluster c2 have addresses that the broker does not permit for that cluster", "1 endpoints are not imported: the broker does not permit"},
-		"none allowed": {permissions.Members{"c2": set("")}, false, "Permitted: none", "1 endpoints are not imported: the broker does not permit"},
+		"none allowed": {permissions.Members{"c2": set("")}, false, "Permitted addresses: none", "1 endpoints are not imported: the broker does not permit"},
 	} {
 		s := clusterset()
 		s.Broker.Permissions = tt.allowed
@@ -297,7 +297,7 @@ func TestStatus(t *testing.T) {
 		"DNS in part": {func(s *survey.Survey) { s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal) },
 			false, false, "warning DNS: Only some of this cluster's DNS servers forward"},
 		"not registered": {func(s *survey.Survey) { s.Broker.Members = s.Broker.Members[:2] },
-			false, true, "pending cluster c3: The cluster's agents have not registered it on the broker yet"},
+			false, true, "pending cluster c3: The agents have not registered the cluster on the broker yet"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },
 			true, true, "error broker: The broker cannot be read: timeout"},
 		"a record that is left over": {func(s *survey.Survey) { s.Broker.Exports = append(s.Broker.Exports, exported("c3", 9)) },

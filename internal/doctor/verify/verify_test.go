@@ -38,21 +38,21 @@ func TestEvaluate(t *testing.T) {
 	}{
 		"all is well": {func(*probe.Report) {}, ""},
 		"one of two does not answer": {
-			func(r *probe.Report) { r.Connections[0].By = map[string]int{"c1": 40} }, "tcp to everywhere: c2 has not answered",
+			func(r *probe.Report) { r.Connections[0].By = map[string]int{"c1": 40} }, "tcp connection to everywhere: cluster c2 has not answered",
 		},
 		"somebody else answers": {
-			func(r *probe.Report) { r.Connections[3].By = map[string]int{"c2": 1} }, "udp to only-1: c1 has not answered; c2 answered, but does not export it",
+			func(r *probe.Report) { r.Connections[3].By = map[string]int{"c2": 1} }, "udp connection to only-1: cluster c1 has not answered; cluster c2 answered, but does not export the Service",
 		},
 		"some are lost": {
-			func(r *probe.Report) { r.Connections[1].Failed, r.Connections[1].Error = 3, "timeout" }, "udp to everywhere: 3 of 40 were not answered: timeout",
+			func(r *probe.Report) { r.Connections[1].Failed, r.Connections[1].Error = 3, "timeout" }, "udp connection to everywhere: 3 of 40 connections were not answered: timeout",
 		},
 		"one of two families": {
 			func(r *probe.Report) { r.Answers[1].Values, r.Answers[1].Error = nil, "no such host" },
-			"DNS answers for everywhere: a pod that asks 10.0.0.10 gets no address: AAAA: no such host. To see where it is lost: atoll check",
+			"DNS answers for everywhere: a pod that uses the DNS server 10.0.0.10 gets no address: AAAA: no such host. To find the cause: atoll check",
 		},
 		"no address": {
 			func(r *probe.Report) { r.Answers[2].Values, r.Answers[2].Error = nil, "no such host" },
-			"DNS answers for only-1: a pod that asks 10.0.0.10 gets no address: A: no such host. To see where it is lost: atoll check",
+			"DNS answers for only-1: a pod that uses the DNS server 10.0.0.10 gets no address: A: no such host. To find the cause: atoll check",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

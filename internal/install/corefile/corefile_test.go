@@ -105,13 +105,13 @@ func TestParseRefuses(t *testing.T) {
 		{"no braces", "\n.:53\nforward . 1.1.1.1\n", "line 2: the server block has no braces"},
 		{"only a key", ".:53", "line 1: the server block has no braces"},
 		// CoreDNS takes the forward's brace for the block's too.
-		{"no closing brace", ".:53 {\nforward . 1.1.1.1 {\nprefer_udp\n}\n", "line 1: the block of .:53 has no closing brace"},
-		{"directive without closing brace", "a {\nlog {\n", "line 2: log has no closing brace"},
+		{"no closing brace", ".:53 {\nforward . 1.1.1.1 {\nprefer_udp\n}\n", "line 1: the server block of .:53 has no closing brace"},
+		{"directive without closing brace", "a {\nlog {\n", "line 2: the directive log has no closing brace"},
 		{"a brace too many", "a {\n}\n}\n", "line 3: the server block has no braces"},
-		{"closing brace on a directive's line", "a {\nlog }\n", "line 2: } without a {"},
+		{"closing brace on a directive's line", "a {\nlog }\n", "line 2: found } without a matching {"},
 		{"no key", "{\nlog\n}", "line 1: found { instead of a zone"},
 		{"comma without key", "a, {\n}", "line 1: found { instead of a zone"},
-		{"comma at the end", "a,", "line 1: a zone is missing"},
+		{"comma at the end", "a,", "line 1: the server block has no zone"},
 		{"import without file", "import\na {\n}", "line 1: the directive import takes exactly one argument"},
 		{"snippet without end", "(a) {\nlog", "line 1: the snippet has no closing brace"},
 	} {

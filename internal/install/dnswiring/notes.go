@@ -10,7 +10,7 @@ import (
 
 // keepers are tools that may revert a ConfigMap, identified by label or annotation. An empty value matches any.
 var keepers = []struct{ key, value, note string }{
-	{"addonmanager.kubernetes.io/mode", "Reconcile", "the ConfigMap has the label addonmanager.kubernetes.io/mode: Reconcile. If the cluster has an add-on manager, it reverts this change. Check the ConfigMap again in a minute"},
+	{"addonmanager.kubernetes.io/mode", "Reconcile", "the ConfigMap has the label addonmanager.kubernetes.io/mode: Reconcile. If the cluster has an add-on manager, the add-on manager reverts this change. Check the ConfigMap again in a minute"},
 	{"app.kubernetes.io/managed-by", "Helm", "the ConfigMap is part of a Helm release, and the next upgrade reverts this change. Install again after the upgrade, or put the server block into the release's values"},
 	{"eks.amazonaws.com/component", "", "the ConfigMap is part of an EKS add-on. An update of the add-on with the conflict resolution OVERWRITE reverts this change: choose PRESERVE, or install again after the update"},
 	{"objectset.rio.cattle.io/owner-name", "", "k3s overwrites the ConfigMap when k3s starts, which reverts this change. Install again after each start of k3s"},

@@ -54,7 +54,7 @@ func TestExplainAnswers(t *testing.T) {
 				" Remove it first, which ends its exports in all clusters: atoll broker members remove c1 --clusterset set --force --context CONTEXT_OF_BROKER."},
 		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may already be used"},
 		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "cannot be reached from this machine"},
-		"other":               {errors.New("boom"), as("join-c1", time.Hour), "talking to the broker at https://b: boom"},
+		"other":               {errors.New("boom"), as("join-c1", time.Hour), "connecting to the broker at https://b: boom"},
 	} {
 		if got := explain(c.err, c.as, now); got == nil || !strings.Contains(got.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, got, c.want)
@@ -82,11 +82,11 @@ func TestExplainConnections(t *testing.T) {
 		want   string
 	}{
 		"another authority":   {server.URL, nil, "is not the broker of the join file"},
-		"another host name":   {"https://localhost:" + port, ca, "has a certificate for other names"},
+		"another host name":   {"https://localhost:" + port, ca, "has a certificate for different hostnames"},
 		"nothing listens":     {"https://127.0.0.1:1", ca, "cannot be reached from this machine"},
 		"no such host":        {"https://broker.invalid", ca, "cannot be reached from this machine"},
 		"not an API server":   {server.URL, ca, "refuses cluster c1"},
-		"not a server of TLS": {strings.Replace(plain(t).URL, "http:", "https:", 1), ca, "talking to the broker"},
+		"not a server of TLS": {strings.Replace(plain(t).URL, "http:", "https:", 1), ca, "connecting to the broker"},
 	} {
 		m := credential.Membership{ClusterID: "c1", Clusterset: "set", Server: c.server, CA: c.ca, Token: tokenOf("join-c1", now)}
 		on, err := connect(m, nil, nil)

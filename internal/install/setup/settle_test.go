@@ -28,10 +28,10 @@ func TestSettle(t *testing.T) {
 	}{
 		"a new cluster":                {"", memberState{}, ""},
 		"as expected":                  {"c1", memberState{}, ""},
-		"not as expected":              {"c2", memberState{}, `for cluster "c1", not for "c2"` + "\nCreate a join file for this cluster: atoll broker token create c2 --clusterset set --context CONTEXT_OF_BROKER"},
+		"not as expected":              {"c2", memberState{}, `for cluster "c1", not for cluster "c2"` + "\nCreate a join file for this cluster: atoll broker token create c2 --clusterset set --context CONTEXT_OF_BROKER"},
 		"again":                        {"", joined("c1", "set"), ""},
-		"another id":                   {"", joined("c2", "set"), `a member already, as "c2", and the join file is for "c1"` + "\nTo change its id or its clusterset, the cluster leaves first, which withdraws its exports and deletes its imports: atoll leave"},
-		"another clusterset":           {"", joined("c1", "other"), `of clusterset "other" already`},
+		"another id":                   {"", joined("c2", "set"), `already a member with the cluster id "c2", but the join file is for cluster id "c1"` + "\nTo change the cluster id or the clusterset, first let the cluster leave, which withdraws its exports and deletes its imports: atoll leave"},
+		"another clusterset":           {"", joined("c1", "other"), `already a member of clusterset "other"`},
 		"its own property":             {"", says(aboutv1beta1.ClusterIDProperty, "c1"), ""},
 		"another id by its property":   {"", says(aboutv1beta1.ClusterIDProperty, "prod"), "token create prod --clusterset set --context CONTEXT_OF_BROKER. If nothing else uses the ClusterProperty, delete it, and let the cluster join again: kubectl delete clusterproperty cluster.clusterset.k8s.io"},
 		"another clusterset by its":    {"", says(aboutv1beta1.ClustersetProperty, "staging"), "token create c1 --clusterset staging"},
