@@ -46,7 +46,7 @@ func TestExplainRefused(t *testing.T) {
 				withoutC2(s)
 				flagged(s, "-v", "--refuse-imports-from=c9", "--refuse-imports-from", "c2")
 			}, WorksInPart,
-			"warning import The export of cluster c2 is not imported: the flag --refuse-imports-from of this cluster's atoll-agent excludes it.", "Remove the cluster from --refuse-imports-from",
+			"warning import The export of cluster c2 is not imported: the flag --refuse-imports-from of this cluster's atoll-agent excludes that cluster.", "Remove the cluster from --refuse-imports-from",
 			"the flag --refuse-imports-from of this cluster's atoll-agent excludes that cluster",
 		},
 		"all": {
