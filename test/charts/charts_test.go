@@ -259,8 +259,8 @@ func TestRefused(t *testing.T) {
 		{"atoll-broker", "-n atoll-clusterset", "put the release in another one, for instance -n default"},
 		{"atoll-broker", "--set defaultExports=some", "defaultExports"},
 		{"atoll-hub", "--set args=lb", "args"},
-		{"atoll-hub", "--set lowPorts=true", "lowPorts is for hostNetwork"},
-		{"atoll-hub", "--set workloads=false --set haproxyImage=x", "are about pods"},
+		{"atoll-hub", "--set lowPorts=true", "lowPorts requires hostNetwork"},
+		{"atoll-hub", "--set workloads=false --set haproxyImage=x", "installs no pods"},
 	} {
 		if _, err := Objects(t.Context(), tc.chart, strings.Fields(tc.args)...); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s %s: %v, want %q", tc.chart, tc.args, err, tc.want)

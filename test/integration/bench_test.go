@@ -25,8 +25,8 @@ func TestBench(t *testing.T) {
 	all.Go(func() { interrupted(t) })
 	for line, want := range map[string]string{
 		"c1":                  "at least two clusters",
-		"c1 c2 --rounds 0":    "--rounds can be from 1 to 1000",
-		"c1 c2 --endpoints 4": "permits the exporting cluster only 4 IPv4 addresses, and the benchmark needs 5",
+		"c1 c2 --rounds 0":    "--rounds must be from 1 to 1000",
+		"c1 c2 --endpoints 4": "permits the exporting cluster only 4 IPv4 addresses, but the benchmark needs 5",
 	} {
 		all.Go(func() {
 			if r := run(line); r.status == 0 || r.stdout != "" || !strings.Contains(r.stderr, want) {

@@ -71,7 +71,7 @@ func TestForeignDefinition(t *testing.T) {
 		planes.Delete(t, on[lab.Broker], crd)
 	}()
 	define(t, crd)
-	refused(t, "", command, definitionName+" exists already, and another product created it\n", "no other controller acts on MultiClusterServices", "which keeps the objects", "atoll hub deploy --clusterset atoll-clusterset --replace-crds --context broker")
+	refused(t, "", command, definitionName+" already exists, and another product created it\n", "no other controller acts on MultiClusterServices", "which keeps the objects", "atoll hub deploy --clusterset atoll-clusterset --replace-crds --context broker")
 	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: names.HubNamespace}, &corev1.Namespace{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("something was installed: %v", err)
 	}
@@ -93,7 +93,7 @@ func TestForeignDefinition(t *testing.T) {
 	}
 	finalizers("example.org/others", "lb.atoll.dev/embedded")
 	if r := atoll("", "hub remove --yes --dry-run --context broker"); r.status != 0 || strings.Contains(r.stderr, "example.org") ||
-		!strings.Contains(r.stderr, "kept MultiClusterService defined/web: it has the finalizer lb.atoll.dev/embedded") {
+		!strings.Contains(r.stderr, "kept MultiClusterService defined/web: the MultiClusterService has the finalizer lb.atoll.dev/embedded") {
 		t.Errorf("hub remove --yes --dry-run: status %d\n%s", r.status, r.stderr)
 	}
 	finalizers()

@@ -294,7 +294,7 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	deployBroker(t)
 	first := joinFile(t, "c1")
 	expectListedTokens(t, "c1", "unused")
-	says(t, "", "broker token revoke c1 --context broker", "the join file of cluster c1 is revoked: it was unused")
+	says(t, "", "broker token revoke c1 --context broker", "the join file of cluster c1 is revoked. Its state was unused")
 	expectListedTokens(t, "c1")
 	refused(t, first, "join - --no-workloads --context c1", "does not accept the token: it was used, revoked or replaced by a newer join file",
 		"atoll broker token create c1 --clusterset atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
@@ -426,7 +426,7 @@ func TestJoinFileIsPrivate(t *testing.T) {
 		if r.stdout != "" || !strings.Contains(r.stderr, "the join file works once, until ") || !strings.Contains(r.stderr, "atoll join "+path) {
 			t.Errorf("umask %o: it says\n%s%s", umask, r.stdout, r.stderr)
 		}
-		refused(t, "", line, "exists already", "--force")
+		refused(t, "", line, "already exists", "--force")
 		if umask == 0 {
 			noError(t, os.Remove(path))
 		}
@@ -447,7 +447,7 @@ func TestJoinFileIsPrivate(t *testing.T) {
 		t.Errorf("by default a file is good for %v", life)
 	}
 	for _, ttl := range []string{"5m", "169h"} {
-		refused(t, "", line+"x --ttl "+ttl, "a join file is good for 10m0s at least and 168h0m0s at most")
+		refused(t, "", line+"x --ttl "+ttl, "the lifetime of a join file must be from 10m0s to 168h0m0s")
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
 		t.Errorf("there are %v, %v", left, err)

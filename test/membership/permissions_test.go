@@ -45,7 +45,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 	must(t, "", members+"set c2 --ranges 10.2.0.0/16 --namespaces shop --dry-run"+at)
 	expectPermitted(t, map[string]string{})
 	r := atoll("", members+"set c2 --ranges 10.2.0.0/16,fd00:2::/48,10.2.3.0/24"+at)
-	if r.status != 0 || !strings.Contains(r.stderr, "c2 is not a member yet") || strings.Contains(r.stderr, "has lost it") || strings.Contains(r.stderr, "older version") {
+	if r.status != 0 || !strings.Contains(r.stderr, "c2 is not a member yet") || strings.Contains(r.stderr, "did not exist and has been created") || strings.Contains(r.stderr, "older version") {
 		t.Errorf("status %d\n%s", r.status, r.stderr)
 	}
 	expectPermitted(t, map[string]string{"ranges.c2": "10.2.0.0/16, fd00:2::/48"})
@@ -74,12 +74,12 @@ func TestPermissionsOfMembers(t *testing.T) {
 		t.Errorf("%+v, %v", rows, err)
 	}
 	r = atoll("", members+"set c2 --ranges 10.3.0.0/16 --namespaces *,shop --dry-run -o yaml"+at)
-	if !strings.Contains(r.stderr, "2 of the 3 addresses that c2 publishes are outside") || !strings.Contains(r.stderr, "Nothing was changed") ||
-		!strings.Contains(r.stdout, "- 10.3.0.0/16") || strings.Contains(r.stderr, "services that c2 exports") {
+	if !strings.Contains(r.stderr, "2 of the 3 addresses that cluster c2 publishes are outside") || !strings.Contains(r.stderr, "The command changed nothing") ||
+		!strings.Contains(r.stdout, "- 10.3.0.0/16") || strings.Contains(r.stderr, "services that cluster c2 exports") {
 		t.Errorf("%s\n%s", r.stdout, r.stderr)
 	}
 	r = atoll("", members+"set c2 --no-namespaces --dry-run"+at)
-	if !strings.Contains(r.stderr, "2 of the 2 services that c2 exports are in other namespaces") {
+	if !strings.Contains(r.stderr, "2 of the 2 services that cluster c2 exports are in namespaces that the cluster may not export") {
 		t.Errorf("%s", r.stderr)
 	}
 	expectPermitted(t, all)
@@ -101,13 +101,13 @@ func TestPermissionsOfMembers(t *testing.T) {
 	}
 	// Agents go on by what the ConfigMap said last when it is gone, so creating it is told.
 	planes.Delete(t, on[lab.Broker], permitted(""))
-	if r := atoll("", members+"set c3 --namespaces *"+at); r.status != 0 || !strings.Contains(r.stderr, "has lost it") || !strings.Contains(r.stdout, "c2") {
+	if r := atoll("", members+"set c3 --namespaces *"+at); r.status != 0 || !strings.Contains(r.stderr, "did not exist and has been created") || !strings.Contains(r.stdout, "c2") {
 		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
 	expectPermitted(t, map[string]string{"namespaces.c3": "*"})
 
 	// The default is the broker's: deploying it again without the flag changes nothing.
-	if r := atoll("", "broker deploy --default-exports some"+at); r.status != 64 || !strings.Contains(r.stderr, "it is allow or deny") {
+	if r := atoll("", "broker deploy --default-exports some"+at); r.status != 64 || !strings.Contains(r.stderr, "the value must be allow or deny") {
 		t.Errorf("status %d\n%s", r.status, r.stderr)
 	}
 	must(t, "", "broker deploy --default-exports deny"+at)

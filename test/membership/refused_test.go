@@ -35,7 +35,7 @@ func TestCommandsRefuse(t *testing.T) {
 	deployBroker(t)
 	refused(t, "", "broker deploy --context broker --clusterset kube-system", "may write EndpointSlices and Leases", "--clusterset NAME")
 	create(t, lab.Broker, namespace("taken"))
-	refused(t, "", "broker deploy --context broker --clusterset taken", "exists and is not a clusterset's",
+	refused(t, "", "broker deploy --context broker --clusterset taken", "already exists, and does not belong to a clusterset",
 		"kubectl label namespace taken atoll.dev/clusterset=taken --context broker")
 	refused(t, "", "broker token create c1 --context broker", "which other machines cannot reach", "--server https://HOST:PORT")
 	refused(t, "", "broker token create c1 --context nowhere", `context "nowhere" does not exist`)
@@ -49,7 +49,7 @@ func TestCommandsRefuse(t *testing.T) {
 	file := joinFile(t, "c1")
 	refused(t, "", "join /no/such/file --context c1", "no such file")
 	refused(t, "kind: Config\napiVersion: v1", "join - --context c1", `its kind is "Config"`, "atoll broker token create CLUSTER")
-	refused(t, file, "join - --context c1 --cluster-id c7", `is for cluster "c1", not for "c7"`, "atoll broker token create c7")
+	refused(t, file, "join - --context c1 --cluster-id c7", `is for cluster "c1", not for cluster "c7"`, "atoll broker token create c7")
 	wrong := strings.Replace(file, server(t), "https://127.0.0.1:1", 1)
 	refused(t, wrong, "join - --context c1", "cannot be reached from this machine", "--broker-server URL", "--offline")
 	c2, err := theLab.Spec.Cluster("c2")
@@ -72,7 +72,7 @@ func TestCommandsRefuse(t *testing.T) {
 	create(t, lab.Broker, objects.Member("c1"))
 	refused(t, file, "join - --context c1", "it was used, revoked or replaced by a newer join file")
 	refused(t, joinFile(t, "c1"), "join - --context c1", `cluster id "c1" belongs to another cluster`, "atoll broker members remove c1")
-	refused(t, joinFile(t, "c3"), "join - --context c2", `a member already, as "c1"`, "atoll leave --context ")
+	refused(t, joinFile(t, "c3"), "join - --context c2", `already a member with the cluster id "c1"`, "atoll leave --context ")
 	expectInventory(t, "c1", before, "test-limited")
 	must(t, "", "leave --yes --context c2")
 }
@@ -170,7 +170,7 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 		return on["c1"].List(t.Context(), old)
 	})
 	for _, mode := range []string{"--dry-run", ""} {
-		refused(t, file, "join - --context c1 "+mode, "CustomResourceDefinition serviceexports.multicluster.x-k8s.io: another one of that name is installed",
+		refused(t, file, "join - --context c1 "+mode, "CustomResourceDefinition serviceexports.multicluster.x-k8s.io: another product installed a CustomResourceDefinition with this name",
 			"does not serve v1beta1", "--replace-crds")
 	}
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1 --replace-crds")
@@ -182,7 +182,7 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 	planes.Change(t, on["c1"], property, func(p *aboutv1beta1.ClusterProperty) { p.Labels, p.Spec.Value = nil, "prod" }) // as if somebody else had made it
 	must(t, "", "leave --yes --context c1")
 	planes.Succeeds(t, "somebody else's property", on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property))
-	refused(t, joinFile(t, "c1"), "join - --context c1", `ClusterProperty cluster.clusterset.k8s.io says "prod"`, "atoll broker token create prod")
+	refused(t, joinFile(t, "c1"), "join - --context c1", `ClusterProperty cluster.clusterset.k8s.io has the value "prod"`, "atoll broker token create prod")
 	must(t, joinFile(t, "prod"), "join - --no-workloads --context c1")
 	must(t, "", "leave --yes --context c1")
 	planes.Succeeds(t, "somebody else's property", on["c1"].Delete(t.Context(), property))
@@ -192,10 +192,10 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 func TestTwoClustersets(t *testing.T) {
 	deployBroker(t)
 	must(t, "", "broker deploy --context broker --clusterset staging")
-	refused(t, "", "broker token create c1 --context broker --clusterset other --server "+server(t), "there are: atoll-clusterset, staging")
+	refused(t, "", "broker token create c1 --context broker --clusterset other --server "+server(t), "The existing clustersets are atoll-clusterset, staging")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	must(t, joinFile(t, "c1", "--clusterset staging"), "join - --no-workloads --context c2")
-	refused(t, joinFile(t, "c1", "--clusterset staging"), "join - --context c1", `of clusterset "atoll-clusterset" already`, "atoll leave --context ")
+	refused(t, joinFile(t, "c1", "--clusterset staging"), "join - --context c1", `already a member of clusterset "atoll-clusterset"`, "atoll leave --context ")
 	stopFirst, stopSecond := startAgent(t, asAgent(t, "c1"), t.Output()), startAgent(t, asAgent(t, "c2"), t.Output())
 	for _, c := range []string{"c1", "c2"} {
 		create(t, c, namespace("sets"), service("sets", "web"), export("sets", "web"))

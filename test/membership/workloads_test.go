@@ -60,7 +60,7 @@ func TestDeployRunsHub(t *testing.T) {
 	must(t, "", deploy)
 	letIn(false)
 	must(t, "", "broker deploy --context broker --clusterset second")
-	refused(t, "", deploy+" --clusterset second", "there is a hub on this API server already, of clusterset atoll-clusterset", "atoll hub remove --clusterset atoll-clusterset --context broker")
+	refused(t, "", deploy+" --clusterset second", "this API server already has a hub, which belongs to clusterset atoll-clusterset", "atoll hub remove --clusterset atoll-clusterset --context broker")
 	planes.Delete(t, on[lab.Broker], namespace("second"))
 	eventually(t, "a pod that may run as root is forbidden", func() error { // the namespace has said so just now
 		if err := on[lab.Broker].Create(t.Context(), objects.Pod(names.HubNamespace, "root"), client.DryRunAll); !apierrors.IsForbidden(err) {
@@ -72,7 +72,7 @@ func TestDeployRunsHub(t *testing.T) {
 	letIn(true)
 	must(t, "", deploy)
 	letIn(false)
-	refused(t, "", deploy+" --low-ports", "--low-ports is for --host-network")
+	refused(t, "", deploy+" --low-ports", "--low-ports requires --host-network")
 	must(t, "", "hub remove --yes --context broker")
 	expectGone(t, lab.Broker, namespace(names.HubNamespace))
 }
