@@ -13,13 +13,13 @@ func TestPrint(t *testing.T) {
 		{Cluster: "c1", Name: "export", Seconds: 0.21},
 		{Cluster: "c1", Name: "tcp connection to everywhere", Seconds: 0.1, Detail: "answered by c1 (20), c2 (20), fastest answer in 1.0 ms"},
 		{Cluster: "c2", Name: "import", Failure: "only-1 is not imported"},
-		{Cluster: "c2", Name: "import ends", Skipped: "a previous step failed"},
+		{Cluster: "c2", Name: "import is deleted", Skipped: "a previous step failed"},
 	}})
 	const want = `√ c1: export (0.2 s)
 √ c1: tcp connection to everywhere (0.1 s), answered by c1 (20), c2 (20), fastest answer in 1.0 ms
 × c2: import
     only-1 is not imported
-– c2: import ends: a previous step failed
+– c2: import is deleted: a previous step failed
 
 4 cases: 2 passed, 1 failed, 1 not run
 `

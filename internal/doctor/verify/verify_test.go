@@ -76,7 +76,7 @@ func TestJUnit(t *testing.T) {
 	r := Report{Cases: []Case{
 		{Cluster: "c1", Name: "export", Seconds: 1.5, Detail: "fine"},
 		{Cluster: "c2", Name: "import", Failure: `no <endpoint> of "c1" & c3`},
-		{Cluster: "c2", Name: "import ends", Skipped: errSkipped.Error()},
+		{Cluster: "c2", Name: "import is deleted", Skipped: errSkipped.Error()},
 	}}
 	var got bytes.Buffer
 	if err := r.JUnit(&got); err != nil {
