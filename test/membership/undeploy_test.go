@@ -12,7 +12,7 @@ func TestUndeploy(t *testing.T) {
 	deployBroker(t)
 	before := inventory(t, lab.Broker)
 	must(t, "", "broker deploy --context broker --clusterset second")
-	ends(t, 64, "", "broker undeploy --context broker --clusterset second", "Clusterset second is deleted.", "add --yes")
+	ends(t, 64, "", "broker undeploy --context broker --clusterset second", "This command deletes clusterset second.", "add --yes")
 	if plan := must(t, "", "broker undeploy --dry-run --context broker --clusterset second"); !strings.Contains(plan, "delete Namespace second\n") || strings.Contains(plan, "atoll-clusterset") {
 		t.Errorf("undeploy --dry-run printed\n%s", plan)
 	}

@@ -112,7 +112,7 @@ but no longer receive changes from each other. The command lists these members a
 				return err
 			}
 			impact := func() ([]string, error) { return setup.UndeployImpact(cmd.Context(), on, o.Name) }
-			if err := ending.Confirm(cmd, "Clusterset "+o.Name+" is deleted.", impact); err != nil {
+			if err := ending.Confirm(cmd, fmt.Sprintf("This command deletes clusterset %s.", o.Name), impact); err != nil {
 				return err
 			}
 			if err := setup.UndeployBroker(cmd.Context(), on, o.Name, ending.DryRun); err != nil || ending.DryRun {

@@ -24,8 +24,8 @@ func newMembers(o *target.Clusterset) *cobra.Command {
 		Use:   "members",
 		Short: "List, restrict and remove members",
 		Long: `By default, a member may export Services of any namespace, with any endpoint addresses. These
-commands restrict a member to certain namespaces and address ranges. Address ranges are the member's pod CIDRs
-and, in advertise mode cluster-ip, its Service CIDRs. After "atoll broker deploy --default-exports deny", a
+commands restrict a member to certain namespaces and address ranges. Permit the member's pod CIDRs and, in
+advertise mode cluster-ip, also its Service CIDRs. After "atoll broker deploy --default-exports deny", a
 member may export Services only from namespaces that "atoll broker members set" permits.
 
 The broker denies exports from any other namespace. Other members and the hub ignore addresses outside the
@@ -51,10 +51,10 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
   REFUSED    number of exported services in namespaces that the member may not export
   ADDRESSES  number of endpoint addresses that the member publishes
   OUTSIDE    number of endpoint addresses outside the permitted ranges
-  MISTAKES   invalid entries in the ConfigMap, which have no effect
+  MISTAKES   invalid entries in the ConfigMap; an invalid entry permits nothing
 
-The row ` + setup.DefaultRow + ` shows the permissions of members without their own setting. It exists only after
-"atoll broker deploy --default-exports".`,
+The row ` + setup.DefaultRow + ` shows the permissions of members without their own setting. This row exists only
+if "atoll broker deploy --default-exports" has set these permissions.`,
 		Example: `  atoll broker members list --context broker
   atoll broker members list c2 -o wide --context broker     # with examples of ignored exports`,
 		Args: cobra.MaximumNArgs(1),
@@ -266,7 +266,7 @@ watch, which ends when the broker's API server restarts.`,
 				return err
 			}
 			impact := func() ([]string, error) { return setup.RemovalImpact(cmd.Context(), on, request) }
-			if err := ending.Confirm(cmd, fmt.Sprintf("Cluster %s is removed from clusterset %s.", request.Cluster, o.Name), impact); err != nil {
+			if err := ending.Confirm(cmd, fmt.Sprintf("This command removes cluster %s from clusterset %s.", request.Cluster, o.Name), impact); err != nil {
 				return err
 			}
 			if err := setup.Remove(cmd.Context(), on, request, steps.Say(cmd)); err != nil || request.DryRun {

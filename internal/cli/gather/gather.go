@@ -114,7 +114,7 @@ func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []ch
 	archive.Add("check.yaml", results)
 	for i, c := range clusters {
 		folder := evidence.Clusters[i].Name
-		say("collecting from %s", c)
+		say("collecting data from %s", c)
 		found, err := survey.Read(ctx, c.Config, survey.Scope{Installation: true, Endpoints: true, Broker: o.Broker(), On: c.On})
 		if err != nil {
 			archive.Miss("%s: %v", folder, err)

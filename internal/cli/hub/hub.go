@@ -20,7 +20,7 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "hub",
 		Short: "Install the controller of MultiClusterServices on a broker",
-		Long: `The hub is optional. It runs in the broker's cluster and implements the MultiClusterServices of this cluster:
+		Long: `The hub is optional. It runs in the broker's cluster and implements the MultiClusterServices in that cluster:
 members share Services, and load balancers expose the Services. See docs/how-to/multiclusterservice.md.
 
 These commands need the permissions of a cluster administrator on the broker.`,
@@ -119,7 +119,7 @@ serving the load balancer. To remove the finalizers manually:
 				return err
 			}
 			impact := func() ([]string, error) { return setup.HubImpact(cmd.Context(), on) }
-			if err := ending.Confirm(cmd, "The hub of clusterset "+o.Name+" is removed.", impact); err != nil {
+			if err := ending.Confirm(cmd, fmt.Sprintf("This command removes the hub of clusterset %s.", o.Name), impact); err != nil {
 				return err
 			}
 			if err := setup.RemoveHub(cmd.Context(), on, o.Name, ending.DryRun); err != nil || ending.DryRun {

@@ -37,7 +37,7 @@ func NewCommand() *cobra.Command {
 cluster has its own etcd, kube-apiserver, kube-controller-manager and kube-scheduler. Each node has a
 kubelet, containerd and kube-proxy in a network namespace. Pods of all clusters reach each other.
 
-Pods and nodes need root, containerd, runc, CNI plugins and nft. Atoll builds the Kubernetes programs from source
+A lab with pods and nodes needs root, containerd, runc, CNI plugins and nft. Atoll builds the Kubernetes programs from source
 once, which takes some minutes. To use existing Kubernetes programs, set --kube-bin or ATOLL_KUBE_BIN to their
 directory.`,
 		Example: `  atoll lab up --clusters 2
@@ -49,7 +49,7 @@ directory.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	command.PersistentFlags().StringVar(&o.name, "name", cmp.Or(os.Getenv("ATOLL_LAB"), lab.DefaultName), "name of the lab; default from ATOLL_LAB. Several labs can run at the same time")
+	command.PersistentFlags().StringVar(&o.name, "name", cmp.Or(os.Getenv("ATOLL_LAB"), lab.DefaultName), "name of the lab; default is the value of ATOLL_LAB. Several labs can run at the same time")
 	command.AddCommand(
 		newUp(&o), newDown(&o), newList(), newStatus(&o), newKubeconfig(&o), newPrograms(), newExec(&o), newLogs(&o),
 		newCut(&o), newHeal(&o), newKill(&o), newStart(&o), newLoad(&o), newSnapshot(&o), newRestore(&o), newWipe(&o), newRejoin(&o),

@@ -29,7 +29,7 @@ CustomResourceDefinitions that still have objects also stay. You can repeat the 
 an interruption.`,
 		Example: `  atoll leave --context c1 --dry-run
   atoll leave --context c1
-  atoll leave --context c1 --yes --offline      # the broker is gone, or removes the cluster itself`,
+  atoll leave --context c1 --yes --offline      # the broker is gone, or its administrator removes the cluster`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			request.DryRun, request.Broker = ending.DryRun, cluster.Broker()
@@ -38,7 +38,7 @@ an interruption.`,
 				return err
 			}
 			impact := func() ([]string, error) { return setup.LeaveImpact(cmd.Context(), member) }
-			if err := ending.Confirm(cmd, "The cluster leaves its clusterset.", impact); err != nil {
+			if err := ending.Confirm(cmd, "This command removes the cluster from its clusterset.", impact); err != nil {
 				return err
 			}
 			if err := setup.Leave(cmd.Context(), member, request, steps.Say(cmd)); err != nil || request.DryRun {

@@ -54,7 +54,7 @@ func (s *Scoped) Broker() credential.Locate {
 // AddNamespaceFlags adds the flags for one namespace or all.
 func (s *Scoped) AddNamespaceFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace; default is the namespace of the kubeconfig context")
-	flags.BoolVarP(&s.all, "all-namespaces", "A", false, "all namespaces")
+	flags.BoolVarP(&s.all, "all-namespaces", "A", false, "list objects in all namespaces")
 }
 
 // Namespaces returns the selected namespace, else the context's, or "" for all.

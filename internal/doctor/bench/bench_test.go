@@ -72,10 +72,10 @@ func TestTogether(t *testing.T) {
 	again.Context = "a-again"
 	other.Survey = &survey.Survey{Clusterset: "y"}
 	for want, members := range map[string][]trial.Member{
-		"two clusters":  {a},
-		"a and a-again": {a, b, again},
-		"cluster c2 is in clusterset y":       {a, other},
-		"":              {a, b, unread},
+		"two clusters":                  {a},
+		"a and a-again":                 {a, b, again},
+		"cluster c2 is in clusterset y": {a, other},
+		"":                              {a, b, unread},
 	} {
 		err := together(members)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

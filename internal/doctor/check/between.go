@@ -41,8 +41,8 @@ func identities(there []*Cluster, all *Results) {
 		for _, b := range there[:i] {
 			switch {
 			case a.UID == b.UID:
-				result.Status, result.Message = Error, fmt.Sprintf("%s and %s are the same cluster", b.Name, a.Name)
-				result.Hint = "Give contexts of different clusters."
+				result.Status, result.Message = Error, fmt.Sprintf("contexts %s and %s belong to the same cluster", b.Context, a.Context)
+				result.Hint = "Name contexts of different clusters."
 			case a.id() != "" && a.id() == b.id():
 				result.Status, result.Message = Error, fmt.Sprintf("contexts %s and %s are different clusters with the same cluster id %s", b.Context, a.Context, a.id())
 				result.Hint = fmt.Sprintf("Change the id of one cluster. First let the cluster leave the clusterset, which withdraws its exports and deletes its imports: %s. Then let the cluster join with a join file for the new id: %s", a.On.Atoll("leave"), a.On.Atoll("join FILE"))

@@ -106,7 +106,7 @@ func (ch *checker) all() {
 		ch.say(APIServer, Error, "Check the kubeconfig, and the network between this machine and the API server: "+c.On.Kubectl("version"), "%v", c.Unreached)
 		return
 	}
-	ch.ok(APIServer, "Kubernetes %s, %.1f ms", c.Version, float64(c.RoundTrip.Microseconds())/1000)
+	ch.ok(APIServer, "Kubernetes %s, response time %.1f ms", c.Version, float64(c.RoundTrip.Microseconds())/1000)
 	ch.api()
 	ch.rights()
 	ch.installation()

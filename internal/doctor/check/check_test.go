@@ -232,7 +232,7 @@ func TestEvaluate(t *testing.T) {
 				c1.Stock = &Stock{Rights: Rights{Asked: true, Missing: []string{"list serviceimports"}}}
 			}, "ATOLL1506=error", "list serviceimports",
 		},
-		"one cluster twice": {func(_ *Evidence, c1, c2 *Cluster) { c2.UID = c1.UID }, "ATOLL2001=error", "are the same cluster"},
+		"one cluster twice": {func(_ *Evidence, c1, c2 *Cluster) { c2.UID = c1.UID }, "ATOLL2001=error", "belong to the same cluster"},
 		"two clustersets":   {func(_ *Evidence, c1, c2 *Cluster) { c2.Survey.Clusterset = "other" }, "ATOLL2002=error", "cluster c2 is in clusterset other"},
 		"clocks":            {func(_ *Evidence, c1, c2 *Cluster) { c2.Ahead = 10 * time.Second }, "ATOLL2003=warning", "the clock of cluster c2 is 10s ahead of the clock of cluster c1"},
 		"the same pods": {

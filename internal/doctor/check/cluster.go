@@ -183,7 +183,7 @@ func (ch *checker) broker() {
 		case took > slow:
 			ch.say(BrokerLatency, Warning, "Atoll works, but each change needs several requests to the broker, so changes arrive late. Use a broker that is closer or less busy.", "a small request to the broker takes %s", took.Round(time.Millisecond))
 		default:
-			ch.ok(BrokerLatency, "%.1f ms", s.Milliseconds)
+			ch.ok(BrokerLatency, "response time %.1f ms", s.Milliseconds)
 		}
 		ch.clock(BrokerClock, time.Duration(s.Ahead*float64(time.Second)), "the broker", "this cluster's nodes")
 	}
@@ -192,7 +192,7 @@ func (ch *checker) broker() {
 func (ch *checker) brokerHere() {
 	switch s := ch.cluster.Survey; {
 	case s.Broker != nil:
-		ch.ok(BrokerHere, "%d ms", s.Broker.RoundTrip.Milliseconds())
+		ch.ok(BrokerHere, "response time %d ms", s.Broker.RoundTrip.Milliseconds())
 	default:
 		ch.say(BrokerHere, Warning, "If this machine must use a different URL for the broker than the cluster's pods, add --broker-server URL. Without access to the broker, other commands show only data from this cluster.", "%v", s.BrokerErr)
 	}

@@ -40,10 +40,10 @@ func (ch *checker) ownDNS() {
 	answers := append(c.answers(ownName, "A"), c.answers(ownName, "AAAA")...)
 	if !answered(answers) {
 		ch.say(OwnDNS, Error, "The cluster's DNS is broken, or pods cannot reach it: "+c.On.Kubectl("get pods,endpointslices -n kube-system -l k8s-app=kube-dns"),
-			"%s cannot be resolved through %s: %s", ownName, list(c.Seen.Resolvers), answerError(answers))
+			"%s cannot be resolved through the DNS server %s: %s", ownName, list(c.Seen.Resolvers), answerError(answers))
 		return
 	}
-	ch.ok(OwnDNS, "through DNS server %s", list(c.Seen.Resolvers))
+	ch.ok(OwnDNS, "through the DNS server %s", list(c.Seen.Resolvers))
 }
 
 // wiring checks that cluster DNS forwards to atoll-dns.
@@ -95,7 +95,7 @@ func (ch *checker) atollDNS() {
 	}
 	answers := c.answers(versionName, "TXT", c.AtollDNS...)
 	if !answered(answers) {
-		ch.say(ClustersetDNS, Error, render.ShowPods(c.On, render.DNSName), "no answer from %s: %s", list(c.AtollDNS), answerError(answers))
+		ch.say(ClustersetDNS, Error, render.ShowPods(c.On, render.DNSName), "no answer from atoll-dns at %s: %s", list(c.AtollDNS), answerError(answers))
 		return
 	}
 	ch.ok(ClustersetDNS, "address %s, response time %.1f ms", list(c.AtollDNS), answers[0].Milliseconds)

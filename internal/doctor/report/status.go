@@ -81,7 +81,7 @@ func (s *Status) components(of *survey.Survey) {
 		d, ok := of.Cluster.Deployments[name]
 		if !ok {
 			if of.Broker != nil && len(of.Unread) == 0 {
-				s.Findings.add(Warning, name, fmt.Sprintf("Namespace %s has no Deployment %s.", names.SystemNamespace, name), "If "+name+" does not run outside the cluster, install it: "+of.On.Atoll("join FILE"))
+				s.Findings.add(Warning, name, fmt.Sprintf("Namespace %s has no Deployment %s.", names.SystemNamespace, name), "Unless "+name+" runs in another way, install "+name+": "+of.On.Atoll("join FILE"))
 			}
 			continue
 		}
@@ -150,12 +150,12 @@ func (s *Status) members(of *survey.Survey) {
 		about := "cluster " + m.Cluster
 		switch m.State {
 		case MemberSilent:
-			s.Findings.add(Error, about, fmt.Sprintf("No heartbeat from cluster %s for %s.", m.Cluster, age(*m.HeartbeatSeconds)), "Check that cluster's agents: "+command.Of(m.Cluster).Atoll("status"))
+			s.Findings.add(Error, about, fmt.Sprintf("No heartbeat from cluster %s for %s.", m.Cluster, age(*m.HeartbeatSeconds)), "Check the agents of cluster "+m.Cluster+": "+command.Of(m.Cluster).Atoll("status"))
 		case MemberLost:
 			s.Findings.add(Error, about, fmt.Sprintf("Cluster %s is unreachable. Its endpoints have been withdrawn from this cluster.", m.Cluster),
 				"If the cluster will not come back, remove the cluster and all its exports from the clusterset: "+command.Broker.Atoll("broker members remove %s --clusterset %s", m.Cluster, of.Clusterset))
 		case MemberJoining:
-			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Check that cluster's agents: "+command.Of(m.Cluster).Atoll("status"))
+			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Check the agents of cluster "+m.Cluster+": "+command.Of(m.Cluster).Atoll("status"))
 		}
 		for _, other := range m.OverBudgetOf {
 			s.Findings.add(Warning, about, fmt.Sprintf("Cluster %s exceeds the per-member budget of cluster %s, so some of its changes arrive late in that cluster.", m.Cluster, other),

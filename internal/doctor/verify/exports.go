@@ -62,7 +62,7 @@ func (r *run) unexport(ctx context.Context, m *member) (string, error) {
 func (r *run) imported(ctx context.Context, m *member) (string, error) {
 	for _, e := range r.expected() {
 		if err := install.Wait(ctx, r.Patience, func(ctx context.Context) error { return r.complete(ctx, m, e) }); err != nil {
-			return "", fmt.Errorf("Service %s is not imported: %w%s", e.service, err, m.Why(ctx, r.key(e.service)))
+			return "", fmt.Errorf("the Service %s is not imported: %w%s", e.service, err, m.Why(ctx, r.key(e.service)))
 		}
 	}
 	return "", nil
@@ -112,7 +112,7 @@ func (r *run) gone(ctx context.Context, m *member) (string, error) {
 		for _, e := range r.expected() {
 			err := m.target.Get(ctx, r.key(e.service), &mcsv1beta1.ServiceImport{})
 			if err == nil {
-				return fmt.Errorf("Service %s is still imported, although no cluster exports it", e.service)
+				return fmt.Errorf("the Service %s is still imported, although no cluster exports it", e.service)
 			}
 			if !apierrors.IsNotFound(err) {
 				return err

@@ -116,7 +116,7 @@ func (e *ClaimedError) Error() string {
 		by = fmt.Sprintf("%s of %s", e.By, e.Object)
 	}
 	if e.Stock {
-		return fmt.Sprintf("%s is already served by %s: CoreDNS itself answers the queries, which also works. To use atoll-dns, remove this option first", e.Zone, by)
+		return fmt.Sprintf("%s is already served by %s: CoreDNS itself answers the queries, which also works. To use atoll-dns, remove the option multicluster first", e.Zone, by)
 	}
 	if e.Lighthouse {
 		return fmt.Sprintf("%s is already served by %s, which belongs to Submariner's Lighthouse. To use atoll-dns, see docs/how-to/migration.md, then add --replace-lighthouse"+

@@ -46,7 +46,7 @@ func priority() []*unstructured.Unstructured {
 	return install.Objects(&schedulingv1.PriorityClass{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass"},
 		ObjectMeta: metav1.ObjectMeta{Name: priorityName, Labels: map[string]string{labelPartOf: partOf}},
-		Value:      highestPriority, Description: "atoll-agent and atoll-dns, which other programs need in order to find each other",
+		Value:      highestPriority, Description: "Priority of atoll-agent and atoll-dns, which other programs need to reach services in other clusters.",
 	})
 }
 

@@ -24,7 +24,7 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 	say("waiting at most %v (--wait) until the agent and the DNS server run", patience)
 	look := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + render.ShowAgentLog(cluster.On)
 	if err := install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, cluster) }); err != nil {
-		return hint("The installed components keep retrying. To see their state: "+look, "the cluster has joined, but %w", err)
+		return hint("The installed components keep retrying. To see the state of the components: "+look, "the cluster has joined, but %w", err)
 	}
 	if r.Offline {
 		return nil

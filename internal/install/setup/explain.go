@@ -33,7 +33,7 @@ func explain(err error, as credential.Membership, now time.Time) error {
 	case apierrors.IsAlreadyExists(err) && isJoiner(as):
 		return hint(as.UsedFile(), "the join file for cluster %s was used already, but this cluster has no record of using it", as.ClusterID)
 	case errors.As(err, &authority):
-		return hint("Check that the URL is the broker's. If the broker's certificate authority has changed: "+fresh,
+		return hint("Check that the URL belongs to the broker. If the broker's certificate authority has changed: "+fresh,
 			"the server at %s is not the broker of the join file: the server's certificate is not signed by the certificate authority in the join file", as.Server)
 	case errors.As(err, &hostname):
 		return hint("Create a join file with a URL that the broker's certificate contains: "+command.Broker.Atoll("broker token create %s --clusterset %s --server URL", as.ClusterID, as.Clusterset),

@@ -39,7 +39,7 @@ func settle(file credential.Membership, expected names.ClusterID, state memberSt
 			next = "Create a join file for the existing clusterset: " + command.Broker.Atoll("broker token create %s --clusterset %s", file.ClusterID, have.Spec.Value)
 		}
 		return hint(next+". If nothing else uses the ClusterProperty, delete it, and let the cluster join again: "+state.on.Kubectl("delete clusterproperty %s", property),
-			"this cluster's ClusterProperty %s has the value %q, but the join file has %q", property, have.Spec.Value, wanted)
+			"this cluster's ClusterProperty %s has the value %q, but the join file has the value %q", property, have.Spec.Value, wanted)
 	}
 	return nil
 }
