@@ -224,7 +224,7 @@ func TestEvaluate(t *testing.T) {
 			for _, server := range []string{"", "10.101.0.10", "10.101.0.53"} {
 				c1.silence(server)
 			}
-		}, "ATOLL1504=error ATOLL1505=error", "no answer from 10.101.0.53"},
+		}, "ATOLL1504=error ATOLL1505=error", "no answer from atoll-dns at 10.101.0.53"},
 		"atoll-dns has no Service": {func(_ *Evidence, c1, _ *Cluster) { c1.AtollDNS = nil }, "ATOLL1504=error", "atoll-dns has no Service"},
 		"stock CoreDNS":            {func(_ *Evidence, c1, _ *Cluster) { c1.Stock = &Stock{Rights: Rights{Asked: true}} }, "", ""},
 		"stock CoreDNS without rights": {
