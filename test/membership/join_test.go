@@ -74,7 +74,7 @@ func TestJoinAndLeave(t *testing.T) {
 		t.Errorf("leave --dry-run printed\n%s", plan)
 	}
 	ends(t, 64, "", "leave --context c1", "Other clusters stop using this cluster's endpoints of service shop/web.",
-		"Pods of this cluster can no longer reach service shop/web by the name or the clusterset IP.", "Standard input is not a terminal", "add --yes")
+		"Pods of this cluster can no longer reach service shop/web by clusterset name or clusterset IP.", "Standard input is not a terminal", "add --yes")
 	expectImport(t, "c1", ns, "web", all...)
 	others := objects.Published("c9", ns, "others", "others") // nothing of the clusterset's is touched on a broker that is a member
 	create(t, lab.Broker, others)

@@ -21,16 +21,16 @@ func TestPermissionsOfMembers(t *testing.T) {
 	const at = " --context broker"
 	for line, words := range map[string][]string{
 		"set":                               {"accepts 1 arg"},
-		"set c2":                            {"nothing to set", "--namespaces", "--ranges"},
-		"set c2 --namespaces=":              {"there is no namespace", "--no-namespaces"},
+		"set c2":                            {"no permission to set", "--namespaces", "--ranges"},
+		"set c2 --namespaces=":              {"--namespaces is empty", "--no-namespaces"},
 		"set c2 --namespaces Shop,shop,a*b": {`"Shop" is neither`, `"a*b" is neither`},
 		"set c2 --namespaces shop --no-namespaces": {"none of the others can be"},
-		"set c2 --ranges=":                         {"there is no range", "any"},
+		"set c2 --ranges=":                         {"--ranges is empty", "any"},
 		"set c2 --ranges 10.1.2.3":                 {`"10.1.2.3" is an address, not a range`, "10.1.2.3/32"},
 		"set c2 --ranges 10.1.2.3/16,x":            {"10.1.0.0/16", `"x" is not a range`},
 		"set c2 --namespaces shop --ranges x":      {`"x" is not a range`}, // and nothing half written
 		"set C2 --ranges 10.1.0.0/16":              {"C2"},
-		"list c9":                                  {"there is no member c9"},
+		"list c9":                                  {"cluster c9 is not a member"},
 		"set c2 --ranges 10.1.0.0/16 -o sheet":     {"json"},
 	} {
 		r := atoll("", members+line+at)
