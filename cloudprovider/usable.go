@@ -12,8 +12,8 @@ import (
 // maxAffinity is the Kubernetes API's limit for session affinity.
 const maxAffinity = 24 * time.Hour
 
-// nobody is a range that admits no client.
-var nobody = netip.MustParsePrefix("0.0.0.0/32")
+// NoClients is a source range that admits no client.
+var NoClients = netip.MustParsePrefix("0.0.0.0/32")
 
 // Usable returns the parts of a Service that a load balancer can serve. The error, or nil, names the ports and
 // backends that it leaves out. The hub's Lister refuses more, but providers still call Usable: one bad value must not
@@ -37,7 +37,7 @@ func Usable(s Service) (Service, error) {
 	s.SourceRanges = slices.Clone(s.SourceRanges)
 	for i, r := range s.SourceRanges {
 		if !r.IsValid() {
-			s.SourceRanges[i] = nobody // dropping the range could admit all clients
+			s.SourceRanges[i] = NoClients // dropping the range could admit all clients
 			refused = append(refused, errors.New("a source range is invalid and admits no client"))
 		}
 	}

@@ -33,7 +33,7 @@ func TestUsable(t *testing.T) {
 		t.Errorf("of ports: %+v, %v", s.Ports, err)
 	}
 	s, err = Usable(Service{SourceRanges: []netip.Prefix{{}}, Affinity: 1000 * time.Hour})
-	if err == nil || len(s.SourceRanges) != 1 || s.SourceRanges[0] != nobody || s.Affinity != maxAffinity {
+	if err == nil || len(s.SourceRanges) != 1 || s.SourceRanges[0] != NoClients || s.Affinity != maxAffinity {
 		t.Errorf("a source range that is none: %+v, %v", s, err)
 	}
 }

@@ -28,8 +28,8 @@ type Request struct {
 	Families []corev1.IPFamily
 	// Ports must be free on the addresses.
 	Ports []Port
-	// Asked are mandatory addresses: no other address of their family is assigned.
-	Asked []netip.Addr
+	// Requested are mandatory addresses: no other address of their family is assigned.
+	Requested []netip.Addr
 	// Former are the addresses before a restart of the program.
 	Former []netip.Addr
 }
@@ -167,7 +167,7 @@ func (p *Pool) families(r Request) (families []corev1.IPFamily) {
 			families = append(families, f)
 		}
 	}
-	for _, a := range r.Asked {
+	for _, a := range r.Requested {
 		if f := FamilyOf(a); !slices.Contains(families, f) {
 			families = append(families, f)
 		}
@@ -180,8 +180,8 @@ func (p *Pool) families(r Request) (families []corev1.IPFamily) {
 
 func (p *Pool) choose(owner types.NamespacedName, family corev1.IPFamily, r Request, before holding) (netip.Addr, error) {
 	is := func(a netip.Addr) bool { return FamilyOf(a) == family }
-	if i := slices.IndexFunc(r.Asked, is); i >= 0 {
-		return r.Asked[i], errors.Join(p.refuses(r.Asked[i], r.Ports), p.reserved(owner, before, r.Asked[i]))
+	if i := slices.IndexFunc(r.Requested, is); i >= 0 {
+		return r.Requested[i], errors.Join(p.refuses(r.Requested[i], r.Ports), p.reserved(owner, before, r.Requested[i]))
 	}
 	if i := slices.IndexFunc(before.addresses, is); i >= 0 {
 		// Clients know this address, so never move by ourselves.

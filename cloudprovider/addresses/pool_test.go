@@ -54,10 +54,10 @@ func TestAssign(t *testing.T) {
 		{"both families, the preferred one first", "a", Request{Families: dual, Ports: http}, addrs("2001:db8::", "192.0.2.1"), ""},
 		{"a port that another has", "c", Request{Families: v4, Ports: append(slices.Clone(dns), http...)}, nil, cloudprovider.ReasonPortConflict},
 		{"it keeps what it had", "d", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
-		{"asked for, and had by another", "d", Request{Families: v4, Ports: http, Asked: addrs("192.0.2.2")}, nil, cloudprovider.ReasonPortConflict},
-		{"asked for, and none of these", "d", Request{Families: v4, Ports: http, Asked: addrs("192.0.2.3")}, nil, cloudprovider.ReasonAddressRefused},
-		{"asked for, in another family than the Service's", "d", Request{Ports: http, Asked: addrs("2001:db8::5")}, addrs("2001:db8::5"), ""},
-		{"moves when it asks", "a", Request{Families: v4, Ports: dns, Asked: addrs("192.0.2.1")}, addrs("192.0.2.1"), ""},
+		{"asked for, and had by another", "d", Request{Families: v4, Ports: http, Requested: addrs("192.0.2.2")}, nil, cloudprovider.ReasonPortConflict},
+		{"asked for, and none of these", "d", Request{Families: v4, Ports: http, Requested: addrs("192.0.2.3")}, nil, cloudprovider.ReasonAddressRefused},
+		{"asked for, in another family than the Service's", "d", Request{Ports: http, Requested: addrs("2001:db8::5")}, addrs("2001:db8::5"), ""},
+		{"moves when it asks", "a", Request{Families: v4, Ports: dns, Requested: addrs("192.0.2.1")}, addrs("192.0.2.1"), ""},
 		{"had formerly", "e", Request{Families: v4, Ports: http, Former: addrs("192.0.2.1")}, addrs("192.0.2.1"), ""},
 		{"had formerly, and another's now", "f", Request{Families: dual[:1], Ports: http, Former: addrs("2001:db8::5")}, addrs("2001:db8::"), ""},
 		{"of no family in particular", "g", Request{Ports: []Port{{corev1.ProtocolTCP, 81}}}, addrs("192.0.2.1"), ""},
@@ -179,7 +179,7 @@ func TestExisting(t *testing.T) {
 	}{
 		{"a new one", "new", Request{Families: v4, Ports: http}, addrs("192.0.2.2"), ""},
 		{"another one, for which no address is left", "more", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
-		{"asked for", "more", Request{Ports: dns, Asked: addrs("192.0.2.1")}, nil, cloudprovider.ReasonPortConflict},
+		{"asked for", "more", Request{Ports: dns, Requested: addrs("192.0.2.1")}, nil, cloudprovider.ReasonPortConflict},
 		{"who had it, although its status says so no more", "a", Request{Families: v4, Ports: http}, addrs("192.0.2.1"), ""},
 		{"the other one that had it", "b", Request{Families: v4, Ports: dns}, addrs("192.0.2.1"), ""},
 	} {

@@ -287,8 +287,8 @@ func unreachable(b *bench) {
 	go ServeTCP(listener, "b")
 	defer listener.Close()
 	select {
-	case <-b.told:
-	case <-time.After(b.Settle):
+	case <-b.notified:
+	case <-time.After(b.Timeout):
 		b.Error("nothing is told when b answers again")
 	}
 	b.reaches(address(m, 8080), "a", "b", "c")
@@ -437,7 +437,7 @@ func many(b *bench) {
 	for i, m := range list {
 		b.lister.set(key(m), service(int32(8100+i), servers...))
 		all.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), b.Settle)
+			ctx, cancel := context.WithTimeout(context.Background(), b.Timeout)
 			defer cancel()
 			for range 3 {
 				status, err := b.provider.EnsureMCSLoadBalancer(ctx, m)

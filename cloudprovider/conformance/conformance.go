@@ -44,8 +44,8 @@ type Harness struct {
 	Protocols []corev1.Protocol
 	// ServerAddress is where the test servers listen; load balancers must reach it. The default is 127.0.0.1.
 	ServerAddress string
-	// Settle is how long a change may take to affect traffic. The default is 15 s.
-	Settle time.Duration
+	// Timeout is how long a change may take to affect traffic. The default is 15 s.
+	Timeout time.Duration
 	// Options says that the provider supports the annotations (cloudprovider.Options) and the Service's source ranges.
 	Options bool
 }
@@ -55,8 +55,8 @@ func Run(t *testing.T, h Harness) {
 	if h.ServerAddress == "" {
 		h.ServerAddress = "127.0.0.1"
 	}
-	if h.Settle == 0 {
-		h.Settle = 15 * time.Second
+	if h.Timeout == 0 {
+		h.Timeout = 15 * time.Second
 	}
 	type test struct {
 		name string
@@ -102,23 +102,23 @@ type bench struct {
 	lister   *lister
 	provider cloudprovider.MCSLoadBalancer
 	made     []*networkingv1alpha1.MultiClusterService
-	// told has a value when the provider has reported the MultiClusterService in about.
-	told  chan struct{}
-	about atomic.Pointer[types.NamespacedName]
+	// notified has a value when the provider has reported the MultiClusterService in about.
+	notified chan struct{}
+	about    atomic.Pointer[types.NamespacedName]
 }
 
 // report is the provider's Config.Report.
 func (b *bench) report(name types.NamespacedName) {
 	if about := b.about.Load(); about != nil && *about == name {
 		select {
-		case b.told <- struct{}{}:
+		case b.notified <- struct{}{}:
 		default:
 		}
 	}
 }
 
 func newBench(t *testing.T, h Harness) *bench {
-	b := &bench{T: t, Harness: h, lister: &lister{services: map[types.NamespacedName]cloudprovider.Service{}}, told: make(chan struct{}, 1)}
+	b := &bench{T: t, Harness: h, lister: &lister{services: map[types.NamespacedName]cloudprovider.Service{}}, notified: make(chan struct{}, 1)}
 	b.start()
 	t.Cleanup(b.stop)
 	return b
@@ -155,7 +155,7 @@ func (b *bench) carries(p corev1.Protocol) bool { return slices.Contains(b.Proto
 // eventually repeats check until it succeeds.
 func (b *bench) eventually(what string, check func() error) {
 	b.Helper()
-	deadline := time.After(b.Settle)
+	deadline := time.After(b.Timeout)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -165,7 +165,7 @@ func (b *bench) eventually(what string, check func() error) {
 		}
 		select {
 		case <-deadline:
-			b.Fatalf("%s: still not after %v: %v", what, b.Settle, err)
+			b.Fatalf("%s: still not after %v: %v", what, b.Timeout, err)
 		case <-tick.C:
 		}
 	}
@@ -225,7 +225,7 @@ func (b *bench) apply(m *networkingv1alpha1.MultiClusterService, s cloudprovider
 	if len(m.Status.LoadBalancer.Ingress) > 0 {
 		call = b.provider.UpdateMCSLoadBalancer
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), b.Settle)
+	ctx, cancel := context.WithTimeout(context.Background(), b.Timeout)
 	defer cancel()
 	status, err := call(ctx, m)
 	if err != nil {

@@ -123,7 +123,7 @@ func (p *Provider) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClu
 		return b.status(), &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New("there is no TCP or UDP port, and this provider supports no other protocol")}
 	}
 	assigned, err := p.pool.Assign(name, addresses.Request{
-		Families: service.Families, Ports: ports, Asked: options.Addresses, Former: addresses.Former(mcs),
+		Families: service.Families, Ports: ports, Requested: options.Addresses, Former: addresses.Former(mcs),
 	})
 	if err != nil {
 		return b.status(), err

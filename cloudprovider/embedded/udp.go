@@ -53,8 +53,8 @@ type flow struct {
 	backend *backend
 	conn    *net.UDPConn
 	used    atomic.Int64 // last use, in Unix nanoseconds
-	// owed counts the datagrams that the backend has not answered yet, at one answer each.
-	owed atomic.Int64
+	// unanswered counts the datagrams that the backend has not answered yet, at one answer each.
+	unanswered atomic.Int64
 	// release frees the client's place in the limits, once.
 	release func()
 }
@@ -118,7 +118,7 @@ func (l *udpListener) send(client netip.AddrPort, data []byte) {
 			return
 		}
 		f.used.Store(time.Now().UnixNano())
-		f.owed.Add(1)
+		f.unanswered.Add(1)
 		_, err := f.conn.Write(data)
 		if err == nil {
 			return
@@ -197,7 +197,7 @@ func (l *udpListener) answers(f *flow) {
 	l.forget(f)
 	f.release() // lingering flows do not count towards the limit
 	if l.lingering.Add(1) <= maxLingering {
-		for end := f.lastUse().Add(l.linger); f.owed.Load() > 0 && f.readsUntil(end) && l.answer(f, raw); {
+		for end := f.lastUse().Add(l.linger); f.unanswered.Load() > 0 && f.readsUntil(end) && l.answer(f, raw); {
 		}
 	}
 	l.lingering.Add(-1)
@@ -239,8 +239,8 @@ func (l *udpListener) answer(f *flow, raw syscall.RawConn) bool {
 		}
 		return false
 	}
-	if f.owed.Load() > 0 {
-		f.owed.Add(-1)
+	if f.unanswered.Load() > 0 {
+		f.unanswered.Add(-1)
 	}
 	f.used.Store(time.Now().UnixNano())
 	return true

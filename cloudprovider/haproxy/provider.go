@@ -221,7 +221,7 @@ func (p *Provider) plan(mcs *networkingv1alpha1.MultiClusterService, s cloudprov
 			"there is no TCP port, and HAProxy supports no other protocol: the provider embedded supports UDP")}
 	}
 	at, err := p.pool.Assign(nameOf(mcs), addresses.Request{
-		Families: s.Families, Ports: ports, Asked: options.Addresses, Former: addresses.Former(mcs),
+		Families: s.Families, Ports: ports, Requested: options.Addresses, Former: addresses.Former(mcs),
 	})
 	if err != nil {
 		return nil, err

@@ -342,6 +342,6 @@ func TestConformance(t *testing.T) {
 		Addresses: []string{conformance.Loopback(t)},
 		Protocols: []corev1.Protocol{corev1.ProtocolTCP},
 		Options:   true,
-		Settle:    time.Minute, // a reload may take long where many other tests run
+		Timeout:   time.Minute, // a reload may take long where many other tests run
 	})
 }

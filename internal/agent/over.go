@@ -14,7 +14,7 @@ const sayOverEach = time.Minute
 
 // sayOverBudgetOf logs and records Events when the clusters that list this one as over their budget change.
 func (s *session) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
-	said, when := "", time.Time{}
+	last, when := "", time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -22,10 +22,10 @@ func (s *session) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
 		case <-agent.Named():
 		}
 		text := overBudgetOfText(agent.OverBudgetOf())
-		if text == said || !agent.Leads() {
+		if text == last || !agent.Leads() {
 			continue
 		}
-		if said = text; text == "" {
+		if last = text; text == "" {
 			s.log.Info("This cluster is within the budget of all other clusters again.")
 			continue
 		}

@@ -113,20 +113,20 @@ type Object struct {
 	// Found returns the object as last read, or nil. Read reads it again, without the cache.
 	Found func() *belief.Found
 	Read  func() error
-	// Again is called when the owner vouches.
+	// Again is called when the owner confirms.
 	Again func()
 }
 
-// Decide returns the verdict on an object, and whether its owner has vouched.
-func (s *Beliefs) Decide(ctx context.Context, live client.Reader, o Object) (verdict belief.Verdict, vouched bool, _ error) {
+// Decide returns the verdict on an object, and whether its owner has confirmed.
+func (s *Beliefs) Decide(ctx context.Context, live client.Reader, o Object) (verdict belief.Verdict, confirmed bool, _ error) {
 	verdict = belief.Decide(o.Applied, o.Found(), o.Owner)
 	if verdict == belief.Keep {
-		by, vouched := s.Suspicions.Suspect(o.Key, o.OwnerID, time.Now(), o.Again)
-		if !vouched {
+		by, confirmed := s.Suspicions.Suspect(o.Key, o.OwnerID, time.Now(), o.Again)
+		if !confirmed {
 			return belief.Keep, false, nil
 		}
 		if err := o.Read(); err != nil {
-			return belief.Keep, false, fmt.Errorf("reading what its owner has vouched for: %w", err)
+			return belief.Keep, false, fmt.Errorf("reading what its owner has confirmed for: %w", err)
 		}
 		lease, err := kit.Get(ctx, live, client.ObjectKey{Namespace: s.clusterset, Name: o.OwnerID.String()}, &coordinationv1.Lease{})
 		if err != nil {
@@ -134,7 +134,7 @@ func (s *Beliefs) Decide(ctx context.Context, live client.Reader, o Object) (ver
 		}
 		if lease != nil {
 			counter := layout.Counter(lease)
-			o.Owner.Vouched, o.Owner.Refused = by.Stands(counter), counter.Refused
+			o.Owner.Confirmed, o.Owner.Refused = by.Stands(counter), counter.Refused
 		}
 		if verdict = belief.Decide(o.Applied, o.Found(), o.Owner); verdict == belief.Keep { // the broker has lost the object since it was read, or refuses it
 			s.Suspicions.Clear(o.Key)
@@ -143,11 +143,11 @@ func (s *Beliefs) Decide(ctx context.Context, live client.Reader, o Object) (ver
 		}
 	}
 	s.Suspicions.Clear(o.Key)
-	return verdict, o.Owner.Vouched, nil
+	return verdict, o.Owner.Confirmed, nil
 }
 
 // Slice decides about another cluster's slice. have is the imported slice, source the one on the broker; both may be
-// nil. If the owner has vouched, source was read without the cache. again is called when the owner vouches.
+// nil. If the owner has confirmed, source was read without the cache. again is called when the owner confirms.
 func (s *Beliefs) Slice(ctx context.Context, c Connection, cluster names.ClusterID, of types.NamespacedName, have, source *discoveryv1.EndpointSlice, again func()) (belief.Verdict, *discoveryv1.EndpointSlice, error) {
 	name := names.BrokerSlice(cluster, of.Namespace, of.Name)
 	key := s.key("slice", name, cluster)
@@ -171,7 +171,7 @@ func (s *Beliefs) Slice(ctx context.Context, c Connection, cluster names.Cluster
 		}
 		return err
 	}
-	verdict, vouched, err := s.Decide(ctx, c.Live, Object{Key: key, OwnerID: cluster, Owner: owner, Applied: applied, Found: found, Read: read, Again: again})
+	verdict, confirmed, err := s.Decide(ctx, c.Live, Object{Key: key, OwnerID: cluster, Owner: owner, Applied: applied, Found: found, Read: read, Again: again})
 	if err != nil || verdict == belief.Keep {
 		return verdict, source, err
 	}
@@ -180,7 +180,7 @@ func (s *Beliefs) Slice(ctx context.Context, c Connection, cluster names.Cluster
 		s.ended.Remove(key)
 	case source != nil:
 		s.remember(key, layout.Revision(source))
-	case vouched:
+	case confirmed:
 		s.ended.Remove(key)
 	}
 	return verdict, source, nil
@@ -247,13 +247,13 @@ func (s *Beliefs) Record(ctx context.Context, c Connection, service types.Namesp
 		}
 		return err
 	}
-	verdict, vouched, err := s.Decide(ctx, c.Live, Object{
+	verdict, confirmed, err := s.Decide(ctx, c.Live, Object{
 		Key: key, OwnerID: id, Owner: owner, Applied: state, Found: found, Read: read, Again: func() { s.changed(service) },
 	})
 	if err != nil || verdict == belief.Keep {
 		return last, last != nil || !state.Exists, err
 	}
-	if vouched {
+	if confirmed {
 		defer s.changed(service) // notify other readers of the records
 	}
 	if verdict == belief.Apply {

@@ -141,7 +141,7 @@ func TestRightsForPolicies(t *testing.T) {
 	lease := &coordinationv1.Lease{ObjectMeta: objects.Meta(broker.DefaultNamespace, names.HubOwner.String())}
 	planes.Until(t, "the hub has a Lease", member, lease, func() error { return nil })
 	layout.SetCount(lease, 1<<40, false)
-	expectForbidden(t, "a member that vouches for the hub", member.Update(t.Context(), lease), "a member writes only objects that carry its own id")
+	expectForbidden(t, "a member that confirms the hub", member.Update(t.Context(), lease), "a member writes only objects that carry its own id")
 
 	namespace(t, ns, "c1")
 	agent := as(t, "system:serviceaccount:atoll-system:atoll-agent")

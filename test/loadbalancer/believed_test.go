@@ -15,7 +15,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// Pitfall 31: what is missing on the broker, or older than it was, stays a backend until its member vouches for what is there, also when the hub was cut off
+// Pitfall 31: what is missing on the broker, or older than it was, stays a backend until its member confirms what is there, also when the hub was cut off
 // from the broker meanwhile. What a member withdraws, or has when it is removed from the clusterset, is none at once.
 func TestBackendsThatTheBrokerHasLost(t *testing.T) {
 	const ns = "believed"
@@ -44,18 +44,18 @@ func TestBackendsThatTheBrokerHasLost(t *testing.T) {
 	create(t, published("c4", ns, "web", "10.4.0.1"))
 	has("one is added, and all others stay", one, two, three, four)
 
-	vouches := func(member string, then ...string) {
+	confirms := func(member string, then ...string) {
 		t.Helper()
 		lease := objects.Lease(member)
 		create(t, lease)
 		planes.CleanUp(t, hub, lease)
-		eventually(t, member+" vouches", func() error {
+		eventually(t, member+" confirms", func() error {
 			change(t, lease, func(l *coordinationv1.Lease) { layout.SetCount(l, layout.Counter(l).Count+1, false) })
 			return p.has(nameOf(mcs), then...)
 		})
 	}
-	vouches("c1", two, three, four)
-	vouches("c2", "80>c2/10.2.0.9:8080", three, four)
+	confirms("c1", two, three, four)
+	confirms("c2", "80>c2/10.2.0.9:8080", three, four)
 	removed := objects.Member("c3")
 	removed.Spec.State = brokerv1alpha1.MemberRemoved
 	create(t, removed)

@@ -17,10 +17,10 @@ import (
 	importedslice "github.com/atoll-mcs/atoll/internal/agent/imports/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/policyexport"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
 	publishedslice "github.com/atoll-mcs/atoll/internal/agent/publish/slice"
-	"github.com/atoll-mcs/atoll/internal/agent/publish/vouch"
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -63,15 +63,15 @@ func (c *core) addProcessControllers() error {
 	return nil
 }
 
-// toTell are a session's reconcilers that need notice of changes that no cache reports.
-type toTell struct {
+// listeners are a session's reconcilers that need notice of changes that no cache reports.
+type listeners struct {
 	imports   *serviceimport.Reconciler
 	slices    *importedslice.Reconciler
 	catalogue *catalogue.Reconciler
 	published *publishedslice.Reconciler
 }
 
-func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []manager.Runnable, tell toTell, err error) {
+func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []manager.Runnable, tell listeners, err error) {
 	member := c.mgr.GetCache()
 	add := func(r manager.Runnable, e error) {
 		all, err = append(all, r), errors.Join(err, e)
@@ -80,7 +80,7 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	add(records, e)
 	published, publishedReconciler, e := publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics)
 	add(published, e)
-	add(&vouch.Voucher{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: publishedReconciler, Log: c.Log}, nil)
+	add(&compare.Comparer{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: publishedReconciler, Log: c.Log}, nil)
 	add(policyexport.New(c.cluster, b, member, broker, c.recorder))
 	imports, importsReconciler, e := serviceimport.New(c.cluster, b, member, broker, c.pace, c.recorder)
 	add(imports, e)
@@ -92,7 +92,7 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	entries, entriesReconciler, e := catalogue.New(c.cluster, b, member, broker, c.Heartbeats)
 	add(entries, e)
 	add(lost.NewController(c.cluster, b, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
-	return all, toTell{importsReconciler, slicesReconciler, entriesReconciler, publishedReconciler}, err
+	return all, listeners{importsReconciler, slicesReconciler, entriesReconciler, publishedReconciler}, err
 }
 
 // missing reports whether a slice of a service is about to be published for the first time.

@@ -24,7 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
-	"github.com/atoll-mcs/atoll/internal/agent/publish/vouch"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -58,7 +58,7 @@ type Config struct {
 	LeaseTimeout time.Duration
 	Renew        func()
 	// Lease is this cluster's heartbeat. Restored receives a value when the broker's copy of it is older than before.
-	Lease    vouch.Lease
+	Lease    compare.Lease
 	Restored <-chan struct{}
 	// Dial connects to endpoints of members that may be lost.
 	Dial lost.Dial
@@ -92,7 +92,7 @@ type core struct {
 	// budget is the current session's budget; it lists the members that exceed theirs.
 	budget atomic.Pointer[border.Budget]
 	// current are the current session's reconcilers to notify; nil without a session.
-	current atomic.Pointer[toTell]
+	current atomic.Pointer[listeners]
 }
 
 // CacheOptions returns the options of the manager's cache.

@@ -106,14 +106,14 @@ func (c *Cluster) decidePolicy(ctx context.Context, b *Broker, service types.Nam
 	if last != nil {
 		applied = belief.Applied{Exists: !layout.Withdrawn(last), Revision: layout.Revision(last)}
 	}
-	verdict, vouched, err := s.Decide(ctx, b.Live, broker.Object{
+	verdict, confirmed, err := s.Decide(ctx, b.Live, broker.Object{
 		Key: "policy/" + names.Aggregate(service.Namespace, service.Name), OwnerID: names.HubOwner, Applied: applied, Found: found, Read: read,
 		Again: func() { s.changed(service) },
 	})
 	if err != nil || verdict == belief.Keep {
 		return last, err
 	}
-	if vouched {
+	if confirmed {
 		defer s.changed(service)
 	}
 	s.mu.Lock()
@@ -155,11 +155,11 @@ func (c *Cluster) Because(service types.NamespacedName) map[string]string {
 }
 
 // AppliedRevisions returns the revisions of a service's believed records. Awaited clusters keep those in said.
-func (s *Beliefs) AppliedRevisions(service types.NamespacedName, said map[names.ClusterID]int64, awaited []names.ClusterID) string {
+func (s *Beliefs) AppliedRevisions(service types.NamespacedName, applied map[names.ClusterID]int64, awaited []names.ClusterID) string {
 	revisions := s.Revisions(service)
 	for _, id := range awaited {
 		if _, believed := revisions[id]; !believed {
-			revisions[id] = said[id]
+			revisions[id] = applied[id]
 		}
 	}
 	var all []string

@@ -30,7 +30,7 @@ type Target struct {
 // are gone are often neighbours.
 func Targets(published []*discoveryv1.EndpointSlice, limit int, order func(n int) []int, allowed func(netip.Addr) bool) []Target {
 	var targets []Target
-	asked := map[netip.AddrPort]bool{}
+	taken := map[netip.AddrPort]bool{}
 	orders := make([][]int, len(published))
 	for i, s := range published {
 		orders[i] = order(len(s.Endpoints))
@@ -44,13 +44,13 @@ func Targets(published []*discoveryv1.EndpointSlice, limit int, order func(n int
 			more = true
 			for _, text := range s.Endpoints[orders[n][i]].Addresses {
 				address, ok := At(s, text)
-				if !ok || asked[address] || !allowed(address.Addr()) {
+				if !ok || taken[address] || !allowed(address.Addr()) {
 					continue
 				}
 				if len(targets) == limit {
 					return targets
 				}
-				asked[address] = true
+				taken[address] = true
 				targets = append(targets, Target{address, group(s)})
 			}
 		}

@@ -93,9 +93,9 @@ func (m *Membership) Renew() {
 // Run keeps the entry until ctx is done. It returns a TakenError if the cluster id belongs to another cluster.
 func (m *Membership) Run(ctx context.Context) error {
 	interval := m.Timeout / renewals
-	for asked := false; ; {
+	for requested := false; ; {
 		limited, cancel := context.WithTimeout(ctx, interval)
-		err := m.renew(limited, asked)
+		err := m.renew(limited, requested)
 		cancel()
 		if taken := (*TakenError)(nil); errors.As(err, &taken) {
 			return err
@@ -109,10 +109,10 @@ func (m *Membership) Run(ctx context.Context) error {
 			timer.Stop()
 			return nil
 		case <-timer.C:
-			asked = false
+			requested = false
 		case <-m.now:
 			timer.Stop()
-			asked = true
+			requested = true
 		}
 	}
 }
@@ -135,12 +135,12 @@ func (m *Membership) conflict(have *brokerv1alpha1.MemberCluster) error {
 	return &TakenError{m.Facts.ClusterID, m.Namespace, have.Spec.ClusterUID, m.Facts.ClusterUID}
 }
 
-func (m *Membership) renew(ctx context.Context, asked bool) error {
+func (m *Membership) renew(ctx context.Context, requested bool) error {
 	if err := m.applyEntry(ctx); err != nil {
 		return err
 	}
 	m.Placed()
-	own, err := m.applyLease(ctx, asked)
+	own, err := m.applyLease(ctx, requested)
 	if err != nil {
 		return fmt.Errorf("renewing the heartbeat: %w", err)
 	}
@@ -191,7 +191,7 @@ func (m *Membership) applyEntry(ctx context.Context) error {
 
 // applyLease renews the heartbeat. It returns the write's resource version, or "" if another replica was faster.
 // Without asked, it skips the write if another replica renewed the heartbeat since this one's last attempt.
-func (m *Membership) applyLease(ctx context.Context, asked bool) (version string, _ error) {
+func (m *Membership) applyLease(ctx context.Context, requested bool) (version string, _ error) {
 	if err := m.begin(ctx); err != nil {
 		return "", err
 	}
@@ -203,7 +203,7 @@ func (m *Membership) applyLease(ctx context.Context, asked bool) (version string
 	}
 	m.notice(lease)
 	now, before := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}), m.renewed
-	if m.renewed = &now; err == nil && !asked && before != nil && !now.Equal(before) && ptr.Deref(lease.Spec.HolderIdentity, "") != m.Holder {
+	if m.renewed = &now; err == nil && !requested && before != nil && !now.Equal(before) && ptr.Deref(lease.Spec.HolderIdentity, "") != m.Holder {
 		return lease.ResourceVersion, nil
 	}
 	lease.Spec = coordinationv1.LeaseSpec{

@@ -76,7 +76,7 @@ func (c *Controller) Watch(ctx context.Context) { c.secrets.RunWithContext(ctx) 
 
 // Await waits until the cluster has a membership, and returns it.
 func (c *Controller) Await(ctx context.Context) (credential.Membership, error) {
-	var said string
+	var lastError string
 	for {
 		m, err := c.stored()
 		if err == nil {
@@ -89,8 +89,8 @@ func (c *Controller) Await(ctx context.Context) (credential.Membership, error) {
 			continue
 		case <-time.After(patience):
 		}
-		if err.Error() != said {
-			said = err.Error()
+		if err.Error() != lastError {
+			lastError = err.Error()
 			c.log.Warn("This cluster is not a member of a clusterset. Join it with a join file: "+command.Here.Atoll("join FILE"), "reason", err)
 		}
 	}
@@ -110,7 +110,7 @@ func (c *Controller) stored() (credential.Membership, error) {
 // Token returns the token of a membership for clients to use.
 func (c *Controller) Token(m credential.Membership) *broker.Token {
 	return broker.NewToken(m.Token, func(token string) {
-		if said := c.refused.Swap(&token); said != nil && *said == token {
+		if before := c.refused.Swap(&token); before != nil && *before == token {
 			return
 		}
 		claims, err := credential.ParseToken(token)

@@ -1,7 +1,7 @@
 // Package belief decides what to do about an object on the broker that is missing or older than before, because its
 // owner ended it or because the broker was wiped, restored or edited.
 //
-// An owner removes an object by a write. Any other loss is suspicious until the owner vouches for the data on the
+// An owner removes an object by a write. Any other loss is suspicious until the owner confirms the data on the
 // broker (Suspicions). docs/explanation/protocol.md has the rules. This package does no I/O.
 package belief
 
@@ -27,10 +27,10 @@ type Owner struct {
 	Removed bool
 	// Lost is true if this cluster has withdrawn the member's endpoints, because it is unreachable.
 	Lost bool
-	// Vouched is true if the member compared its objects with the broker after this one became suspicious, and this one
+	// Confirmed is true if the member compared its objects with the broker after this one became suspicious, and this one
 	// was read again after that.
-	Vouched bool
-	// Refused is true if the broker refuses some of the vouching member's objects; the missing one may be among them.
+	Confirmed bool
+	// Refused is true if the broker refuses some of the confirming member's objects; the missing one may be among them.
 	Refused bool
 }
 
@@ -38,7 +38,7 @@ type Owner struct {
 type Verdict int
 
 const (
-	// Keep leaves the import as it is, until the owner vouches.
+	// Keep leaves the import as it is, until the owner confirms.
 	Keep Verdict = iota
 	// Apply makes the import match the object.
 	Apply
@@ -52,7 +52,7 @@ func Decide(applied Applied, found *Found, owner Owner) Verdict {
 	switch {
 	case owner.Removed:
 		return Remove
-	case suspicious && !owner.Lost && (!owner.Vouched || found == nil && owner.Refused):
+	case suspicious && !owner.Lost && (!owner.Confirmed || found == nil && owner.Refused):
 		return Keep
 	case found == nil || found.Withdrawn:
 		return Remove

@@ -33,11 +33,11 @@ func TestDecide(t *testing.T) {
 		{"ended, and lower", Applied{7, false}, &Found{Revision: 6}, Owner{}, Keep},
 		{"ended, and again", Applied{7, false}, &Found{Revision: 8}, Owner{}, Apply},
 		{"ended, and gone", Applied{7, false}, nil, Owner{}, Remove},
-		{"missing, vouched", Applied{7, true}, nil, Owner{Vouched: true}, Remove},
-		{"missing, vouched, while something is refused", Applied{7, true}, nil, Owner{Vouched: true, Refused: true}, Keep},
-		{"lower, vouched, while something is refused", Applied{7, true}, &Found{Revision: 6}, Owner{Vouched: true, Refused: true}, Apply},
-		{"lower, vouched", Applied{7, true}, &Found{Revision: 6}, Owner{Vouched: true}, Apply},
-		{"lower and withdrawn, vouched", Applied{7, true}, &Found{6, true}, Owner{Vouched: true}, Remove},
+		{"missing, confirmed", Applied{7, true}, nil, Owner{Confirmed: true}, Remove},
+		{"missing, confirmed, while something is refused", Applied{7, true}, nil, Owner{Confirmed: true, Refused: true}, Keep},
+		{"lower, confirmed, while something is refused", Applied{7, true}, &Found{Revision: 6}, Owner{Confirmed: true, Refused: true}, Apply},
+		{"lower, confirmed", Applied{7, true}, &Found{Revision: 6}, Owner{Confirmed: true}, Apply},
+		{"lower and withdrawn, confirmed", Applied{7, true}, &Found{6, true}, Owner{Confirmed: true}, Remove},
 		{"missing, lost", Applied{7, true}, nil, Owner{Lost: true}, Remove},
 		{"there, lost", Applied{7, true}, &Found{Revision: 7}, Owner{Lost: true}, Apply},
 		{"removed", Applied{7, true}, &Found{Revision: 9}, Owner{Removed: true}, Remove},
@@ -169,14 +169,14 @@ func (m *model) reconcile(t *rapid.T, name string) {
 	}
 	o, found := find(m.cache)
 	verdict := Decide(applied, found, Owner{})
-	vouched := false
+	confirmed := false
 	if verdict == Keep {
 		var by Counter
-		by, vouched = m.suspicions.Suspect(name, "owner", m.time(), func() { m.reconcile(t, name) })
+		by, confirmed = m.suspicions.Suspect(name, "owner", m.time(), func() { m.reconcile(t, name) })
 		if m.since[name] == 0 {
 			m.since[name] = m.now
 		}
-		if !vouched {
+		if !confirmed {
 			return
 		}
 		if !by.Stands(m.broker.counter) {
@@ -185,19 +185,19 @@ func (m *model) reconcile(t *rapid.T, name string) {
 			return
 		}
 		o, found = find(m.broker.objects)
-		verdict = Decide(applied, found, Owner{Vouched: true})
+		verdict = Decide(applied, found, Owner{Confirmed: true})
 	}
 	result := none
 	if verdict == Apply {
 		result = o.content
 	}
-	if vouched && !slices.ContainsFunc(m.wants[name], func(d desire) bool {
+	if confirmed && !slices.ContainsFunc(m.wants[name], func(d desire) bool {
 		i := slices.Index(m.wants[name], d)
 		return d.content == result && (i == len(m.wants[name])-1 || m.wants[name][i+1].from >= m.since[name])
 	}) && !(result == none && len(m.wants[name]) == 0) {
 		t.Fatalf("second %d: %s became %d, which its owner has not wanted since second %d: %v", m.now, name, result, m.since[name], m.wants[name])
 	}
-	if exists && !vouched && o.wish < have.wish {
+	if exists && !confirmed && o.wish < have.wish {
 		t.Fatalf("second %d: %s was wish %d and became %d", m.now, name, have.wish, o.wish)
 	}
 	m.suspicions.Clear(name)
@@ -315,27 +315,27 @@ func history(t *rapid.T) {
 	}
 }
 
-// What an owner has vouched for has to be read soon after, and while its Lease is the one by which it has.
-func TestAVouchEnds(t *testing.T) {
+// What an owner has confirmed has to be read soon after, and while its Lease is the one by which it has.
+func TestConfirmationEnds(t *testing.T) {
 	s, start, told := NewSuspicions(), time.Unix(0, 0), 0
 	tell := func() { told++ }
 	at := func(second int) time.Time { return start.Add(time.Duration(second) * time.Second) }
-	vouch := func(second int) {
+	confirm := func(second int) {
 		for i := range 3 {
 			s.Observe(at(second+i), map[names.ClusterID]Counter{"owner": {Lease: "lease", Count: int64(second + i)}})
 		}
 	}
 	s.Suspect("x", "owner", at(0), tell)
-	vouch(1)
-	if by, vouched := s.Suspect("x", "owner", at(60), tell); !vouched || told != 1 || by != (Counter{Lease: "lease", Count: 3}) {
-		t.Errorf("%v by %v, told %d times", vouched, by, told)
+	confirm(1)
+	if by, confirmed := s.Suspect("x", "owner", at(60), tell); !confirmed || told != 1 || by != (Counter{Lease: "lease", Count: 3}) {
+		t.Errorf("%v by %v, told %d times", confirmed, by, told)
 	}
-	if _, vouched := s.Suspect("x", "owner", at(64), tell); vouched {
+	if _, confirmed := s.Suspect("x", "owner", at(64), tell); confirmed {
 		t.Error("it still counts after more than a minute")
 	}
-	vouch(65)
-	if _, vouched := s.Suspect("x", "owner", at(70), tell); !vouched || told != 2 {
-		t.Errorf("%v, told %d times", vouched, told)
+	confirm(65)
+	if _, confirmed := s.Suspect("x", "owner", at(70), tell); !confirmed || told != 2 {
+		t.Errorf("%v, told %d times", confirmed, told)
 	}
 	by := Counter{Lease: "lease", Count: 7}
 	if !by.Stands(by) || !by.Stands(Counter{Lease: "lease", Count: 8}) || by.Stands(Counter{Lease: "lease", Count: 6}) || by.Stands(Counter{Lease: "other", Count: 8}) {

@@ -12,11 +12,11 @@ import (
 // enough is how many comparisons by the owner a suspicion waits for. The first one may have begun before it.
 const enough = 2
 
-// worth is how long an owner's vouching is valid: the broker must be read soon after.
+// worth is how long an owner's confirmation is valid: the broker must be read soon after.
 const worth = time.Minute
 
-// Suspicions are the objects that wait for their owners to vouch for the data on the broker. An owner increases a
-// counter in its Lease after it has compared all its objects with a fresh list (package vouch). Only increases that
+// Suspicions are the objects that wait for their owners to confirm the data on the broker. An owner increases a
+// counter in its Lease after it has compared all its objects with a fresh list (package compare). Only increases that
 // this process sees count, and a new or restored Lease starts over. Create with NewSuspicions.
 type Suspicions struct {
 	mu  sync.Mutex
@@ -33,25 +33,25 @@ type Counter struct {
 }
 
 type suspicion struct {
-	owner    names.ClusterID
-	since    time.Time
-	counter  Counter   // as last read; no Lease before the first read
-	seen     int       // increases seen
-	vouched  time.Time // when enough increases were seen
-	callback func()
+	owner     names.ClusterID
+	since     time.Time
+	counter   Counter   // as last read; no Lease before the first read
+	seen      int       // increases seen
+	confirmed time.Time // when enough increases were seen
+	callback  func()
 }
 
 // NewSuspicions returns no suspicions.
 func NewSuspicions() *Suspicions { return &Suspicions{all: map[string]*suspicion{}} }
 
-// Suspect records a suspicious object. It returns whether the owner has vouched recently, and the counter. The counter
+// Suspect records a suspicious object. It returns whether the owner has confirmed recently, and the counter. The counter
 // must still Stand after the object is read again, or the broker has lost both meanwhile. callback is called once when
-// the owner vouches, and must not block. Further changes of the object do not restart a suspicion.
-func (s *Suspicions) Suspect(object string, owner names.ClusterID, now time.Time, callback func()) (by Counter, vouched bool) {
+// the owner confirms, and must not block. Further changes of the object do not restart a suspicion.
+func (s *Suspicions) Suspect(object string, owner names.ClusterID, now time.Time, callback func()) (by Counter, confirmed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.all[object]
-	if known == nil || known.seen >= enough && now.Sub(known.vouched) > worth {
+	if known == nil || known.seen >= enough && now.Sub(known.confirmed) > worth {
 		s.all[object] = &suspicion{owner: owner, since: now, callback: callback}
 		return Counter{}, false
 	}
@@ -97,7 +97,7 @@ func (s *Suspicions) Observe(began time.Time, counters map[names.ClusterID]Count
 			of.seen++
 		}
 		if of.counter = now; of.seen == enough {
-			of.vouched = began
+			of.confirmed = began
 			callbacks = append(callbacks, of.callback)
 		}
 	}

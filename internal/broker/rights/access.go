@@ -95,7 +95,7 @@ func HubAccess(namespace string) []client.Object {
 					APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies"},
 					Verbs: append(read, "create", "update", "delete"),
 				},
-				// The hub vouches for its policies in its own Lease, and reads the members' Leases.
+				// The hub confirms its policies in its own Lease, and reads the members' Leases.
 				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "create"}},
 				{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{names.HubOwner.String()}, Verbs: []string{"update"}},
 			},

@@ -233,9 +233,9 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	provider, err := c.providers.get(ctx, out.provider)
 	switch {
 	case err != nil:
-		return join(err, c.carryOn(ctx, mcs, f, unknown(out.provider, err)))
+		return join(err, c.keepServing(ctx, mcs, f, unknown(out.provider, err)))
 	case f.missing != nil:
-		return c.carryOn(ctx, mcs, f, unserved(f))
+		return c.keepServing(ctx, mcs, f, unserved(f))
 	}
 	generation := mcs.Generation
 	if err := c.hold(ctx, mcs, out.provider); err != nil {

@@ -37,16 +37,13 @@ func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Servi
 	return s, tooMany
 }
 
-// nobody is a range that admits no client.
-var nobody = netip.MustParsePrefix("0.0.0.0/32")
-
 // sourceRanges returns the Service's source ranges; none admits all clients. It parses like the API server, which
 // accepts surrounding blanks and leading zeros. An invalid range admits no client.
 func sourceRanges(service *corev1.Service) []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range service.Spec.LoadBalancerSourceRanges {
 		_, parsed, err := netutils.ParseCIDRSloppy(strings.TrimSpace(text))
-		prefix := nobody
+		prefix := cloudprovider.NoClients
 		if err == nil {
 			ones, _ := parsed.Mask.Size()
 			if address, ok := netip.AddrFromSlice(parsed.IP); ok {

@@ -215,12 +215,12 @@ func (r *reconciler) applyConditions(ctx context.Context, s state) error {
 	if err := status.Own(ctx, r.client, kind, s.mcs, map[string]any{"conditions": list}, names.ManagerHub); err != nil {
 		return err
 	}
-	for _, said := range news(before, want) {
+	for _, condition := range changedConditions(before, want) {
 		eventType := corev1.EventTypeNormal
-		if said.Status == metav1.ConditionFalse {
+		if condition.Status == metav1.ConditionFalse {
 			eventType = corev1.EventTypeWarning
 		}
-		status.Say(r.recorder, s.mcs, nil, eventType, said.Reason, "Expose", said.Message)
+		status.Say(r.recorder, s.mcs, nil, eventType, condition.Reason, "Expose", condition.Message)
 	}
 	return nil
 }

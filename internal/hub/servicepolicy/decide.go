@@ -136,15 +136,15 @@ func among(providers []string) string {
 	return "of " + names.ListClusters(providers)
 }
 
-// news returns the conditions that changed. A new condition counts only if it reports a problem.
-func news(before, now []metav1.Condition) []metav1.Condition {
-	var news []metav1.Condition
+// changedConditions returns the conditions that changed. A new condition counts only if it reports a problem.
+func changedConditions(before, now []metav1.Condition) []metav1.Condition {
+	var changed []metav1.Condition
 	for _, c := range now {
 		had := meta.FindStatusCondition(before, c.Type)
-		changed := had == nil || had.Status != c.Status || had.Message != c.Message
-		if changed && (had != nil || c.Reason != networkingv1alpha1.ReasonFound) {
-			news = append(news, c)
+		differs := had == nil || had.Status != c.Status || had.Message != c.Message
+		if differs && (had != nil || c.Reason != networkingv1alpha1.ReasonFound) {
+			changed = append(changed, c)
 		}
 	}
-	return news
+	return changed
 }

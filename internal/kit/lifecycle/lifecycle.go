@@ -49,7 +49,7 @@ func Terms(ctx context.Context, log *slog.Logger, what string, served func(conte
 
 // Retry calls f until it succeeds. It returns false if ctx is done first.
 func Retry(ctx context.Context, log *slog.Logger, what string, f func(context.Context) error) bool {
-	var said string
+	var lastError string
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := f(ctx)
 		if ctx.Err() != nil {
@@ -58,8 +58,8 @@ func Retry(ctx context.Context, log *slog.Logger, what string, f func(context.Co
 		if err == nil {
 			return true
 		}
-		if err.Error() != said {
-			said = err.Error()
+		if err.Error() != lastError {
+			lastError = err.Error()
 			log.Error(what+" failed; retrying", "error", err)
 		}
 		sleep(ctx, pause)

@@ -32,7 +32,7 @@ type Metrics struct {
 	propagation *prometheus.HistogramVec
 	traffic     *Traffic
 
-	leftOut, events, remotes, objects, connection *asked
+	leftOut, events, remotes, objects, connection *collector
 }
 
 // New returns metrics that are empty except for the broker traffic, which outlives them.
@@ -49,11 +49,11 @@ func New(traffic *Traffic) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 18), // 1 ms to 131 s
 		}, []string{"stage"}),
 		traffic:    traffic,
-		leftOut:    newAsked(leftOutDesc),
-		events:     newAsked(eventsDesc),
-		remotes:    newAsked(remoteReady, remoteOver, remoteRenewed),
-		objects:    newAsked(exportCondition, importClusters, conflictCount),
-		connection: newAsked(connectedDesc),
+		leftOut:    newCollector(leftOutDesc),
+		events:     newCollector(eventsDesc),
+		remotes:    newCollector(remoteReady, remoteOver, remoteRenewed),
+		objects:    newCollector(exportCondition, importClusters, conflictCount),
+		connection: newCollector(connectedDesc),
 	}
 	m.Exported, m.Imported = m.slices.of(Exported, nil), m.slices.of(Imported, m.imports)
 	m.Publish, m.Transit = m.propagation.WithLabelValues("publish"), m.propagation.WithLabelValues("broker")

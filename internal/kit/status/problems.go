@@ -53,12 +53,12 @@ func (p *Problems) SetSlice(service types.NamespacedName, part string, now Outco
 
 // Clear removes the problems of an ended controller's parts, because the controller misses later deletions.
 func (p *Problems) Clear(of func(part string) bool) {
-	var told []types.NamespacedName
+	var reported []types.NamespacedName
 	p.mu.Lock()
 	for service, parts := range p.of {
 		before := len(parts)
 		if maps.DeleteFunc(parts, func(part string, _ Outcome) bool { return of(part) }); len(parts) < before {
-			told = append(told, service)
+			reported = append(reported, service)
 		}
 		if len(parts) == 0 {
 			delete(p.of, service)
@@ -67,7 +67,7 @@ func (p *Problems) Clear(of func(part string) bool) {
 	maps.DeleteFunc(p.slices, func(slice, _ types.NamespacedName) bool { return of(slice.Name) })
 	changed := p.changed
 	p.mu.Unlock()
-	for _, service := range told {
+	for _, service := range reported {
 		for _, f := range changed {
 			f(service)
 		}

@@ -32,12 +32,12 @@ import (
 
 // Reconciler writes ServiceImports.
 type Reconciler struct {
-	cluster  *inputs.Cluster
-	broker   *inputs.Broker
-	pace     *border.Pace
-	recorder events.EventRecorder
-	feed     *kit.Feed[reconcile.Request]
-	said     sync.Map // of said: the subject of the last Event (string)
+	cluster    *inputs.Cluster
+	broker     *inputs.Broker
+	pace       *border.Pace
+	recorder   events.EventRecorder
+	feed       *kit.Feed[reconcile.Request]
+	lastEvents sync.Map // of said: the subject of the last Event (string)
 }
 
 // New returns the controller and its reconciler.

@@ -16,19 +16,19 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
 
-type said struct {
+type eventKey struct {
 	reason string
 	about  types.NamespacedName
 }
 
-// news reports whether an Event's content differs from the last one; "" means no Event.
-func (r *Reconciler) news(reason string, about types.NamespacedName, what string) bool {
-	key := said{reason, about}
+// isNew reports whether an Event's content differs from the last one; "" means no Event.
+func (r *Reconciler) isNew(reason string, about types.NamespacedName, what string) bool {
+	key := eventKey{reason, about}
 	if what == "" {
-		r.said.Delete(key)
+		r.lastEvents.Delete(key)
 		return false
 	}
-	last, found := r.said.Swap(key, what)
+	last, found := r.lastEvents.Swap(key, what)
 	return !found || last != what
 }
 
@@ -49,7 +49,7 @@ func (r *Reconciler) sayForeign(service types.NamespacedName, have *mcsv1beta1.S
 	if have.UID != "" && !local.Managed(have) && exported {
 		foreign = string(have.UID)
 	}
-	if r.news("ForeignServiceImport", service, foreign) {
+	if r.isNew("ForeignServiceImport", service, foreign) {
 		status.Say(r.recorder, have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import", fmt.Sprintf(
 			"Another tool or person created this ServiceImport, so the service is not imported. Delete it, or hand it over to Atoll: %s",
 			command.Here.Kubectl("label serviceimport %s -n %s %s=%s", have.Name, have.Namespace, names.LabelManagedBy, names.AgentManager)))
@@ -66,7 +66,7 @@ func (r *Reconciler) sayLeftOut(service types.NamespacedName, exported local.Exp
 	if left.Reason != refusal.SystemNamespace && len(exported.Imported) > 0 {
 		left = local.LeftOut{}
 	}
-	if !r.news("LeftOut", service, string(left.Reason)+left.Cluster) {
+	if !r.isNew("LeftOut", service, string(left.Reason)+left.Cluster) {
 		return
 	}
 	why, undo := left.Reason.Explain(service.Namespace, command.Here)
@@ -85,7 +85,7 @@ func (r *Reconciler) sayMalformed(namespace *corev1.Namespace) {
 	if err := refusal.In(namespace.Name, nil, namespace.Annotations, refusal.Clusters{}).Malformed; err != nil {
 		wrong = strings.ReplaceAll(err.Error(), "\n", ", ")
 	}
-	if r.news("MalformedRefusal", name, wrong) {
+	if r.isNew("MalformedRefusal", name, wrong) {
 		status.Say(r.recorder, namespaceOf(name), nil, corev1.EventTypeWarning, "MalformedRefusal", "Import", fmt.Sprintf(
 			"Annotation %s has invalid entries, which are ignored: %s. Write cluster ids separated by commas, or \"*\": %s",
 			names.AnnotationRefuseImports, wrong, command.Here.Kubectl("annotate namespace %s --overwrite %s=ID,ID", name.Namespace, names.AnnotationRefuseImports)))
@@ -105,7 +105,7 @@ func (r *Reconciler) sayRefused(service types.NamespacedName, have *mcsv1beta1.S
 	case export != nil:
 		kind, about = mcsv1beta1.ServiceExportKindName, export
 	}
-	if r.news("ImportRefused", service, kind) {
+	if r.isNew("ImportRefused", service, kind) {
 		status.Say(r.recorder, about, related, corev1.EventTypeWarning, "ImportRefused", "Import", fmt.Sprintf(
 			"The API server refuses ServiceImport %s in this cluster. The agent tries again every 20 to 30 seconds: %s", service.Name, why))
 	}

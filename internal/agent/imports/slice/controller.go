@@ -187,7 +187,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	}
 	verdict, source, err := r.Cluster.Beliefs.Slice(ctx, r.Broker.Connection(), req.Cluster, req.Source, have, in.source, func() { r.feed.Add(false, req) })
 	if err != nil || verdict == belief.Keep {
-		in.kept = true // the slice is queued when its owner vouches
+		in.kept = true // the slice is queued when its owner confirms
 		return in, err
 	}
 	if in.source = source; verdict == belief.Remove {

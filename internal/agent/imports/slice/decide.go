@@ -37,7 +37,7 @@ type inputsOf struct {
 	refused, lost bool
 	// waits is set if the import has no derived Service yet, or if it is unknown whether the cluster is lost.
 	waits bool
-	// kept is set if only the hints may change: until the owner vouches, or because the broker's data has not changed.
+	// kept is set if only the hints may change: until the owner confirms, or because the broker's data has not changed.
 	kept bool
 	// again is when to check again without an event, 0 for never.
 	again time.Duration
@@ -132,7 +132,7 @@ func kept(network validation.Network, req Request, have *discoveryv1.EndpointSli
 }
 
 // keepRevision keeps have's revision if nothing else grew, to avoid a write for identical content. A lower revision is
-// written, because its owner vouched for it.
+// written, because its owner confirmed it.
 func keepRevision(have, want *discoveryv1.EndpointSlice) {
 	if layout.Revision(want) <= layout.Revision(have) { // if equal, skip the comparison of all endpoints
 		return

@@ -141,8 +141,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // serviceIsLate reports whether an export's Service exists but is not in the cache yet: ServiceExports have a separate
 // watch. It is called before the condition reports a missing Service for the first time.
 func (r *Reconciler) serviceIsLate(ctx context.Context, own local.Own) (bool, error) {
-	said := meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionValid))
-	if own.Service != nil || said != nil && said.Reason == string(mcsv1beta1.ServiceExportReasonNoService) {
+	valid := meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionValid))
+	if own.Service != nil || valid != nil && valid.Reason == string(mcsv1beta1.ServiceExportReasonNoService) {
 		return false, nil
 	}
 	live, err := kit.Get(ctx, r.cluster.Live, client.ObjectKeyFromObject(own.Export), &corev1.Service{})

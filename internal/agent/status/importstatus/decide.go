@@ -69,7 +69,7 @@ type warning struct {
 // warnings returns an import's warnings. If several slices have the same problem, it names one of them.
 func warnings(problems map[string]status.Outcome) []warning {
 	type about struct{ cluster, reason string }
-	said := map[about]bool{}
+	reported := map[about]bool{}
 	var all []warning
 	for _, part := range slices.Sorted(maps.Keys(problems)) {
 		cluster, _, isSlice := strings.Cut(part, "/")
@@ -77,8 +77,8 @@ func warnings(problems map[string]status.Outcome) []warning {
 			cluster = ""
 		}
 		for _, r := range problems[part].Warnings {
-			if key := (about{cluster, r.Reason}); !said[key] {
-				said[key] = true
+			if key := (about{cluster, r.Reason}); !reported[key] {
+				reported[key] = true
 				all = append(all, warning{names.ClusterID(cluster), r})
 			}
 		}

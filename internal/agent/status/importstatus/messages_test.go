@@ -50,13 +50,13 @@ func TestMessages(t *testing.T) {
 		},
 		"IPv6 in a cluster of IPv4": {
 			*NotSupported(imp(mcsv1beta1.ClusterSetIP, []string{"c1", "c2"}), []corev1.IPFamily{v4}), metav1.ConditionFalse, "IPFamilyNotSupported",
-			`The service is exported only with IPv6, from "c1", "c2", but Services of this cluster only have IPv4. ` +
-				`It is imported when a cluster exports it with IPv4.`,
+			`The service is exported only with IPv6 addresses, by "c1", "c2", but Services of this cluster only have IPv4 addresses. ` +
+				`It is imported when a cluster exports it with IPv4 addresses.`,
 		},
 		"IPv4 in a cluster of IPv6": {
 			*NotSupported(imp(mcsv1beta1.Headless, []string{"c1"}), []corev1.IPFamily{v6}), metav1.ConditionFalse, "IPFamilyNotSupported",
-			`The service is exported only with IPv4, from "c1", but Services of this cluster only have IPv6. ` +
-				`It is imported when a cluster exports it with IPv6.`,
+			`The service is exported only with IPv4 addresses, by "c1", but Services of this cluster only have IPv6 addresses. ` +
+				`It is imported when a cluster exports it with IPv6 addresses.`,
 		},
 		"refused": {
 			*Failed("exceeded quota"), metav1.ConditionFalse, "Pending",

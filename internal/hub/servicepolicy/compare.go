@@ -27,9 +27,9 @@ const (
 	patience = 6
 )
 
-// Voucher compares the hub's policies with the MultiClusterServices. After each match it increments the counter in the
+// Comparer compares the hub's policies with the MultiClusterServices. After each match it increments the counter in the
 // hub's Lease (docs/explanation/protocol.md, rule 3).
-type Voucher struct {
+type Comparer struct {
 	// Client writes. Reader bypasses the cache.
 	Client     client.Client
 	Reader     client.Reader
@@ -39,7 +39,7 @@ type Voucher struct {
 
 // Start implements manager.Runnable. It fails when the policies stay wrong, because a watch may have stopped
 // delivering.
-func (v *Voucher) Start(ctx context.Context) error {
+func (v *Comparer) Start(ctx context.Context) error {
 	for wrong := 0; ctx.Err() == nil; {
 		next := again
 		right, err := v.compare(ctx)
@@ -62,7 +62,7 @@ func (v *Voucher) Start(ctx context.Context) error {
 }
 
 // compare increments the Lease's counter if all policies are right, and reports whether they are.
-func (v *Voucher) compare(ctx context.Context) (bool, error) {
+func (v *Comparer) compare(ctx context.Context) (bool, error) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: v.Clusterset, Name: names.HubOwner.String(), Labels: map[string]string{names.LabelSourceCluster: ""}, // so that members list it with their own
 	}}

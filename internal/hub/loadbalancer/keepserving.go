@@ -10,10 +10,10 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 )
 
-// carryOn updates a load balancer while its Service is missing or its provider is not available. The finalizers'
+// keepServing updates a load balancer while its Service is missing or its provider is not available. The finalizers'
 // providers follow backend changes and close ports that are no longer exposed. ready is the condition about the
 // problem.
-func (c *Controller) carryOn(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, f forwarding, ready metav1.Condition) error {
+func (c *Controller) keepServing(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, f forwarding, ready metav1.Condition) error {
 	status, conditions := &mcs.Status.LoadBalancer, []metav1.Condition{ready}
 	if len(status.Ingress) == 0 || f.unknown {
 		return c.applyStatus(ctx, mcs, status, conditions) // there is no load balancer, or its Service is unknown

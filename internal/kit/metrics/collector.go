@@ -6,33 +6,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// asked are metrics that are computed when they are collected. Before set is called there are none.
-type asked struct {
+// collector holds metrics that are computed when they are collected. Before set is called there are none.
+type collector struct {
 	descriptions []*prometheus.Desc
 	mu           sync.Mutex
-	tell         func(chan<- prometheus.Metric)
+	collect      func(chan<- prometheus.Metric)
 }
 
-func newAsked(descriptions ...*prometheus.Desc) *asked { return &asked{descriptions: descriptions} }
+func newCollector(descriptions ...*prometheus.Desc) *collector {
+	return &collector{descriptions: descriptions}
+}
 
 // set sets the function that computes the metrics.
-func (a *asked) set(tell func(chan<- prometheus.Metric)) {
+func (a *collector) set(tell func(chan<- prometheus.Metric)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.tell = tell
+	a.collect = tell
 }
 
 // Describe implements prometheus.Collector.
-func (a *asked) Describe(descriptions chan<- *prometheus.Desc) {
+func (a *collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range a.descriptions {
 		descriptions <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (a *asked) Collect(values chan<- prometheus.Metric) {
+func (a *collector) Collect(values chan<- prometheus.Metric) {
 	a.mu.Lock()
-	tell := a.tell
+	tell := a.collect
 	a.mu.Unlock()
 	if tell != nil {
 		tell(values)

@@ -1,7 +1,7 @@
-// Package vouch compares this cluster's objects on the broker with what it publishes, and counts in its Lease how often
+// Package compare compares this cluster's objects on the broker with what it publishes, and counts in its Lease how often
 // all were right. An importing cluster accepts a missing or older object only after that (docs/explanation/protocol.md,
 // rule 3).
-package vouch
+package compare
 
 import (
 	"context"
@@ -28,20 +28,20 @@ import (
 
 const (
 	// interval is the time between comparisons, unless the clusterset is large. A comparison costs an API server 2.4 µs
-	// of CPU per object. looksPerInterval limits all members together to 0.2 of a CPU.
-	interval         = time.Minute
-	looksPerInterval = 5_000_000
+	// of CPU per object. objectsPerInterval limits all members together to 0.2 of a CPU.
+	interval           = time.Minute
+	objectsPerInterval = 5_000_000
 	// A session's first comparisons are more frequent: others may wait for them after a restore of the broker.
 	firstInterval = 20 * time.Second
 	first         = 4
 	// A comparison checks wrong objects this many times, with pauses: a write may be in progress.
-	looks = 4
-	pause = 2 * time.Second
+	attempts = 4
+	pause    = 2 * time.Second
 	// again is the time until the next comparison after one that found something wrong.
 	again = 5 * time.Second
-	// resigned is how long the broker must refuse an object before the member vouches for the rest.
-	resigned = 10 * time.Minute
-	pageSize = 500
+	// refusedLimit is how long the broker must refuse an object before the member confirms the rest.
+	refusedLimit = 10 * time.Minute
+	pageSize     = 500
 )
 
 // errOutdated says that the cache differs from the broker.
@@ -70,8 +70,8 @@ type Lease interface {
 	Count(ctx context.Context, counter belief.Counter, refused bool) error
 }
 
-// Voucher compares this cluster's objects on the broker with what it publishes.
-type Voucher struct {
+// Comparer compares this cluster's objects on the broker with what it publishes.
+type Comparer struct {
 	Cluster *inputs.Cluster
 	Broker  *inputs.Broker
 	Lease   Lease
@@ -98,7 +98,7 @@ func keyOf(o client.Object, source string) key {
 }
 
 // Start implements manager.Runnable. It compares at once, then periodically, and fails if the cache is wrong.
-func (v *Voucher) Start(ctx context.Context) error {
+func (v *Comparer) Start(ctx context.Context) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		next := again
 		right, err := v.compare(ctx)
@@ -120,7 +120,7 @@ func (v *Voucher) Start(ctx context.Context) error {
 	return nil
 }
 
-func (v *Voucher) interval(ctx context.Context) time.Duration {
+func (v *Comparer) interval(ctx context.Context) time.Duration {
 	members, records, slices := &brokerv1alpha1.MemberClusterList{}, &brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{}
 	if err := errors.Join(v.Broker.List(ctx, members, client.UnsafeDisableDeepCopy), v.Broker.List(ctx, records, client.UnsafeDisableDeepCopy),
 		v.Broker.List(ctx, slices, client.UnsafeDisableDeepCopy)); err != nil {
@@ -131,7 +131,7 @@ func (v *Voucher) interval(ctx context.Context) time.Duration {
 
 // every returns the comparison interval for a number of members and of their objects.
 func every(members, objects int) time.Duration {
-	return max(interval, time.Duration(float64(interval)*float64(members)*float64(objects)/looksPerInterval))
+	return max(interval, time.Duration(float64(interval)*float64(members)*float64(objects)/objectsPerInterval))
 }
 
 // seen is an object's resource version in the cache and on the broker, and the higher of the revisions.
@@ -141,21 +141,21 @@ type seen struct {
 }
 
 // compare increases the counter in the Lease if everything is right, and returns whether it was.
-func (v *Voucher) compare(ctx context.Context) (right bool, err error) {
+func (v *Comparer) compare(ctx context.Context) (right bool, err error) {
 	counter, err := v.Lease.Counter(ctx)
 	if err != nil {
 		return false, fmt.Errorf("reading the counter: %w", err)
 	}
 	var open map[key]seen // wrong at every check so far
-	for look := range looks {
-		if look > 0 {
+	for attempt := range attempts {
+		if attempt > 0 {
 			select {
 			case <-ctx.Done():
 				return false, context.Cause(ctx)
 			case <-time.After(pause):
 			}
 		}
-		wrong, err := v.look(ctx)
+		wrong, err := v.findWrong(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -173,7 +173,7 @@ func (v *Voucher) compare(ctx context.Context) (right bool, err error) {
 	}
 	outdated, refused := false, false
 	for k, of := range open {
-		if of.cached == of.found && v.wrong.For(k, time.Now()) >= resigned {
+		if of.cached == of.found && v.wrong.For(k, time.Now()) >= refusedLimit {
 			delete(open, k)
 			refused = true
 		}
@@ -191,8 +191,8 @@ func (v *Voucher) compare(ctx context.Context) (right bool, err error) {
 	return true, nil
 }
 
-// look reads the broker, and returns and queues the wrong objects.
-func (v *Voucher) look(ctx context.Context) (map[key]seen, error) {
+// findWrong reads the broker, and returns and queues the wrong objects.
+func (v *Comparer) findWrong(ctx context.Context) (map[key]seen, error) {
 	all, err := v.objects(ctx)
 	if err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (v *Voucher) look(ctx context.Context) (map[key]seen, error) {
 }
 
 // objects returns the member's own objects in the cache and on the broker.
-func (v *Voucher) objects(ctx context.Context) (map[key]seen, error) {
+func (v *Comparer) objects(ctx context.Context) (map[key]seen, error) {
 	all := map[key]seen{}
 	self := client.MatchingLabels{names.LabelSourceCluster: v.Cluster.ID.String()}
 	for _, kind := range []schema.GroupVersionKind{
@@ -262,7 +262,7 @@ func (v *Voucher) objects(ctx context.Context) (map[key]seen, error) {
 }
 
 // keys adds the objects that should be on the broker and are not.
-func (v *Voucher) keys(ctx context.Context, all map[key]seen) error {
+func (v *Comparer) keys(ctx context.Context, all map[key]seen) error {
 	exports, err := local.ServiceExports(ctx, v.Cluster.Client)
 	if err != nil {
 		return err

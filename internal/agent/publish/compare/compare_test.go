@@ -1,4 +1,4 @@
-package vouch
+package compare
 
 import "testing"
 
