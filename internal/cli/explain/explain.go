@@ -27,8 +27,8 @@ func NewCommand() *cobra.Command {
 		Use:   "explain [NAMESPACE/]SERVICE",
 		Short: "Explain whether a service works in a cluster, and why",
 		Long: `Follows one service from the exporting clusters to the pods of one cluster. The output shows the exporting
-clusters, the value of each property and the cluster that sets the value, the ServiceImport, the endpoints, and the
-DNS servers. Problems come first.
+clusters, the merged properties, the ServiceImport, the endpoints, and the DNS servers. For each property, it
+shows the value and the cluster that sets the value. Problems come first.
 
 The first line is the verdict, which also determines the exit status:
 

@@ -43,8 +43,8 @@ func NewCommand() *cobra.Command {
 		Use:   "gather [CONTEXT...]",
 		Short: "Collect diagnostic data in one file",
 		Long: `Writes a tar.gz file with data for troubleshooting a clusterset. The file contains Atoll's objects in
-the clusters and on their broker, the configuration of the clusters' DNS, Events, the logs of Atoll's programs,
-versions, and the output of atoll status and atoll check.
+the clusters and on their broker, Events, versions, and the logs of Atoll's programs. It also contains the
+configuration of the clusters' DNS, and the output of atoll status and atoll check.
 
 The file contains no Secrets and no values of environment variables. The command removes tokens, private keys
 and passwords from all texts. The file contains the names and addresses of your services and nodes. Read the

@@ -32,8 +32,8 @@ func NewCommand() *cobra.Command {
 		Short: "Test a clusterset from end to end",
 		Long: `Creates a namespace with a pod and two Services in each cluster. All clusters export the first Service. The
 second Service has a different name in each cluster, so only one cluster exports it. When every cluster has
-imported the Services, a pod in each cluster resolves the names of the Services and connects to the Services over TCP and UDP. The command checks which pods
-answer, deletes the exports, and waits until the imports are deleted.
+imported the Services, a pod in each cluster resolves their names and connects to the Services over TCP and UDP.
+The command checks which pods answer, deletes the exports, and waits until the imports are deleted.
 
 The command deletes everything that it created, even after a failure or an interruption. The exit status is 79 if
 a step failed.`,

@@ -107,7 +107,7 @@ func checkJoinerPolicy(ctx context.Context, on *install.Target, namespace string
 		switch err := on.Get(ctx, key, o); {
 		case apierrors.IsNotFound(err):
 			return hint("Deploy the broker again, with all its admission policies: "+on.On.Atoll("broker deploy --clusterset %s", namespace),
-				"the broker's admission policy %s is missing: an older version of Atoll deployed the broker, or somebody deleted the policy. Without the policy, a join file can be used more than once", key.Name)
+				"the broker's admission policy %s is missing: an older version of Atoll deployed the broker, or someone deleted the policy. Without the policy, a join file can be used more than once", key.Name)
 		case err != nil:
 			return fmt.Errorf("reading the broker's admission policy %s: %w", key.Name, err)
 		}
