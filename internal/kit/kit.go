@@ -62,8 +62,8 @@ func After(d time.Duration) reconcile.Result {
 const (
 	// statusDelay is how long a status write waits after its first cause, to combine several.
 	statusDelay = 100 * time.Millisecond
-	// startDelay is how long status writes wait after a controller starts, so that other controllers finish first.
-	// Until then the previous status stays.
+	// startDelay is how long an object that has a status keeps it after a controller starts, so that other controllers
+	// finish first.
 	startDelay = 5 * time.Second
 )
 
@@ -72,20 +72,29 @@ type Late[R comparable] struct {
 	mu    sync.Mutex
 	start time.Time
 	first map[R]time.Time
+	fresh map[R]bool // objects that had no status; only used during startDelay
 }
 
-// Wait returns how long a request must wait for the delays and its stage, 0 if it is due.
-func (l *Late[R]) Wait(request R, order *Stages) time.Duration {
+// Wait returns how long a request must wait for the delays and its stage, 0 if it is due. fresh means that its object
+// has no status yet, so there is none to keep.
+func (l *Late[R]) Wait(request R, fresh bool, order *Stages) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	if l.start.IsZero() {
-		l.start, l.first = now, map[R]time.Time{}
+		l.start, l.first, l.fresh = now, map[R]time.Time{}, map[R]bool{}
 	}
 	if _, found := l.first[request]; !found {
 		l.first[request] = now.Add(statusDelay)
 	}
-	if wait := max(l.first[request].Sub(now), l.start.Add(startDelay).Sub(now)); wait > 0 {
+	if starting := l.start.Add(startDelay).Sub(now); starting <= 0 {
+		l.fresh = nil
+	} else if fresh {
+		l.fresh[request] = true
+	} else if !l.fresh[request] {
+		return starting
+	}
+	if wait := l.first[request].Sub(now); wait > 0 {
 		return wait
 	}
 	if wait := order.Wait(Reported, now); wait > 0 {

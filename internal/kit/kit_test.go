@@ -138,20 +138,30 @@ func TestLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Late[string]
 		var order Stages
-		if wait := l.Wait("a", &order); wait != startDelay {
+		if wait := l.Wait("a", false, &order); wait != startDelay {
 			t.Errorf("at the start it waits %v", wait)
 		}
+		if wait := l.Wait("new", true, &order); wait != statusDelay {
+			t.Errorf("an object without a status waits %v at the start", wait)
+		}
+		<-time.After(statusDelay)
+		if wait := l.Wait("new", true, &order); wait != 0 {
+			t.Errorf("after the delay, it waits %v", wait)
+		}
+		if wait := l.Wait("new", false, &order); wait != statusDelay {
+			t.Errorf("after its first status, it waits %v at the start", wait)
+		}
 		<-time.After(startDelay)
-		if wait := l.Wait("a", &order); wait != 0 {
+		if wait := l.Wait("a", false, &order); wait != 0 {
 			t.Errorf("after the start it waits %v", wait)
 		}
 		for _, passed := range []time.Duration{0, statusDelay / 2, statusDelay / 2} {
 			<-time.After(passed)
-			if wait := l.Wait("b", &order); passed == 0 && wait != statusDelay {
+			if wait := l.Wait("b", false, &order); passed == 0 && wait != statusDelay {
 				t.Errorf("the first reason waits %v", wait)
 			}
 		}
-		if wait := l.Wait("b", &order); wait != statusDelay {
+		if wait := l.Wait("b", false, &order); wait != statusDelay {
 			t.Errorf("after it was written, the next reason waits %v", wait)
 		}
 	})

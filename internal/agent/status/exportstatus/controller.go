@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if own.Export == nil {
 		return reconcile.Result{}, nil
 	}
-	if wait := r.late.Wait(req, &r.cluster.Stages); wait > 0 {
+	if wait := r.late.Wait(req, len(own.Export.Status.Conditions) == 0, &r.cluster.Stages); wait > 0 {
 		return kit.After(wait), nil
 	}
 	so, pending, err := r.progress(ctx, req.NamespacedName, own)

@@ -86,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if have == nil || r.cluster.Broker() == nil { // without a broker the status stays
 		return reconcile.Result{}, nil
 	}
-	if wait := r.late.Wait(req, &r.cluster.Stages); wait > 0 {
+	if wait := r.late.Wait(req, len(have.Status.Clusters)+len(have.Status.Conditions) == 0, &r.cluster.Stages); wait > 0 {
 		return kit.After(wait), nil
 	}
 	exported, err := r.cluster.Exports(ctx, req.NamespacedName)
