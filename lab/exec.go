@@ -35,6 +35,8 @@ func (l *Lab) Exec(ctx context.Context, target string, argv []string, s Streams)
 	resolv := l.resolvConf(c)
 	if resolv != "" {
 		argv = append([]string{"unshare", "--mount", "/bin/sh", "-c", inNode, "sh", resolv}, argv...)
+	} else { // the shell looks the program up in the PATH below
+		argv = append([]string{"/bin/sh", "-c", `exec "$@"`, "sh"}, argv...)
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err

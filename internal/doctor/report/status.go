@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
@@ -92,10 +93,23 @@ func (s *Status) components(of *survey.Survey) {
 			s.Findings.add(Error, name, "The Deployment is scaled to 0 replicas.", of.On.Kubectl("scale deployment %s -n %s --replicas=2", name, names.SystemNamespace))
 		case c.Ready == 0:
 			s.Findings.add(Error, name, fmt.Sprintf("No %s pod is ready.", name), look)
+		case c.Ready < c.Wanted && rollingOut(d):
+			s.Findings.add(Pending, name, fmt.Sprintf("%d of %d pods are ready: the Deployment is rolling out.", c.Ready, c.Wanted), look)
 		case c.Ready < c.Wanted:
 			s.Findings.add(Warning, name, fmt.Sprintf("%d of %d pods are ready.", c.Ready, c.Wanted), look)
 		}
 	}
+}
+
+// rollingOut reports whether a Deployment creates pods of a new version. A rollout that hangs ends after its progress
+// deadline.
+func rollingOut(d appsv1.Deployment) bool {
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentProgressing {
+			return c.Status == corev1.ConditionTrue && c.Reason != "NewReplicaSetAvailable"
+		}
+	}
+	return false
 }
 
 func image(d appsv1.Deployment) string {

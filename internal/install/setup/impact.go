@@ -13,9 +13,12 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
+
+const exportedByNoOther = "No other cluster exports %s: clients can no longer connect."
 
 // LeaveImpact describes the effects of leaving, for a confirmation.
 func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error) {
@@ -31,16 +34,24 @@ func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error)
 			return nil, fmt.Errorf("listing the cluster's exports and imports: %w", err)
 		}
 	}
-	var exported, imported []string
-	for _, e := range exports.Items {
-		exported = append(exported, client.ObjectKeyFromObject(&e).String())
-	}
+	var exported, alone, imported []string
+	only := map[string]bool{} // services of which the agent has seen one exporter
 	for _, i := range imports.Items {
 		if i.Labels[names.LabelManagedBy] == names.AgentManager {
-			imported = append(imported, client.ObjectKeyFromObject(&i).String())
+			service := client.ObjectKeyFromObject(&i).String()
+			imported = append(imported, service)
+			only[service] = len(i.Status.Clusters) == 1
+		}
+	}
+	for _, e := range exports.Items {
+		if service := client.ObjectKeyFromObject(&e).String(); only[service] {
+			alone = append(alone, service)
+		} else {
+			exported = append(exported, service)
 		}
 	}
 	return impact(
+		effect{exportedByNoOther, alone},
 		effect{"Other clusters stop using this cluster's endpoints of %s.", exported},
 		effect{"Pods of this cluster can no longer reach %s by clusterset name or clusterset IP.", imported},
 	), nil
@@ -54,6 +65,9 @@ func RemovalImpact(ctx context.Context, on *install.Target, r RemoveRequest) ([]
 	}
 	exporters := map[string][]string{}
 	for _, e := range records.Items {
+		if layout.Withdrawn(&e) {
+			continue
+		}
 		service := types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}.String()
 		exporters[service] = append(exporters[service], e.Spec.ClusterID)
 	}
@@ -68,7 +82,7 @@ func RemovalImpact(ctx context.Context, on *install.Target, r RemoveRequest) ([]
 		}
 	}
 	return impact(
-		effect{"No other cluster exports %s: clients can no longer connect.", alone},
+		effect{exportedByNoOther, alone},
 		effect{"Clients lose cluster " + r.Cluster.String() + "'s endpoints of %s, which other clusters also export.", shared},
 	), nil
 }

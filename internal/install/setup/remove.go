@@ -138,7 +138,7 @@ type RemoveRequest struct {
 	DryRun bool
 }
 
-// CheckRemoval fails if the clusterset does not exist, or if the member seems alive and Force is not set.
+// CheckRemoval fails if the clusterset or the cluster does not exist, or if the member seems alive and Force is not set.
 func CheckRemoval(ctx context.Context, on *install.Target, r RemoveRequest) error {
 	if err := clusterset(ctx, on, r.Namespace); err != nil {
 		return err
@@ -151,6 +151,24 @@ func CheckRemoval(ctx context.Context, on *install.Target, r RemoveRequest) erro
 	if renewed := lease.Spec.RenewTime; err == nil && renewed != nil && time.Since(renewed.Time) < fresh && !r.Force && !r.DryRun {
 		return hint("To let the cluster leave: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel the cluster, which ends its exports in all clusters: "+on.On.Atoll("broker members remove %s --clusterset %s --force", r.Cluster, r.Namespace),
 			"cluster %s seems to be alive: its last heartbeat is %s old", r.Cluster, time.Since(renewed.Time).Round(time.Second))
+	}
+	return known(ctx, on, r)
+}
+
+// known returns an error if the broker has nothing of a cluster: neither its entry, nor records, nor an account for a
+// join file. The name is then probably misspelled.
+func known(ctx context.Context, on *install.Target, r RemoveRequest) error {
+	found, err := findRecords(ctx, on, r.Namespace, r.Cluster)
+	if err != nil {
+		return fmt.Errorf("listing the member's records: %w", err)
+	}
+	accounts := &corev1.ServiceAccountList{}
+	if err := on.List(ctx, accounts, client.InNamespace(r.Namespace), client.MatchingLabels{names.LabelSourceCluster: r.Cluster.String()}); err != nil {
+		return fmt.Errorf("listing the member's accounts: %w", err)
+	}
+	if found.entry == nil && len(found.objects)+len(found.aggregates)+len(accounts.Items) == 0 {
+		return hint("To list the members: "+on.On.Kubectl("get memberclusters -n %s", r.Namespace),
+			"clusterset %s has no cluster %s", r.Namespace, r.Cluster)
 	}
 	return nil
 }
