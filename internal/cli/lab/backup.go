@@ -4,6 +4,8 @@ package lab
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/lab"
 )
 
 func newSnapshot(o *options) *cobra.Command {
@@ -60,7 +62,13 @@ members' credentials do not work until "lab rejoin".`,
 			if err := l.Wipe(cmd.Context()); err != nil {
 				return err
 			}
-			next(cmd, o, "%s rejoin%s c1")
+			all := ""
+			for _, c := range l.Spec.Clusters {
+				if c.Name != lab.Broker {
+					all += " " + c.Name
+				}
+			}
+			next(cmd, o, "%s rejoin%s"+all)
 			return nil
 		},
 	}
