@@ -36,8 +36,8 @@ const (
 	longPatience = 2 * time.Minute
 	// pause is the time between polls.
 	pause = 100 * time.Millisecond
-	// lookTime limits one poll: enough for a busy server, and acceptable for users who did not want to wait.
-	lookTime = 10 * time.Second
+	// attemptTime limits one poll: enough for a busy server, and acceptable for users who did not want to wait.
+	attemptTime = 10 * time.Second
 )
 
 // Change is the result of applying or deleting an object.
@@ -174,8 +174,8 @@ func (t *Target) delete(ctx context.Context, object *unstructured.Unstructured) 
 func Wait(ctx context.Context, patience time.Duration, ready func(context.Context) error) error {
 	over := time.After(patience)
 	for {
-		look, cancel := context.WithTimeout(ctx, lookTime)
-		err := ready(look)
+		attempt, cancel := context.WithTimeout(ctx, attemptTime)
+		err := ready(attempt)
 		cancel()
 		if err == nil {
 			return nil

@@ -22,7 +22,7 @@ func TestWait(t *testing.T) {
 		"what is missing is said":               {patience: pause / 2, look: time.Millisecond, want: missing, took: time.Millisecond + pause/2},
 		"a slow server's answer, too":           {patience: time.Second, look: 3 * time.Second, want: missing, took: 3 * time.Second},
 		"a server that is slow but ready":       {patience: time.Second, look: 3 * time.Second, ready: 1, took: 3 * time.Second},
-		"a server that does not answer at all":  {patience: time.Second, look: time.Hour, want: context.DeadlineExceeded, took: lookTime},
+		"a server that does not answer at all":  {patience: time.Second, look: time.Hour, want: context.DeadlineExceeded, took: attemptTime},
 		"one that answers when looked at again": {patience: time.Minute, look: time.Millisecond, ready: 3, took: 2*pause + 3*time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {

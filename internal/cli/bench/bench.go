@@ -52,7 +52,7 @@ the namespaces when it ends, even if you interrupt it.`,
 	flags.IntVar(&o.Rounds, "rounds", 20, "number of measured rounds, at most 1000; the command makes one warm-up round first")
 	flags.IntVar(&o.Endpoints, "endpoints", 10, "number of endpoints of each Service, at most 100")
 	flags.DurationVar(&o.Pause, "pause", 500*time.Millisecond, "pause before each change; agents batch changes that follow each other too quickly")
-	flags.DurationVar(&o.Patience, "wait", 30*time.Second, "maximum duration of one measurement")
+	flags.DurationVar(&o.RoundTimeout, "wait", 30*time.Second, "maximum duration of one measurement")
 	flags.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "maximum duration without the clean-up; the clean-up takes at most another minute")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command

@@ -121,7 +121,7 @@ func print(w io.Writer, x report.Explanation) {
 		fmt.Fprintln(w, "\nENDPOINTS")
 		table := output.NewTable(w, "  CLUSTER", "PUBLISHED", "HERE", "READY", "")
 		for _, s := range x.Sources {
-			fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%s\n", s.Cluster, s.Published, s.Imported, s.ReadyHere, s.Why)
+			fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%s\n", s.Cluster, s.Published, s.Imported, s.ReadyHere, s.Reason)
 		}
 		_ = table.Flush() // standard output: the error cannot be shown
 	}

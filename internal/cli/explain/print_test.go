@@ -20,7 +20,7 @@ func TestPrint(t *testing.T) {
 		Exports:  []report.Export{{Cluster: "c1", ExportedAt: at, Status: "Published"}, {Cluster: "c2", ExportedAt: at, Status: "PortConflict"}},
 		Values:   []merge.Choice{{Property: "port", Using: "http 80/TCP", From: "c1", Others: map[string]string{"c2": "http 81/TCP"}}},
 		Import:   &report.Import{Namespace: "shop", Name: "web", Type: "ClusterSetIP", IPs: []string{"10.0.0.1"}, Status: "Ready"}, DerivedService: "web-clusterset",
-		Sources: []report.Source{{Cluster: "c1", Published: 2, Imported: 2, ReadyHere: 2}, {Cluster: "c2", Published: 1, Why: "none of its pods is ready"}},
+		Sources: []report.Source{{Cluster: "c1", Published: 2, Imported: 2, ReadyHere: 2}, {Cluster: "c2", Published: 1, Reason: "none of its pods is ready"}},
 		Records: []report.Record{{Name: "web.shop.svc.clusterset.local", Type: "A", Values: []string{"10.0.0.1"}, Total: 3}},
 		DNS:     []string{"coredns"},
 	})

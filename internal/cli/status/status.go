@@ -49,7 +49,7 @@ The exit status is 1 if there is an error.`,
 				return err
 			}
 			scope := survey.Scope{Installation: true, Endpoints: false, Broker: cluster.Broker(), On: cluster.Command()}
-			look := func(ctx context.Context) (report.Status, error) {
+			read := func(ctx context.Context) (report.Status, error) {
 				found, err := survey.Read(ctx, config, scope)
 				if err != nil {
 					return report.Status{}, err
@@ -60,9 +60,9 @@ The exit status is 1 if there is an error.`,
 			if wait {
 				ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 				defer cancel()
-				status, err = settled(ctx, look, cmd.ErrOrStderr())
+				status, err = settled(ctx, read, cmd.ErrOrStderr())
 			} else {
-				status, err = look(cmd.Context())
+				status, err = read(cmd.Context())
 			}
 			if err != nil {
 				return err
@@ -82,20 +82,20 @@ The exit status is 1 if there is an error.`,
 }
 
 // settled polls until everything is ready, or ctx is done. It writes to progress whenever it waits for something else.
-func settled(ctx context.Context, look func(context.Context) (report.Status, error), progress io.Writer) (report.Status, error) {
+func settled(ctx context.Context, read func(context.Context) (report.Status, error), progress io.Writer) (report.Status, error) {
 	var last report.Status
-	for seen, said := false, ""; ; {
-		status, err := look(ctx)
+	for seen, reported := false, ""; ; {
+		status, err := read(ctx)
 		if err == nil {
 			last, seen = status, true
 		}
-		waitingFor, why := awaited(status, err)
+		waitingFor, why := unfinished(status, err)
 		if waitingFor == "" {
 			return last, nil
 		}
-		if waitingFor != said && ctx.Err() == nil {
+		if waitingFor != reported && ctx.Err() == nil {
 			fmt.Fprintf(progress, "waiting for %s: %s\n", waitingFor, why)
-			said = waitingFor
+			reported = waitingFor
 		}
 		select {
 		case <-ctx.Done():
@@ -108,12 +108,12 @@ func settled(ctx context.Context, look func(context.Context) (report.Status, err
 	}
 }
 
-// awaited returns what the command waits for, "" if nothing, and why.
-func awaited(status report.Status, err error) (what, why string) {
+// unfinished returns what the command waits for, "" if nothing, and why.
+func unfinished(status report.Status, err error) (what, why string) {
 	if err != nil {
 		return "the cluster", err.Error()
 	}
-	findings := status.Awaited()
+	findings := status.Unfinished()
 	switch len(findings) {
 	case 0:
 		return "", ""
@@ -128,7 +128,7 @@ func failure(status report.Status, wait bool) error {
 	switch {
 	case status.Failed():
 		return errors.New("the status has errors")
-	case wait && len(status.Awaited()) > 0:
+	case wait && len(status.Unfinished()) > 0:
 		return errors.New("some work is still pending")
 	}
 	return nil

@@ -45,7 +45,7 @@ a step failed.`,
 	o.AddFlags(flags)
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit report to this file")
 	target.AddImageFlag(flags, &o.image)
-	flags.DurationVar(&o.Patience, "wait", 2*time.Minute, "maximum duration of one step; a cluster's DNS may need two minutes to apply the changes of atoll dns install")
+	flags.DurationVar(&o.StepTimeout, "wait", 2*time.Minute, "maximum duration of one step; a cluster's DNS may need two minutes to apply the changes of atoll dns install")
 	flags.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "maximum duration without the clean-up; the clean-up takes at most another minute")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command

@@ -34,8 +34,8 @@ type Options struct {
 	Endpoints int
 	// Pause comes before each step, so that the previous step does not affect it.
 	Pause time.Duration
-	// Patience limits each step, Timeout the whole run.
-	Patience, Timeout time.Duration
+	// RoundTimeout limits each step, Timeout the whole run.
+	RoundTimeout, Timeout time.Duration
 	// Say prints progress.
 	Say func(format string, args ...any)
 }
@@ -52,7 +52,7 @@ func (o Options) Validate() error {
 	if o.Pause < 0 || o.Pause > maxPause {
 		wrong = append(wrong, fmt.Errorf("--pause must be from 0 to %v", maxPause))
 	}
-	if o.Patience <= 0 || o.Timeout <= 0 {
+	if o.RoundTimeout <= 0 || o.Timeout <= 0 {
 		wrong = append(wrong, errors.New("--wait and --timeout must be positive durations, such as 30s"))
 	}
 	return errors.Join(wrong...)
@@ -146,7 +146,7 @@ func (b *bench) measure(ctx context.Context) error {
 	if err := each(b.sites(), func(_ int, s *site) error { return s.open(ctx, b.Timeout) }); err != nil {
 		return err
 	}
-	if err := b.look(ctx); err != nil {
+	if err := b.prepare(ctx); err != nil {
 		return err
 	}
 	if err := b.choose(ctx); err != nil {
@@ -165,8 +165,8 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-// look starts the watches and measures small requests.
-func (b *bench) look(ctx context.Context) error {
+// prepare starts the watches and measures small requests.
+func (b *bench) prepare(ctx context.Context) error {
 	if err := each(b.to, func(_ int, s *site) error { return s.followImports(ctx) }); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func TestFigures(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := Options{Rounds: 1, Endpoints: 100, Patience: time.Second, Timeout: time.Minute}
+	good := Options{Rounds: 1, Endpoints: 100, RoundTimeout: time.Second, Timeout: time.Minute}
 	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -53,7 +53,7 @@ func TestValidate(t *testing.T) {
 		"from 1 to 1000": func(o *Options) { o.Rounds = 0 },
 		"--endpoints":    func(o *Options) { o.Endpoints = 101 },
 		"--pause":        func(o *Options) { o.Pause = time.Hour },
-		"--wait":         func(o *Options) { o.Patience = 0 },
+		"--wait":         func(o *Options) { o.RoundTimeout = 0 },
 		"--timeout":      func(o *Options) { o.Timeout = -1 },
 	} {
 		o := good

@@ -62,7 +62,7 @@ func (b *bench) round(ctx context.Context, name string, counts bool) error {
 
 // time measures one step for each importing cluster.
 func (b *bench) time(ctx context.Context, name string, s step) ([]time.Duration, error) {
-	limited, cancel := context.WithTimeout(ctx, b.Patience)
+	limited, cancel := context.WithTimeout(ctx, b.RoundTimeout)
 	defer cancel()
 	took := make([]time.Duration, len(b.to))
 	began := time.Now()
@@ -93,8 +93,8 @@ func (b *bench) late(ctx context.Context, name string, s step, to *site, err err
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err // interrupted, or another error
 	}
-	why := to.member.Why(ctx, types.NamespacedName{Namespace: b.namespace, Name: name})
-	return fmt.Errorf("cluster %s has not received the %s of Service %s/%s within %v (--wait)%s", to.name, s.what, b.namespace, name, b.Patience, why)
+	why := to.member.Explain(ctx, types.NamespacedName{Namespace: b.namespace, Name: name})
+	return fmt.Errorf("cluster %s has not received the %s of Service %s/%s within %v (--wait)%s", to.name, s.what, b.namespace, name, b.RoundTimeout, why)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -74,7 +74,7 @@ func member(number int) Cluster {
 	lease := coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: id, CreationTimestamp: metav1.NewTime(at)}}
 	c := Cluster{
 		Name: id, Context: id, On: command.At("", id), Version: "v1.36.0", UID: id, Nodes: 1, ReadyNodes: 1, Broker: "https://broker",
-		Agent: Rights{Asked: true}, DNS: Rights{Asked: true}, OnBroker: Rights{Asked: true},
+		Agent: Rights{Checked: true}, DNS: Rights{Checked: true}, OnBroker: Rights{Checked: true},
 		Services: []string{"10.96.0.0/12"}, Pods: []string{fmt.Sprintf("10.%d.0.0/16", number)},
 		KubeProxy: &DaemonSet{Ready: 1, Wanted: 1}, ClusterDNS: []string{cluster}, AtollDNS: []string{atoll},
 		Listener: &outpost.Listener{Node: "n1", Pod: []string{fmt.Sprintf("10.%d.0.9", number)}, Service: []string{fmt.Sprintf("10.10%d.0.9", number)}, Routed: []string{fmt.Sprintf("10.10%d.0.8", number)}},
@@ -226,10 +226,10 @@ func TestEvaluate(t *testing.T) {
 			}
 		}, "ATOLL1504=error ATOLL1505=error", "no answer from atoll-dns at 10.101.0.53"},
 		"atoll-dns has no Service": {func(_ *Evidence, c1, _ *Cluster) { c1.AtollDNS = nil }, "ATOLL1504=error", "atoll-dns has no Service"},
-		"stock CoreDNS":            {func(_ *Evidence, c1, _ *Cluster) { c1.Stock = &Stock{Rights: Rights{Asked: true}} }, "", ""},
+		"stock CoreDNS":            {func(_ *Evidence, c1, _ *Cluster) { c1.Stock = &Stock{Rights: Rights{Checked: true}} }, "", ""},
 		"stock CoreDNS without rights": {
 			func(_ *Evidence, c1, _ *Cluster) {
-				c1.Stock = &Stock{Rights: Rights{Asked: true, Missing: []string{"list serviceimports"}}}
+				c1.Stock = &Stock{Rights: Rights{Checked: true, Missing: []string{"list serviceimports"}}}
 			}, "ATOLL1506=error", "list serviceimports",
 		},
 		"one cluster twice": {func(_ *Evidence, c1, c2 *Cluster) { c2.UID = c1.UID }, "ATOLL2001=error", "belong to the same cluster"},

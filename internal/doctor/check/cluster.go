@@ -66,7 +66,7 @@ func (ch *checker) account(id ID, rights Rights, hint string) {
 	switch {
 	case rights.Err != nil:
 		ch.skip(id, "%v", rights.Err)
-	case !rights.Asked:
+	case !rights.Checked:
 		ch.skip(id, "this machine cannot read the broker")
 	case len(rights.Missing) > 0:
 		ch.say(id, Error, hint, "missing permissions: %s", list(rights.Missing))

@@ -85,9 +85,9 @@ type Cluster struct {
 // Rights are the missing permissions of an account.
 type Rights struct {
 	Missing []string
-	// Asked means that the check was made, Err why not. If both are empty, the check was not tried.
-	Asked bool
-	Err   error
+	// Checked means that the check was made, Err why not. If both are empty, the check was not tried.
+	Checked bool
+	Err     error
 }
 
 // DaemonSet is the state of a DaemonSet.

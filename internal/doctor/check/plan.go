@@ -26,7 +26,7 @@ const (
 // Plan returns the probe's plan for a pod in a cluster. ca is the broker's certificate authority.
 func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
 	plan := probe.Plan{
-		Patience: metav1.Duration{Duration: patience},
+		Timeout: metav1.Duration{Duration: patience},
 		Questions: []probe.Question{
 			{Name: ownName, Type: "A"}, {Name: ownName, Type: "AAAA"},
 			{Name: versionName, Type: "TXT"}, {Name: versionName, Type: "TXT", Server: probe.EachServer},

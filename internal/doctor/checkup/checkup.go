@@ -78,7 +78,7 @@ func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.E
 		return e, nil
 	}
 	o.Say("starting a test pod in each cluster")
-	return e, look(ctx, e, targets, o)
+	return e, probePods(ctx, e, targets, o)
 }
 
 // each calls f for all numbers concurrently.

@@ -11,8 +11,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
 )
 
-// look starts a listening pod in each cluster, and then a pod in each that probes the others.
-func look(ctx context.Context, e *check.Evidence, targets []Target, o Options) (problems []error) {
+// probePods starts a listening pod in each cluster, and then a pod in each that probes the others.
+func probePods(ctx context.Context, e *check.Evidence, targets []Target, o Options) (problems []error) {
 	posts := make([]*outpost.Outpost, len(targets))
 	closed := make([]error, len(targets))
 	defer func() {
@@ -46,7 +46,7 @@ func look(ctx context.Context, e *check.Evidence, targets []Target, o Options) (
 		if len(ca) == 0 && o.JoinFile != nil {
 			ca = o.JoinFile.CA
 		}
-		report, err := posts[i].Run(ctx, "look", check.Plan(e, c, ca))
+		report, err := posts[i].Run(ctx, "probe", check.Plan(e, c, ca))
 		if err != nil {
 			c.Outpost = fmt.Errorf("running the tests in the cluster: %w", err)
 			return

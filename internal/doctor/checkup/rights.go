@@ -30,7 +30,7 @@ func (r *reader) rights() {
 	c.Agent = r.account(render.AgentName, deploy.Agent())
 	c.DNS = r.account(render.DNSName, deploy.DNS())
 	if b := c.Survey.Broker; b != nil {
-		c.OnBroker = check.Rights{Asked: true, Missing: missing(b.Rights, memberRules(c.Survey.Clusterset))}
+		c.OnBroker = check.Rights{Checked: true, Missing: missing(b.Rights, memberRules(c.Survey.Clusterset))}
 	}
 }
 
@@ -93,7 +93,7 @@ func flat(rules []rbacv1.PolicyRule, namespace string) []requirement {
 func (r *reader) may(user string, groups []string, all []requirement) check.Rights {
 	lacks, errs := make([]bool, len(all)), make([]error, len(all))
 	each(len(all), func(i int) { lacks[i], errs[i] = r.lacks(user, groups, all[i]) })
-	rights := check.Rights{Asked: true}
+	rights := check.Rights{Checked: true}
 	for i, q := range all {
 		if errs[i] != nil {
 			return check.Rights{Err: fmt.Errorf("checking the permissions of %s: %w", user, errs[i])}

@@ -142,7 +142,7 @@ func (p *Outpost) Run(ctx context.Context, name string, plan probe.Plan) (probe.
 	if err := p.create(ctx, p.pod(name, "do", string(text))); err != nil {
 		return probe.Report{}, err
 	}
-	pod, err := p.await(ctx, name, startTime+plan.Patience.Duration, ended)
+	pod, err := p.await(ctx, name, startTime+plan.Timeout.Duration, ended)
 	if err != nil {
 		return probe.Report{}, err
 	}

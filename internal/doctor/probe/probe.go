@@ -21,8 +21,8 @@ type Plan struct {
 	Questions   []Question   `json:"questions,omitempty"`
 	Connections []Connection `json:"connections,omitempty"`
 	Servers     []Server     `json:"servers,omitempty"`
-	// Patience is the time limit of each part.
-	Patience metav1.Duration `json:"patience"`
+	// Timeout is the time limit of each part.
+	Timeout metav1.Duration `json:"timeout"`
 }
 
 // Question is a query to a DNS server.
@@ -34,7 +34,7 @@ type Question struct {
 	Name string `json:"name"`
 	// Type is A, AAAA or TXT.
 	Type string `json:"type"`
-	// Await repeats the query until there is an answer or Patience ends.
+	// Await repeats the query until there is an answer or Timeout ends.
 	Await bool `json:"await,omitempty"`
 }
 
@@ -50,7 +50,7 @@ type Connection struct {
 	Times int `json:"times,omitempty"`
 	// Bytes is how many bytes to send over TCP and expect back.
 	Bytes int `json:"bytes,omitempty"`
-	// Await repeats the first connection until it succeeds or Patience ends.
+	// Await repeats the first connection until it succeeds or Timeout ends.
 	Await bool `json:"await,omitempty"`
 }
 
@@ -128,7 +128,7 @@ func Do(ctx context.Context, p Plan) Report {
 	p.Questions = expand(p.Questions, r.Resolvers)
 	r.Answers = make([]Answer, len(p.Questions))
 	r.Connections, r.Servers = make([]Reached, len(p.Connections)), make([]Replied, len(p.Servers))
-	ctx, cancel := context.WithTimeout(ctx, p.Patience.Duration)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout.Duration)
 	defer cancel()
 	var all sync.WaitGroup
 	for i, q := range p.Questions {

@@ -45,7 +45,7 @@ func serve(t *testing.T, identity string) string {
 func TestProbesReachEachOther(t *testing.T) {
 	at := serve(t, "c2")
 	nobody := netip.MustParseAddrPort("127.0.0.1:1").String()
-	r := Do(t.Context(), Plan{Patience: metav1.Duration{Duration: 5 * time.Second}, Connections: []Connection{
+	r := Do(t.Context(), Plan{Timeout: metav1.Duration{Duration: 5 * time.Second}, Connections: []Connection{
 		{Network: "tcp", Address: at, Times: 3, Await: true},
 		{Network: "tcp", Address: at, Bytes: 64 << 10},
 		{Network: "udp", Address: at},
@@ -79,7 +79,7 @@ func TestLoadThatIsLost(t *testing.T) {
 			_ = conn.(*net.TCPConn).CloseWrite()
 		}
 	}()
-	r := Do(t.Context(), Plan{Patience: metav1.Duration{Duration: 5 * time.Second}, Connections: []Connection{{Network: "tcp", Address: listener.Addr().String(), Bytes: 1000}}})
+	r := Do(t.Context(), Plan{Timeout: metav1.Duration{Duration: 5 * time.Second}, Connections: []Connection{{Network: "tcp", Address: listener.Addr().String(), Bytes: 1000}}})
 	if got := r.Connections[0]; got.Failed != 1 || !strings.Contains(got.Error, "only 3 of 1000 bytes of large packets came back") {
 		t.Errorf("%+v", got)
 	}
@@ -92,7 +92,7 @@ func TestServers(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer s.Close()
-	r := Do(t.Context(), Plan{Patience: metav1.Duration{Duration: 5 * time.Second}, Servers: []Server{{URL: s.URL}}})
+	r := Do(t.Context(), Plan{Timeout: metav1.Duration{Duration: 5 * time.Second}, Servers: []Server{{URL: s.URL}}})
 	if got := r.Servers[0]; got.Status != 0 || !strings.Contains(got.Error, "certificate") {
 		t.Errorf("%+v, want its certificate refused", got)
 	}

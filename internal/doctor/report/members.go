@@ -77,7 +77,7 @@ func Members(s *survey.Survey) []Member {
 		if silence, ok := s.Broker.Silence(m.Name); ok {
 			member.HeartbeatSeconds = ptr.To(int64(silence.Seconds()))
 			member.State = MemberReady
-			if silence >= s.Broker.Patience(m.Name, silent) {
+			if silence >= s.Broker.SilenceLimit(m.Name, silent) {
 				member.State = MemberSilent
 			}
 		}

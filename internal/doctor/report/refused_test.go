@@ -71,8 +71,8 @@ func TestExplainRefused(t *testing.T) {
 				t.Errorf("it %s, want %s; it says\n%swant %q\nto do\n%swant %q", x.Verdict, c.verdict, found, c.find, do, c.do)
 			}
 			for _, source := range x.Sources {
-				if source.Cluster == "c2" && source.Why != c.why {
-					t.Errorf("of c2 it says %q, want %q", source.Why, c.why)
+				if source.Cluster == "c2" && source.Reason != c.why {
+					t.Errorf("of c2 it says %q, want %q", source.Reason, c.why)
 				}
 			}
 		})

@@ -208,7 +208,7 @@ func TestExplain(t *testing.T) {
 	if got, want := strings.Join(values, "; "), "session affinity None of c1, not map[c2:ClientIP]; port http 80/TCP of c1, not map[c2:http 8080/TCP]"; got != want {
 		t.Errorf("values: %s\nwant %s", got, want)
 	}
-	if got, want := fmt.Sprintf("%+v", x.Sources), "[{Cluster:c1 Published:1 Imported:1 ReadyHere:1 Why:} {Cluster:c2 Published:1 Imported:0 ReadyHere:0 Why:no endpoint is imported: see the findings above and the Events of the ServiceImport}]"; got != want {
+	if got, want := fmt.Sprintf("%+v", x.Sources), "[{Cluster:c1 Published:1 Imported:1 ReadyHere:1 Reason:} {Cluster:c2 Published:1 Imported:0 ReadyHere:0 Reason:no endpoint is imported: see the findings above and the Events of the ServiceImport}]"; got != want {
 		t.Errorf("sources: %s\nwant %s", got, want)
 	}
 	if len(x.Records) != 1 || x.Records[0].Type != "A" || x.Records[0].Values[0] != "10.96.0.9" {
@@ -225,7 +225,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("headless: %+v", x.Records)
 	}
 	s.Cluster.Withdrawn = map[string]string{"c2": "yesterday"}
-	if x = Explain(s, types.NamespacedName{Namespace: "shop", Name: "web"}); !strings.Contains(x.Sources[1].Why, "yesterday") {
+	if x = Explain(s, types.NamespacedName{Namespace: "shop", Name: "web"}); !strings.Contains(x.Sources[1].Reason, "yesterday") {
 		t.Errorf("withdrawn: %+v", x.Sources)
 	}
 }
@@ -261,7 +261,7 @@ func TestExplainAllowedRanges(t *testing.T) {
 		if got := told(x.Findings); !strings.Contains(got, tt.finding) || (tt.finding == "") != !strings.Contains(got, "the broker does not permit") {
 			t.Errorf("%s: findings are %s", name, got)
 		}
-		if got := x.Sources[1].Why; !strings.HasPrefix(got, tt.why) || (got == "") != (tt.why == "") {
+		if got := x.Sources[1].Reason; !strings.HasPrefix(got, tt.why) || (got == "") != (tt.why == "") {
 			t.Errorf("%s: why is %q", name, got)
 		}
 	}
@@ -313,12 +313,12 @@ func TestStatus(t *testing.T) {
 		status := NewStatus(s)
 		got := told(status.Findings)
 		lines, wants := strings.Split(got, "\n"), strings.Split(tt.want, "\n")
-		ok := len(lines) == len(wants) && status.Failed() == tt.failed && (len(status.Awaited()) > 0) == tt.unsettled
+		ok := len(lines) == len(wants) && status.Failed() == tt.failed && (len(status.Unfinished()) > 0) == tt.unsettled
 		for i := range wants {
 			ok = ok && strings.HasPrefix(lines[min(i, len(lines)-1)], wants[i])
 		}
 		if !ok || tt.want == "" && got != "" {
-			t.Errorf("%s: failed %v, unsettled %v:\n%s\nwant %v, %v:\n%s", name, status.Failed(), len(status.Awaited()) > 0, got, tt.failed, tt.unsettled, tt.want)
+			t.Errorf("%s: failed %v, unsettled %v:\n%s\nwant %v, %v:\n%s", name, status.Failed(), len(status.Unfinished()) > 0, got, tt.failed, tt.unsettled, tt.want)
 		}
 	}
 }

@@ -20,8 +20,8 @@ type Source struct {
 	// Imported is how many of them the queried cluster has, ReadyHere how many get new connections there.
 	Imported  int `json:"imported"`
 	ReadyHere int `json:"readyHere"`
-	// Why explains a lower number here.
-	Why string `json:"why,omitempty"`
+	// Reason explains a lower number here.
+	Reason string `json:"reason,omitempty"`
 }
 
 // isHidden reports whether none of the published endpoints is imported.
@@ -53,9 +53,9 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 		if s.Broker != nil {
 			source.Published, ready = count(s.Broker.Slices, id)
 		}
-		source.Why = why(s, source, ready)
+		source.Reason = why(s, source, ready)
 		if because, _ := rules.Reason(names.ClusterID(id)).Explain(namespace, s.On); because != "" && id != x.Cluster {
-			source.Why = because
+			source.Reason = because
 		}
 		x.Sources = append(x.Sources, source)
 	}

@@ -50,8 +50,8 @@ func (s Status) Failed() bool {
 	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Severity == Error })
 }
 
-// Awaited returns the findings that may clear with time: errors and pending ones.
-func (s Status) Awaited() []Finding {
+// Unfinished returns the findings that may clear with time: errors and pending ones.
+func (s Status) Unfinished() []Finding {
 	return slices.DeleteFunc(slices.Clone(s.Findings), func(f Finding) bool { return f.Severity != Error && f.Severity != Pending })
 }
 
@@ -88,15 +88,15 @@ func (s *Status) components(of *survey.Survey) {
 		}
 		c := Component{Name: name, Ready: d.Status.ReadyReplicas, Wanted: ptr.Deref(d.Spec.Replicas, 1), Image: image(d)}
 		s.Components = append(s.Components, c)
-		switch look := render.ShowPods(of.On, name); {
+		switch show := render.ShowPods(of.On, name); {
 		case c.Wanted == 0:
 			s.Findings.add(Error, name, "The Deployment is scaled to 0 replicas.", of.On.Kubectl("scale deployment %s -n %s --replicas=2", name, names.SystemNamespace))
 		case c.Ready == 0:
-			s.Findings.add(Error, name, fmt.Sprintf("No %s pod is ready.", name), look)
+			s.Findings.add(Error, name, fmt.Sprintf("No %s pod is ready.", name), show)
 		case c.Ready < c.Wanted && rollingOut(d):
-			s.Findings.add(Pending, name, fmt.Sprintf("%d of %d pods are ready: the Deployment is rolling out.", c.Ready, c.Wanted), look)
+			s.Findings.add(Pending, name, fmt.Sprintf("%d of %d pods are ready: the Deployment is rolling out.", c.Ready, c.Wanted), show)
 		case c.Ready < c.Wanted:
-			s.Findings.add(Warning, name, fmt.Sprintf("%d of %d pods are ready.", c.Ready, c.Wanted), look)
+			s.Findings.add(Warning, name, fmt.Sprintf("%d of %d pods are ready.", c.Ready, c.Wanted), show)
 		}
 	}
 }

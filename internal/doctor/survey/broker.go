@@ -128,8 +128,8 @@ func rights(ctx context.Context, config *rest.Config, namespace string) ([]autho
 	return review.Status.ResourceRules, nil
 }
 
-// Patience returns how late a member's heartbeat may be: the Lease's duration, or usual.
-func (b *Broker) Patience(member string, usual time.Duration) time.Duration {
+// SilenceLimit returns how late a member's heartbeat may be: the Lease's duration, or usual.
+func (b *Broker) SilenceLimit(member string, usual time.Duration) time.Duration {
 	for _, lease := range b.Heartbeats {
 		if seconds := lease.Spec.LeaseDurationSeconds; lease.Name == member && seconds != nil {
 			return time.Duration(*seconds) * time.Second

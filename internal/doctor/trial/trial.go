@@ -43,9 +43,9 @@ func Read(ctx context.Context, kubeContext string, on command.Cluster, config *r
 	return Member{Context: kubeContext, ID: found.ClusterID, Config: config, Broker: broker, Survey: found}, nil
 }
 
-// Why returns atoll explain's findings about a Service in the member as the end of a sentence. It is empty on an
+// Explain returns atoll explain's findings about a Service in the member as the end of a sentence. It is empty on an
 // error.
-func (m Member) Why(ctx context.Context, service types.NamespacedName) string {
+func (m Member) Explain(ctx context.Context, service types.NamespacedName) string {
 	found, err := survey.Read(context.WithoutCancel(ctx), m.Config, survey.Scope{
 		Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, Broker: m.Broker, On: m.Survey.On,
 	})

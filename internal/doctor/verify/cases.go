@@ -36,7 +36,7 @@ func address(service, namespace string) string {
 
 // plan returns the probe's plan for the expected Services, with their imported addresses.
 func plan(namespace string, all []expectation, addresses map[string][]string, patience time.Duration) probe.Plan {
-	p := probe.Plan{Patience: metav1.Duration{Duration: patience}}
+	p := probe.Plan{Timeout: metav1.Duration{Duration: patience}}
 	for _, e := range all {
 		for _, address := range addresses[e.service] {
 			kind := "A"

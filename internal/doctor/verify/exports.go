@@ -61,8 +61,8 @@ func (r *run) unexport(ctx context.Context, m *member) (string, error) {
 // imported waits until a member has imported every Service, with an endpoint of each cluster.
 func (r *run) imported(ctx context.Context, m *member) (string, error) {
 	for _, e := range r.expected() {
-		if err := install.Wait(ctx, r.Patience, func(ctx context.Context) error { return r.complete(ctx, m, e) }); err != nil {
-			return "", fmt.Errorf("the Service %s is not imported: %w%s", e.service, err, m.Why(ctx, r.key(e.service)))
+		if err := install.Wait(ctx, r.StepTimeout, func(ctx context.Context) error { return r.complete(ctx, m, e) }); err != nil {
+			return "", fmt.Errorf("the Service %s is not imported: %w%s", e.service, err, m.Explain(ctx, r.key(e.service)))
 		}
 	}
 	return "", nil
@@ -108,7 +108,7 @@ func endpoint(list []discoveryv1.EndpointSlice, cluster string) bool {
 
 // gone waits until a member has no imports left.
 func (r *run) gone(ctx context.Context, m *member) (string, error) {
-	return "", install.Wait(ctx, r.Patience, func(ctx context.Context) error {
+	return "", install.Wait(ctx, r.StepTimeout, func(ctx context.Context) error {
 		for _, e := range r.expected() {
 			err := m.target.Get(ctx, r.key(e.service), &mcsv1beta1.ServiceImport{})
 			if err == nil {

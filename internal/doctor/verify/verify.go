@@ -22,8 +22,8 @@ const command = "verify"
 
 // Options configure Run.
 type Options struct {
-	// Patience limits each step, Timeout the whole run.
-	Patience, Timeout time.Duration
+	// StepTimeout limits each step, Timeout the whole run.
+	StepTimeout, Timeout time.Duration
 	// Say prints progress.
 	Say func(format string, args ...any)
 }
@@ -126,7 +126,7 @@ func (r *run) try(ctx context.Context) {
 	r.each(ctx, "start a pod", r.start)
 	r.Say("exporting the test Services")
 	r.each(ctx, "export", r.export)
-	r.Say("waiting at most %v until the clusters have imported the test Services", r.Patience)
+	r.Say("waiting at most %v until the clusters have imported the test Services", r.StepTimeout)
 	r.each(ctx, "import", r.imported)
 	r.Say("resolving the names of the test Services, and connecting to them")
 	r.connect(ctx)
@@ -184,7 +184,7 @@ func (r *run) start(ctx context.Context, m *member) (string, error) {
 func (r *run) connect(ctx context.Context) {
 	seen := make([][]Case, len(r.members))
 	r.each(ctx, "run the test pod", func(ctx context.Context, m *member) (string, error) {
-		report, err := m.post.Run(ctx, "client", plan(r.namespace, r.expected(), m.addresses, r.Patience))
+		report, err := m.post.Run(ctx, "client", plan(r.namespace, r.expected(), m.addresses, r.StepTimeout))
 		if err != nil {
 			return "", err
 		}

@@ -22,9 +22,9 @@ import (
 // until the agents have registered the cluster on the broker. The error describes the obstacle.
 func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience time.Duration, say Say) error {
 	say("waiting at most %v (--wait) until the agent and the DNS server run", patience)
-	look := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + render.ShowAgentLog(cluster.On)
+	show := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + render.ShowAgentLog(cluster.On)
 	if err := install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, cluster) }); err != nil {
-		return hint("The installed components keep retrying. To see the state of the components: "+look, "the cluster has joined, but %w", err)
+		return hint("The installed components keep retrying. To see the state of the components: "+show, "the cluster has joined, but %w", err)
 	}
 	if r.Offline {
 		return nil
@@ -52,7 +52,7 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 		return nil
 	})
 	if err != nil {
-		return hint("Check that the cluster's pods reach the broker at "+m.Server+". To see the state of the agents: "+look, "the cluster has joined, but the agents have not registered the cluster on the broker: %w", err)
+		return hint("Check that the cluster's pods reach the broker at "+m.Server+". To see the state of the agents: "+show, "the cluster has joined, but the agents have not registered the cluster on the broker: %w", err)
 	}
 	return nil
 }

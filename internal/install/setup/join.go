@@ -122,7 +122,7 @@ func prepare(ctx context.Context, cluster *install.Target, r JoinRequest) (*prep
 	if j.state, err = readMember(ctx, cluster); err != nil {
 		return nil, err
 	}
-	if err := settle(r.File, r.ClusterID, j.state); err != nil {
+	if err := checkAgreement(r.File, r.ClusterID, j.state); err != nil {
 		return nil, err
 	}
 	if err := supported(cluster); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// settle checks that the join file, the user (expected, may be empty) and the cluster agree on cluster ID and
+// checkAgreement checks that the join file, the user (expected, may be empty) and the cluster agree on cluster ID and
 // clusterset. A cluster must leave before it can get another ID.
-func settle(file credential.Membership, expected names.ClusterID, state memberState) error {
+func checkAgreement(file credential.Membership, expected names.ClusterID, state memberState) error {
 	if expected != "" && expected != file.ClusterID {
 		return hint("Create a join file for this cluster: "+command.Broker.Atoll("broker token create %s --clusterset %s", expected, file.Clusterset),
 			"the join file is for cluster %q, not for cluster %q", file.ClusterID, expected)

@@ -37,7 +37,7 @@ func TestSettle(t *testing.T) {
 		"another clusterset by its":    {"", says(aboutv1beta1.ClustersetProperty, "staging"), "token create c1 --clusterset staging"},
 		"the clusterset by a property": {"", says(aboutv1beta1.ClustersetProperty, "set"), ""},
 	} {
-		err := settle(file, c.expected, c.state)
+		err := checkAgreement(file, c.expected, c.state)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
