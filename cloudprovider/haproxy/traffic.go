@@ -21,7 +21,7 @@ func (p *Provider) Traffic(ctx context.Context) ([]cloudprovider.Traffic, error)
 		return []cloudprovider.Traffic{{Protocol: corev1.ProtocolTCP}}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking HAProxy for its statistics: %w", err)
+		return nil, fmt.Errorf("reading HAProxy's statistics: %w", err)
 	}
 	traffic, err := parseStatistics(answer)
 	return []cloudprovider.Traffic{traffic}, err

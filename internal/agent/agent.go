@@ -67,7 +67,7 @@ func (s *session) newManager(ctx context.Context, caches cache.Options) (manager
 		Cache:                   caches,
 	}))
 	if err != nil {
-		return nil, fmt.Errorf("making the manager for this cluster: %w", err)
+		return nil, fmt.Errorf("creating the manager for this cluster: %w", err)
 	}
 	return mgr, nil
 }

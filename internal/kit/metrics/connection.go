@@ -8,7 +8,7 @@ import (
 )
 
 var connectedDesc = prometheus.NewDesc(namespace+"_broker_connected",
-	"Whether the agent's watches of the broker deliver its own writes.", nil, nil)
+	"Whether the agent's watches on the broker deliver the agent's own writes.", nil, nil)
 
 // Connection sets the function that reports whether the broker is connected.
 func (m *Metrics) Connection(connected func() bool) {

@@ -33,7 +33,7 @@ var (
 	importClusters = prometheus.NewDesc(namespace+"_serviceimport_status_clusters",
 		"Number of clusters that export a service.", []string{"namespace", "serviceimport"}, nil)
 	conflictCount = prometheus.NewDesc(namespace+"_conflicts",
-		"Number of the cluster's ServiceExports that are in conflict with others', by reason.", []string{"reason"}, nil)
+		"Number of the cluster's ServiceExports that conflict with exports of other clusters, by reason.", []string{"reason"}, nil)
 )
 
 // Objects sets the function that lists this cluster's ServiceExports and ServiceImports. If it fails, they are not

@@ -108,7 +108,7 @@ func portMessage(exports []Export, union []mcsv1beta1.ServicePort, origins []str
 			if origins[j] != e.ClusterID {
 				continue
 			}
-			longer := fmt.Sprintf("%q from %s in %q", strings.Join(append(ports, describe(p)), ", "), from, e.ClusterID)
+			longer := fmt.Sprintf("ports %q from %s in %q", strings.Join(append(ports, describe(p)), ", "), from, e.ClusterID)
 			if len(text)+len(longer) > longestPorts {
 				return portSentence(strings.TrimSuffix(text+part, " and "), len(union)-listed, disagree, len(exports))
 			}

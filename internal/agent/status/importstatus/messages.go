@@ -53,8 +53,8 @@ func NotSupported(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily) *me
 		Type:   string(mcsv1beta1.ServiceImportConditionReady),
 		Status: metav1.ConditionFalse,
 		Reason: string(mcsv1beta1.ServiceImportReasonIPFamilyNotSupported),
-		Message: fmt.Sprintf("The service is exported only with %s addresses, by %s, but Services of this cluster only have %s addresses. "+
-			"It is imported when a cluster exports it with %[3]s addresses.", there, names.ListClusters(clusters), here),
+		Message: fmt.Sprintf("The service is exported only with %s addresses, by %s. Services in this cluster have only %s addresses. "+
+			"The service is imported when a cluster exports it with %[3]s addresses.", there, names.ListClusters(clusters), here),
 	}
 }
 
@@ -64,8 +64,8 @@ func Portless(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
 	for _, c := range imp.Status.Clusters {
 		clusters = append(clusters, c.Cluster)
 	}
-	return Pending(fmt.Sprintf("The service has no port: %s exports it without a valid one. Clients cannot connect to it. "+
-		"Compare the ports of the Service in that cluster with spec.ports of its MultiClusterService.", names.ListClusters(clusters)))
+	return Pending(fmt.Sprintf("The service has no port, because %s exports no valid port. Clients cannot connect to the service. "+
+		"Compare the ports of the Service in that cluster with spec.ports of the MultiClusterService.", names.ListClusters(clusters)))
 }
 
 // Failed is the condition of an import whose derived Service the API server refused.
