@@ -79,7 +79,7 @@ func usable(backends []Backend) (kept []Backend, err error) {
 	case len(refused) == 0:
 		return kept, nil
 	case more > 0:
-		refused = append(refused[:most], fmt.Sprintf("and %d more backends", more))
+		refused = append(refused[:most], fmt.Sprintf("further backends: %d", more))
 	}
 	return kept, errors.New(strings.Join(refused, "; "))
 }

@@ -59,7 +59,7 @@ func TestMainStatus(t *testing.T) {
 		"export":                       {64, "", "atoll export --help"},
 		"unexport a b":                 {64, "", "atoll unexport --help"},
 		"render":                       {0, "docs/how-to/gitops.md", ""},
-		"render member":                {64, "", "--cluster-id: a cluster id is needed"},
+		"render member":                {64, "", "--cluster-id: the cluster id is missing"},
 		"render secret":                {64, "", "accepts 1 arg(s)"},
 		"render broker -o x":           {64, "", "yaml or json"},
 		"lab list":                     {0, "NAME", ""},

@@ -131,7 +131,7 @@ func withPort(ports []networkingv1alpha1.ExposurePort) string {
 
 func among(providers []string) string {
 	if len(providers) == 0 {
-		return "no member"
+		return "none of the members"
 	}
 	return "none of the provider clusters " + names.ListClusters(providers)
 }

@@ -154,7 +154,7 @@ func few(ports []string) string {
 	case len(ports) <= named:
 		return strings.Join(ports, ", ")
 	default:
-		return fmt.Sprintf("%s and %d more ports", strings.Join(ports[:named], ", "), len(ports)-named)
+		return fmt.Sprintf("%s (further ports: %d)", strings.Join(ports[:named], ", "), len(ports)-named)
 	}
 }
 

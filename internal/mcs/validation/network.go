@@ -143,7 +143,7 @@ func (n Network) Overlaps(theirs []netip.Prefix) string {
 	}
 	const most = 4 // an Event's note has 1024 bytes
 	if more := len(found) - most; more > 0 {
-		found = append(found[:most], fmt.Sprintf("and %d more overlaps", more))
+		found = append(found[:most], fmt.Sprintf("further overlaps: %d", more))
 	}
 	return strings.Join(found, ", ")
 }

@@ -45,18 +45,18 @@ func TestMessages(t *testing.T) {
 		},
 		"no port": {
 			*ready(imp(mcsv1beta1.ClusterSetIP, []string{"c1"}), []corev1.IPFamily{v4}, nil, ""), metav1.ConditionFalse, "Pending",
-			`The service has no port: "c1" exports it without a valid one. Clients cannot connect to it. ` +
-				`Compare the ports of the Service in that cluster with spec.ports of its MultiClusterService.`,
+			`The service has no port, because "c1" exports no valid port. Clients cannot connect to the service. ` +
+				`Compare the ports of the Service in that cluster with spec.ports of the MultiClusterService.`,
 		},
 		"IPv6 in a cluster of IPv4": {
 			*NotSupported(imp(mcsv1beta1.ClusterSetIP, []string{"c1", "c2"}), []corev1.IPFamily{v4}), metav1.ConditionFalse, "IPFamilyNotSupported",
-			`The service is exported only with IPv6 addresses, by "c1", "c2", but Services of this cluster only have IPv4 addresses. ` +
-				`It is imported when a cluster exports it with IPv4 addresses.`,
+			`The service is exported only with IPv6 addresses, by "c1", "c2". Services in this cluster have only IPv4 addresses. ` +
+				`The service is imported when a cluster exports it with IPv4 addresses.`,
 		},
 		"IPv4 in a cluster of IPv6": {
 			*NotSupported(imp(mcsv1beta1.Headless, []string{"c1"}), []corev1.IPFamily{v6}), metav1.ConditionFalse, "IPFamilyNotSupported",
-			`The service is exported only with IPv4 addresses, by "c1", but Services of this cluster only have IPv6 addresses. ` +
-				`It is imported when a cluster exports it with IPv6 addresses.`,
+			`The service is exported only with IPv4 addresses, by "c1". Services in this cluster have only IPv6 addresses. ` +
+				`The service is imported when a cluster exports it with IPv6 addresses.`,
 		},
 		"refused": {
 			*Failed("exceeded quota"), metav1.ConditionFalse, "Pending",
