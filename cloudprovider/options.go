@@ -106,7 +106,7 @@ func readAddresses(value string) (addresses []netip.Addr, err error) {
 			return nil, fmt.Errorf("set the value to one IP address, or to one IPv4 and one IPv6 address separated by a comma")
 		}
 		if slices.ContainsFunc(addresses, func(b netip.Addr) bool { return b.Is4() == a.Is4() }) {
-			return nil, fmt.Errorf("the value may contain at most one IPv4 and one IPv6 address")
+			return nil, fmt.Errorf("set at most one IPv4 address and one IPv6 address")
 		}
 		addresses = append(addresses, a)
 	}

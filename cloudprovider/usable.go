@@ -38,7 +38,7 @@ func Usable(s Service) (Service, error) {
 	for i, r := range s.SourceRanges {
 		if !r.IsValid() {
 			s.SourceRanges[i] = NoClients // dropping the range could admit all clients
-			refused = append(refused, errors.New("a source range is invalid and admits no client"))
+			refused = append(refused, errors.New("an invalid source range admits no client"))
 		}
 	}
 	if len(refused) > 0 {
@@ -94,7 +94,7 @@ func AddressProblem(a netip.AddrPort) string {
 	case ip.Is4In6():
 		return "the address is an IPv4-mapped IPv6 address"
 	case ip.IsUnspecified():
-		return "the unspecified address stands for this machine"
+		return "the address is the unspecified address, which means this machine"
 	case ip.IsMulticast():
 		return "the address is a multicast address"
 	case a.Port() == 0:

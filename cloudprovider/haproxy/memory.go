@@ -99,7 +99,7 @@ func (p *Provider) reserve(b *balancer) error {
 	assigned, err := p.pool.Assign(b.Name, r)
 	if err == nil && !slices.Equal(assigned, b.Addresses) {
 		p.pool.Release(b.Name)
-		err = fmt.Errorf("another load balancer uses the addresses %v, or they are no longer in the hub's --lb-addresses", b.Addresses)
+		err = fmt.Errorf("the addresses %v are used by another load balancer, or are no longer in the hub's --lb-addresses", b.Addresses)
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func parseStatistics(answer string) (cloudprovider.Traffic, error) {
 		return n
 	}
 	if _, has := column["svname"]; !has {
-		return sum, fmt.Errorf("HAProxy's statistics cannot be read: they begin with %q", rows[0])
+		return sum, fmt.Errorf("HAProxy's statistics cannot be read: unexpected first row %q", rows[0])
 	}
 	for _, row := range rows[1:] {
 		switch row[column["svname"]] {

@@ -102,7 +102,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.BrokerKubeconfig, "broker-kubeconfig", "", "kubeconfig file for the broker; the default is the Secret that atoll join stored in the cluster")
 	flags.StringVar(&o.BrokerNamespace, "broker-namespace", broker.DefaultNamespace, "the clusterset's namespace on the broker, for use with --broker-kubeconfig")
 	flags.DurationVar(&o.BrokerTokenLifetime, "broker-token-lifetime", rights.MaxTokenLifetime, "lifetime of the agent's broker tokens, which the agent renews; a cluster must join again if its agent is off for longer than the lifetime")
-	flags.StringVar(&o.Region, "region", "", "region of this cluster; a Service's trafficDistribution prefers members of the same region")
+	flags.StringVar(&o.Region, "region", "", "region of this cluster; a Service's trafficDistribution prefers clusters in the same region")
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "for a Service's trafficDistribution, treat zones with the same name in different clusters as the same zone")
 	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters whose exports no namespace imports, or * for all clusters; the annotation "+names.AnnotationRefuseImports+" does the same for one namespace")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod CIDR of this cluster; may be repeated; the default is the nodes' spec.podCIDRs")

@@ -145,7 +145,7 @@ func TestOverlappingRangesAreRefused(t *testing.T) {
 	expectAddresses(t, "c1", ns, "c1/10.1.1.1", "c9/10.102.0.9")
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	expectImport(t, "c2", ns, "web", from("c1", "c9"))
-	want := `The endpoints of cluster "c9" are not imported: the cluster advertises cluster IPs, which are also in use in cluster "c2": ` +
+	want := `The endpoints of cluster "c9" are not imported, because the cluster advertises cluster IPs that are also in use in cluster "c2": ` +
 		`10.102.0.0/16 overlaps this cluster's Service CIDR 10.102.0.0/16.`
 	expectRefusals(t, ns, want)
 

@@ -282,7 +282,7 @@ func (m *Membership) Count(ctx context.Context, counter belief.Counter, refused 
 			return err
 		}
 		if layout.Counter(lease) != counter {
-			return fmt.Errorf("the objects changed during the comparison")
+			return fmt.Errorf("the objects on the broker changed during the comparison")
 		}
 		layout.SetCount(lease, counter.Count+1, refused)
 		return m.Broker.Update(ctx, lease)

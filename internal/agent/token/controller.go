@@ -119,7 +119,7 @@ func (c *Controller) Token(m credential.Membership) *broker.Token {
 			c.log.Error(fmt.Sprintf("the broker rejects the join file's token: %s. This cluster is not a member and imports nothing. %s",
 				claims.WhyRefused(time.Now()), m.NewFile()), "server", m.Server)
 		default:
-			c.log.Error("the broker rejects this cluster's token. The token expired while the agent was off, another cluster or a new join replaced it, or the cluster was removed from the clusterset. "+
+			c.log.Error("the broker rejects this cluster's token. The token expired while the agent was off, or another cluster or a new join replaced the token, or the cluster was removed from the clusterset. "+
 				"Imported services keep working, but updates from other clusters are not received. "+m.NewFile(), "server", m.Server)
 		}
 	})
@@ -219,7 +219,7 @@ func (c *Controller) logUseFailure(m credential.Membership, s state, err error) 
 	switch {
 	case errors.Is(err, context.Canceled):
 	case apierrors.IsAlreadyExists(err) && s.failures == 1:
-		c.log.Info("the join file was already used: waiting until the replica that used it stores its token", "in", in)
+		c.log.Info("the join file was already used: waiting until the replica that used the join file stores the new token", "in", in)
 	case apierrors.IsAlreadyExists(err):
 		c.log.Error("the join file was already used, but no replica of this agent has stored a token from the join file. This cluster is not a member and imports nothing. "+
 			m.UsedFile(), "server", m.Server)

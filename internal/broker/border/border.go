@@ -94,7 +94,7 @@ func (b *Border) State(o metav1.Object) (state State, detail string) {
 	}
 	rest, ours := strings.CutPrefix(o.GetAnnotations()[annotation], b.mark+" ")
 	if !ours {
-		return Refused, "the object is not from the cache"
+		return Refused, "the object is not from the program's cache"
 	}
 	text, detail, _ := strings.Cut(rest, " ")
 	return State(text), detail

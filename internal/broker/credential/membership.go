@@ -42,7 +42,7 @@ func (m Membership) Validate() error {
 		return fmt.Errorf("the broker's URL is invalid: %w", err)
 	}
 	if server.Scheme != "https" || server.Host == "" {
-		return fmt.Errorf("the broker's URL %q is not of the form https://HOST[:PORT]", m.Server)
+		return fmt.Errorf("the broker's URL %q does not have the form https://HOST[:PORT]", m.Server)
 	}
 	if err := checkCA(m.CA); err != nil {
 		return fmt.Errorf("the broker's certificate authority is invalid: %w", err)

@@ -54,7 +54,7 @@ func ParseToken(token string) (Claims, error) {
 		return Claims{}, fmt.Errorf("reading the token's claims: %w", err)
 	}
 	if raw.Subject == "" || raw.Expires <= raw.Issued {
-		return Claims{}, errors.New("the token has no subject or no valid lifetime")
+		return Claims{}, errors.New("the token has no subject, or its lifetime is not valid")
 	}
 	return Claims{
 		Subject: raw.Subject, AccountUID: raw.Kubernetes.Account.UID, Binding: raw.Kubernetes.Secret,

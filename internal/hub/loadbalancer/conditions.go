@@ -68,7 +68,7 @@ func (o outcome) ready() metav1.Condition {
 		c.Reason, c.Message = cloudprovider.ReasonFailed, fmt.Sprintf("Provider %s has assigned no address.", o.provider)
 	case len(notCarried) > 0:
 		c.Reason = reasonNotCarried
-		c.Message = fmt.Sprintf("Provider %s does not forward ports %s. It forwards the other ports at %s.", o.provider, strings.Join(notCarried, ", "), o.at())
+		c.Message = fmt.Sprintf("Provider %s does not forward ports %s. The provider forwards the other ports at %s.", o.provider, strings.Join(notCarried, ", "), o.at())
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonProvisioned, fmt.Sprintf("Provider %s forwards traffic at %s.", o.provider, o.at())
 	}
@@ -118,7 +118,7 @@ func (o outcome) reachable() metav1.Condition {
 	var down []string
 	for _, a := range o.unreachable {
 		if cluster, wanted := clusters[a]; wanted {
-			down = append(down, fmt.Sprintf("%s of cluster %s", a, cluster))
+			down = append(down, fmt.Sprintf("%s in cluster %s", a, cluster))
 		}
 	}
 	switch {
@@ -164,7 +164,7 @@ func named(list []string) string {
 	if len(list) <= maxNamed {
 		return strings.Join(list, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
+	return fmt.Sprintf("%s (%d more not shown)", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
 }
 
 // unserved explains a missing Service and its effect on an existing load balancer.
@@ -187,6 +187,6 @@ func unserved(f forwarding) metav1.Condition {
 func unknown(provider string, err error) metav1.Condition {
 	return metav1.Condition{
 		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: cloudprovider.Reason(err), Message: fmt.Sprintf(
-			"Provider %s failed: %v. The hub retries. The state of its load balancers is unknown.", provider, err),
+			"Provider %s failed: %v. The hub retries. The state of the provider's load balancers is unknown.", provider, err),
 	}
 }

@@ -139,7 +139,7 @@ func (p *Providers) get(ctx context.Context, name string) (cloudprovider.MCSLoad
 	config, there := p.configs[name]
 	if !there {
 		return nil, &cloudprovider.Error{Reason: reasonNoProvider, Err: fmt.Errorf(
-			"this hub has no provider %q: its providers are %s. To add a provider, set addresses for it: --lb-addresses=NAME=…", name, strings.Join(slices.Sorted(maps.Keys(p.configs)), ", "))}
+			"this hub has no provider %q: its providers are %s. To add a provider, set the provider's addresses: --lb-addresses=NAME=…", name, strings.Join(slices.Sorted(maps.Keys(p.configs)), ", "))}
 	}
 	if p.closed {
 		return nil, errors.New("this hub is shutting down")

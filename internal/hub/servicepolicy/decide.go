@@ -80,12 +80,12 @@ func (s state) clustersFound() metav1.Condition {
 	if unknown := s.unknown(); len(unknown) > 0 {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionClustersFound, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNoSuchCluster,
-			Message: fmt.Sprintf("These clusters are not in the clusterset and are ignored until they join: %s.", names.ListClusters(unknown)),
+			Message: fmt.Sprintf("These clusters are not members of the clusterset and are ignored until they join: %s.", names.ListClusters(unknown)),
 		}
 	}
 	return metav1.Condition{
 		Type: networkingv1alpha1.ConditionClustersFound, Status: metav1.ConditionTrue, Reason: networkingv1alpha1.ReasonFound,
-		Message: "All named clusters are members of the clusterset.",
+		Message: "All clusters that the MultiClusterService names are members of the clusterset.",
 	}
 }
 

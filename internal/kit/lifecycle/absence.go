@@ -20,8 +20,8 @@ const (
 	distrusted = "An API server's certificate is not trusted. The program retries. Check the address, this machine's clock, and whether the certificate authority changed. " +
 		"If the broker's certificate authority changed, each member needs a new join file."
 	unaccepted = "An API server does not accept this program's credentials. The program retries with renewed credentials. If this persists, check the program's ServiceAccount. " +
-		"If the API server is the broker's, join the cluster again with a new join file."
-	unserved = "An API server does not serve a kind of object. The program retries. Install the missing CustomResourceDefinition, which atoll join and the Helm charts contain."
+		"If the broker's API server is affected, join the cluster again with a new join file."
+	unserved = "An API server does not serve a kind of object that this program needs. The program retries. Install the missing CustomResourceDefinition, which atoll join and the Helm charts contain."
 	busy     = "An API server cannot answer requests. The program retries. If this persists, check the API server's log, its etcd, and its API Priority and Fairness settings."
 	strange  = "An API server's answer is not valid. The program retries. Check that the address belongs to a Kubernetes API server of a supported version."
 )

@@ -6,7 +6,7 @@ var (
 	leftOutDesc = prometheus.NewDesc(namespace+"_import_left_out",
 		"Number of objects on the broker that arrive late because their source cluster exceeds this cluster's per-member budget.", []string{"source_cluster"}, nil)
 	eventsDesc = prometheus.NewDesc(namespace+"_events_left_out_total",
-		"Number of Events about another cluster that were not recorded because the cluster had too many.", []string{"source_cluster"}, nil)
+		"Number of Events that were not recorded because too many Events were about the same other cluster.", []string{"source_cluster"}, nil)
 )
 
 // LeftOut sets the function that returns the number of late objects by source cluster.

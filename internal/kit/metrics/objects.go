@@ -29,7 +29,7 @@ const conflicting = "Conflict"
 
 var (
 	exportCondition = prometheus.NewDesc(namespace+"_serviceexport_status_condition",
-		"Conditions of the cluster's ServiceExports: 1 for each existing combination of labels.", []string{"namespace", "serviceexport", "condition", "status", "reason"}, nil)
+		"Conditions of the cluster's ServiceExports. The value is 1 for each existing combination of labels.", []string{"namespace", "serviceexport", "condition", "status", "reason"}, nil)
 	importClusters = prometheus.NewDesc(namespace+"_serviceimport_status_clusters",
 		"Number of clusters that export a service.", []string{"namespace", "serviceimport"}, nil)
 	conflictCount = prometheus.NewDesc(namespace+"_conflicts",

@@ -32,12 +32,12 @@ func Validate(service *corev1.Service) Validity {
 	case service == nil:
 		return Validity{
 			Reason:  mcsv1beta1.ServiceExportReasonNoService,
-			Message: "This namespace has no Service of this name. When the Service is created, it is exported.",
+			Message: "This namespace has no Service of this name. The Service is exported when it is created.",
 		}
 	case service.Spec.Type == corev1.ServiceTypeExternalName:
 		return Validity{
 			Reason:  mcsv1beta1.ServiceExportReasonInvalidServiceType,
-			Message: "Services of type ExternalName cannot be exported. Create an ExternalName Service in each cluster that needs one.",
+			Message: "Services of type ExternalName cannot be exported. Create the ExternalName Service in each cluster that needs it.",
 		}
 	case IsDerived(service):
 		return Validity{
@@ -46,7 +46,7 @@ func Validate(service *corev1.Service) Validity {
 				service.Labels[names.LabelServiceName]),
 		}
 	default:
-		return Validity{Valid: true, Reason: mcsv1beta1.ServiceExportReasonValid, Message: "The ServiceExport and its Service are exportable."}
+		return Validity{Valid: true, Reason: mcsv1beta1.ServiceExportReasonValid, Message: "The ServiceExport is valid, and its Service can be exported."}
 	}
 }
 

@@ -31,7 +31,7 @@ func OverlappingRanges(n validation.Network, self, source names.ClusterID, membe
 	if overlaps == "" {
 		return ""
 	}
-	return fmt.Sprintf("The endpoints of cluster %q are not imported: the cluster advertises cluster IPs, which are also in use in cluster %q: %s. "+
+	return fmt.Sprintf("The endpoints of cluster %q are not imported, because the cluster advertises cluster IPs that are also in use in cluster %q: %s. "+
 		"Change the address ranges of one of the two clusters. If other clusters can reach the pods of %[1]q, run its agent with --advertise-mode=pods instead.",
 		source, self, overlaps)
 }

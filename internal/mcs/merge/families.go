@@ -42,7 +42,7 @@ func mergeIPFamilies(exports []Export) ([]corev1.IPFamily, []Conflict) {
 	}
 	return union, []Conflict{{
 		Reason: mcsv1beta1.ServiceExportReasonIPFamilyConflict,
-		Message: fmt.Sprintf("Conflicting IP families. Using %q, the union of all exports in the order of the oldest service export in %q. %d/%d clusters disagree. %s",
+		Message: fmt.Sprintf("Conflicting IP families. Using %q from all service exports, in the order of the oldest service export in %q. %d/%d clusters disagree. %s",
 			list(union), exports[0].ClusterID, disagree, len(exports), strings.Join(parts, " ")),
 	}}
 }

@@ -91,7 +91,7 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 	clean, gone := without(clean, in.out)
 	if gone > 0 {
 		warnings = append(warnings, status.Warning{Reason: ReasonEndpointsLost, Message: fmt.Sprintf(
-			"Cluster %q sends no heartbeat. Endpoints withdrawn because they do not answer: %d. The other endpoints are kept.", req.Cluster, gone)})
+			"Cluster %q sends no heartbeat. Number of endpoints that were withdrawn because they do not answer: %d. The other endpoints are kept.", req.Cluster, gone)})
 	}
 	d := decision{warnings: warnings, want: endpoints.Import{
 		Import: in.imp, Cluster: req.Cluster, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,

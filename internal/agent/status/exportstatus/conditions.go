@@ -125,7 +125,7 @@ func systemNamespace(namespace string, closed bool) string {
 	message := fmt.Sprintf("Clusters import this Service only if their namespace %s has the label that allows imports. "+
 		"To add the label, run this command in each cluster: %s", namespace, label)
 	if closed {
-		message = fmt.Sprintf("Namespace %s of this cluster has no label that allows imports, so exports of the same Service in other clusters are not imported into this cluster. %s", namespace, message)
+		message = fmt.Sprintf("Namespace %s of this cluster has no label that allows imports, so this cluster does not import exports of the same Service from other clusters. %s", namespace, message)
 	}
 	return message
 }

@@ -97,7 +97,7 @@ func TestReadyNamesWhyNobodyImports(t *testing.T) {
 	own := local.Own{Export: &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}, Validity: contribution.Validity{Valid: true}}
 	const open = "Clusters import this Service only if their namespace default has the label that allows imports. " +
 		"To add the label, run this command in each cluster: kubectl label namespace default --overwrite atoll.dev/exports=allowed --context CONTEXT_OF_CLUSTER"
-	const here = "Namespace default of this cluster has no label that allows imports, so exports of the same Service in other clusters are not imported into this cluster. "
+	const here = "Namespace default of this cluster has no label that allows imports, so this cluster does not import exports of the same Service from other clusters. "
 	for closed, want := range map[bool]string{false: open, true: here + open} {
 		if got := Warnings(own, closed); len(got) != 1 || got[0] != (status.Warning{Reason: "SystemNamespace", Message: want}) {
 			t.Errorf("closed %v: %+v", closed, got)

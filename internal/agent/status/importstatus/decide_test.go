@@ -26,7 +26,7 @@ func TestWant(t *testing.T) {
 		status   metav1.ConditionStatus
 		message  string
 	}{
-		"all is well":                  {service: "web-clusterset", status: metav1.ConditionTrue, message: "The service is imported and reached at 10.0.0.1."},
+		"all is well":                  {service: "web-clusterset", status: metav1.ConditionTrue, message: "The service is imported. Clients reach the service at 10.0.0.1."},
 		"no derived Service yet":       {status: metav1.ConditionUnknown, message: "as it was"},
 		"it is refused":                {problems: map[string]status.Outcome{"service": {Failure: "quota"}}, status: metav1.ConditionFalse, message: "quota"},
 		"a slice is refused":           {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": {Failure: "quota"}, "c2/b": {Failure: "quota"}}, status: metav1.ConditionFalse, message: `The agent cannot write all endpoints from "c2"`},

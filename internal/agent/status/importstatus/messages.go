@@ -18,9 +18,9 @@ import (
 
 // Imported is the condition of a working import. warnings list what is left out or differs from the request.
 func Imported(imp *mcsv1beta1.ServiceImport, warnings []string) *metav1.Condition {
-	message := "The service is imported. It is headless and reached by its DNS name."
+	message := "The service is imported. The service is headless, so clients reach it by its DNS name."
 	if imp.Spec.Type != mcsv1beta1.Headless {
-		message = fmt.Sprintf("The service is imported and reached at %s.", strings.Join(imp.Spec.IPs, " and "))
+		message = fmt.Sprintf("The service is imported. Clients reach the service at %s.", strings.Join(imp.Spec.IPs, " and "))
 	}
 	return &metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceImportConditionReady),
@@ -36,7 +36,7 @@ func renamed(imp *mcsv1beta1.ServiceImport) string {
 	if has == "" || has == usual {
 		return ""
 	}
-	return fmt.Sprintf(" Its derived Service is named %s, because another tool or person created Service %s/%s.", has, imp.Namespace, usual)
+	return fmt.Sprintf(" The derived Service is named %s, because another tool or person created Service %s/%s.", has, imp.Namespace, usual)
 }
 
 // NotSupported is the condition of an import without an IP family of this cluster; families are this cluster's.
