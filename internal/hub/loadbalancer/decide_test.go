@@ -224,7 +224,7 @@ func TestConditions(t *testing.T) {
 	if got := (outcome{provider: "p", status: partly, forwarding: forwarding{service: half}}).ready().Message; got != "Provider p does not forward ports 81/UDP (ProtocolNotSupported). The provider forwards the other ports at 192.0.2.1." {
 		t.Error(got)
 	}
-	if got := named([]string{"1", "2", "3", "4", "5", "6", "7"}); got != "1, 2, 3, 4, 5 and 2 more" {
+	if got := named([]string{"1", "2", "3", "4", "5", "6", "7"}); got != "1, 2, 3, 4, 5 (2 more not shown)" {
 		t.Error(got)
 	}
 }
