@@ -60,7 +60,7 @@ func OptionsOf(mcs *networkingv1alpha1.MultiClusterService) (Options, error) {
 			continue
 		}
 		if err := o.read(name, value); err != nil {
-			wrong = append(wrong, fmt.Sprintf("annotation %s: %q is not understood: %v", name, value, err))
+			wrong = append(wrong, fmt.Sprintf("annotation %s with value %q is invalid: %v", name, value, err))
 		}
 	}
 	if len(wrong) > 0 {
@@ -83,7 +83,7 @@ func (o *Options) read(name, value string) (err error) {
 		case "v2":
 			o.ProxyProtocol = 2
 		default:
-			return fmt.Errorf("give v1 or v2, or leave it out")
+			return fmt.Errorf("set the value to v1 or v2, or remove the annotation")
 		}
 	case AnnotationMaxConnections:
 		o.MaxConnections, err = readLimit(value)
@@ -91,10 +91,10 @@ func (o *Options) read(name, value string) (err error) {
 		o.ConnectionRate, err = readLimit(value)
 	case AnnotationAbandon:
 		if o.Abandon, err = strconv.ParseBool(value); err != nil {
-			return fmt.Errorf("give true or false")
+			return fmt.Errorf("set the value to true or false")
 		}
 	default:
-		return fmt.Errorf("there are %s", strings.Join(knownAnnotations, ", "))
+		return fmt.Errorf("the known annotations are %s", strings.Join(knownAnnotations, ", "))
 	}
 	return err
 }
@@ -103,10 +103,10 @@ func readAddresses(value string) (addresses []netip.Addr, err error) {
 	for text := range strings.SplitSeq(value, ",") {
 		a, err := netip.ParseAddr(strings.TrimSpace(text))
 		if err != nil || a.Zone() != "" || a.Is4In6() {
-			return nil, fmt.Errorf("give an IP address, or one of each family with a comma between them")
+			return nil, fmt.Errorf("set the value to one IP address, or to one IPv4 and one IPv6 address separated by a comma")
 		}
 		if slices.ContainsFunc(addresses, func(b netip.Addr) bool { return b.Is4() == a.Is4() }) {
-			return nil, fmt.Errorf("at most one address of each IP family is possible")
+			return nil, fmt.Errorf("set at most one IPv4 address and one IPv6 address")
 		}
 		addresses = append(addresses, a)
 	}
@@ -116,7 +116,7 @@ func readAddresses(value string) (addresses []netip.Addr, err error) {
 func readLimit(value string) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > maxLimit {
-		return 0, fmt.Errorf("give a number from 1 to %d, or leave it out", maxLimit)
+		return 0, fmt.Errorf("set the value to a number from 1 to %d, or remove the annotation", maxLimit)
 	}
 	return n, nil
 }

@@ -46,7 +46,7 @@ func Register(name string, factory Factory) {
 	registry.Lock()
 	defer registry.Unlock()
 	if _, taken := registry.factories[name]; taken || name == "" || factory == nil {
-		panic(fmt.Sprintf("registering load-balancer provider %q: each needs a name of its own and a factory", name))
+		panic(fmt.Sprintf("registering load-balancer provider %q: a provider needs a unique name and a factory", name))
 	}
 	if registry.factories == nil {
 		registry.factories = map[string]Factory{}
@@ -67,7 +67,7 @@ func New(name string, config Config) (MCSLoadBalancer, error) {
 	factory := registry.factories[name]
 	registry.Unlock()
 	if factory == nil {
-		return nil, fmt.Errorf("there is no load-balancer provider %q: this program has %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("unknown load-balancer provider %q: this program supports %s", name, strings.Join(Names(), ", "))
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
@@ -77,7 +77,7 @@ func New(name string, config Config) (MCSLoadBalancer, error) {
 	}
 	provider, err := factory(config)
 	if err != nil {
-		return nil, fmt.Errorf("making load-balancer provider %s: %w", name, err)
+		return nil, fmt.Errorf("creating load-balancer provider %s: %w", name, err)
 	}
 	return provider, nil
 }
@@ -86,7 +86,7 @@ func New(name string, config Config) (MCSLoadBalancer, error) {
 func CheckOptions(options map[string]string, known ...string) error {
 	for name := range options {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("there is no option %q: the options are %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("unknown option %q: the provider's options are %s", name, strings.Join(known, ", "))
 		}
 	}
 	return nil

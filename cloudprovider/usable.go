@@ -38,7 +38,7 @@ func Usable(s Service) (Service, error) {
 	for i, r := range s.SourceRanges {
 		if !r.IsValid() {
 			s.SourceRanges[i] = NoClients // dropping the range could admit all clients
-			refused = append(refused, errors.New("a source range is invalid and admits no client"))
+			refused = append(refused, errors.New("an invalid source range admits no client"))
 		}
 	}
 	if len(refused) > 0 {
@@ -51,7 +51,7 @@ func Usable(s Service) (Service, error) {
 func portProblem(p Port, others []Port) string {
 	switch {
 	case p.Number < 1 || p.Number > 65535:
-		return "the number is not between 1 and 65535"
+		return "the port number is not between 1 and 65535"
 	case slices.ContainsFunc(others, func(o Port) bool { return o.Number == p.Number && o.Protocol == p.Protocol }):
 		return "another port has the same number and protocol"
 	}
@@ -65,21 +65,21 @@ func usable(backends []Backend) (kept []Backend, err error) {
 	for _, b := range backends {
 		why := AddressProblem(b.Address)
 		if why == "" && seen[b.Address] {
-			why = "is there twice"
+			why = "the address is listed twice"
 		}
 		if why == "" {
 			seen[b.Address] = true
 			kept = append(kept, b)
 			continue
 		}
-		refused = append(refused, fmt.Sprintf("backend %q of cluster %q %s", b.Address.String(), b.Cluster, why))
+		refused = append(refused, fmt.Sprintf("backend %q of cluster %q: %s", b.Address.String(), b.Cluster, why))
 	}
 	const most = 3 // keeps the condition's message short
 	switch more := len(refused) - most; {
 	case len(refused) == 0:
 		return kept, nil
 	case more > 0:
-		refused = append(refused[:most], fmt.Sprintf("and %d more", more))
+		refused = append(refused[:most], fmt.Sprintf("further backends: %d", more))
 	}
 	return kept, errors.New(strings.Join(refused, "; "))
 }
@@ -88,17 +88,17 @@ func usable(backends []Backend) (kept []Backend, err error) {
 func AddressProblem(a netip.AddrPort) string {
 	switch ip := a.Addr(); {
 	case !ip.IsValid():
-		return "has no IP address"
+		return "the IP address is missing"
 	case ip.Zone() != "":
-		return "has an IPv6 zone, which is an interface of this machine"
+		return "the address has an IPv6 zone, which names an interface of this machine"
 	case ip.Is4In6():
-		return "has an IPv4 address in the form of IPv6"
+		return "the address is an IPv4-mapped IPv6 address"
 	case ip.IsUnspecified():
-		return "has the unspecified address, which is this machine"
+		return "the address is the unspecified address, which means this machine"
 	case ip.IsMulticast():
-		return "has a multicast address"
+		return "the address is a multicast address"
 	case a.Port() == 0:
-		return "has port 0"
+		return "the port number is 0"
 	}
 	return ""
 }

@@ -28,14 +28,14 @@ func NewCommand() *cobra.Command {
 	var options hub.Options
 	command := &cobra.Command{
 		Use:   "atoll-hub",
-		Short: "Expose Services as MultiClusterServices say",
-		Long: `The controller of the MultiClusterServices on a clusterset's broker. It tells the members'
-agents which clusters provide and which import a Service, and has load balancers send
-traffic to the endpoints of all providers.
+		Short: "Expose Services as their MultiClusterServices specify",
+		Long: `Runs the controller of the MultiClusterServices on a clusterset's broker. The hub tells the
+members' agents which clusters provide a Service and which clusters import it. It also makes
+load balancers send traffic to the endpoints of all provider clusters.
 
-A clusterset works without it: only MultiClusterServices need it.
+Only MultiClusterServices need the hub. A clusterset works without a hub.
 
-It logs JSON to standard error.`,
+The hub logs JSON to standard error.`,
 		Args:          cobra.NoArgs,
 		Version:       version.String(),
 		SilenceUsage:  true,

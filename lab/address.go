@@ -23,11 +23,11 @@ func (f IPFamily) Check(clusters int) error {
 	all := f.list()
 	for _, one := range all {
 		if one != IPv4 && one != IPv6 && one != Dual {
-			return fmt.Errorf("%q is not ipv4, ipv6 or dual, or a list of these by commas", f)
+			return fmt.Errorf("%q is not ipv4, ipv6, dual, or a comma-separated list of these values", f)
 		}
 	}
 	if len(all) != 1 && len(all) != clusters {
-		return fmt.Errorf("%q has neither one family nor one for each of %d clusters", f, clusters)
+		return fmt.Errorf("%q must contain either one IP family or one IP family for each of the %d clusters", f, clusters)
 	}
 	return nil
 }

@@ -37,11 +37,11 @@ func (m AdvertiseMode) validate(clusters int) error {
 	all := m.list()
 	for _, one := range all {
 		if one != advertisePods && one != advertiseClusterIP {
-			return fmt.Errorf("%w: the advertise mode is %s or %s, or a list of these by commas, not %q", ErrUsage, advertisePods, advertiseClusterIP, m)
+			return fmt.Errorf("%w: the advertise mode must be %s, %s, or a comma-separated list of these values, not %q", ErrUsage, advertisePods, advertiseClusterIP, m)
 		}
 	}
 	if len(all) != 1 && len(all) != clusters {
-		return fmt.Errorf("%w: one advertise mode, or one for each of the %d clusters is needed, not %q", ErrUsage, clusters, m)
+		return fmt.Errorf("%w: set one advertise mode, or one advertise mode for each of the %d clusters, not %q", ErrUsage, clusters, m)
 	}
 	return nil
 }

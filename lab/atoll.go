@@ -124,10 +124,10 @@ func (l *Lab) Rename(ctx context.Context, cluster, id string) error {
 	}
 	request := setup.LeaveRequest{Broker: credential.At("https://" + brokerCluster.Loopback.String())}
 	if err := setup.Leave(ctx, member, request, func(string, ...any) {}); err != nil {
-		return fmt.Errorf("having %s leave: %w", c.Name, err)
+		return fmt.Errorf("making %s leave the clusterset: %w", c.Name, err)
 	}
 	if err := l.installMemberAs(ctx, c, id); err != nil {
-		return fmt.Errorf("having %s join as %s: %w", c.Name, id, err)
+		return fmt.Errorf("making %s join the clusterset as %s: %w", c.Name, id, err)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (l *Lab) accountKubeconfig(ctx context.Context, cluster *Cluster, namespace
 	token, err := kube.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("getting a token of %s/%s in %s: %w", namespace, account, cluster.Name, err)
+		return nil, fmt.Errorf("requesting a token for the ServiceAccount %s/%s in %s: %w", namespace, account, cluster.Name, err)
 	}
 	config, err := clientcmd.LoadFromFile(l.InClusterKubeconfig(cluster.Name))
 	if err != nil {

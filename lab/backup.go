@@ -29,7 +29,7 @@ func (l *Lab) Snapshot(ctx context.Context, name string) error {
 	return l.each(ctx, Broker+"/"+unitEtcd, func(u Unit) error {
 		record, err := process.Load(l.recordFile(u))
 		if err != nil {
-			return fmt.Errorf("taking snapshot %s of %s, which does not run: %w", name, u, err)
+			return fmt.Errorf("taking snapshot %s of %s: the unit is not running: %w", name, u, err)
 		}
 		into := l.snapshot(u.Cluster, name)
 		if err := os.RemoveAll(into); err != nil {
@@ -45,7 +45,7 @@ func (l *Lab) Snapshot(ctx context.Context, name string) error {
 func (l *Lab) Restore(ctx context.Context, name string) error {
 	from := l.snapshot(Broker, name)
 	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: there is no snapshot %q of the broker", ErrUsage, name)
+		return fmt.Errorf("%w: the broker has no snapshot %q", ErrUsage, name)
 	}
 	return l.replaceData(ctx, func(data string) error { return os.CopyFS(data, os.DirFS(from)) })
 }

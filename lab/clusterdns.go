@@ -33,7 +33,7 @@ const (
 
 func (d ClusterDNS) validate() error {
 	if d != "" && d != DNSAtoll && d != DNSStock {
-		return fmt.Errorf("%w: the clusterset's DNS is %s or %s, not %q", ErrUsage, DNSAtoll, DNSStock, d)
+		return fmt.Errorf("%w: the clusterset's DNS must be %s or %s, not %q", ErrUsage, DNSAtoll, DNSStock, d)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (l *Lab) UseDNS(ctx context.Context, d ClusterDNS) error {
 		return err
 	}
 	if l.Spec.ControlPlaneOnly || l.Spec.Bare {
-		return fmt.Errorf("%w: lab %s has nothing that asks for the clusterset's names", ErrUsage, l.Name())
+		return fmt.Errorf("%w: lab %s has no cluster DNS that forwards queries for the clusterset's names", ErrUsage, l.Name())
 	}
 	if l.Spec.DNS == d.short() {
 		return nil
@@ -137,7 +137,7 @@ func (l *Lab) waitClustersetDNS(ctx context.Context, c *Cluster, d ClusterDNS) e
 	}
 	for _, n := range c.Nodes {
 		for _, a := range c.DNS {
-			what := fmt.Sprintf("%s by the DNS of %s at %s from %s", clustersetZone, c.Name, a, n.Name)
+			what := fmt.Sprintf("answers for %s from the DNS of %s at %s to node %s", clustersetZone, c.Name, a, n.Name)
 			err := l.wait(ctx, what, l.podUnits(c.Name), func(ctx context.Context) error {
 				return askVersion(ctx, n.Namespace, a, version)
 			})
@@ -156,7 +156,7 @@ func askVersion(ctx context.Context, from network.Namespace, server netip.Addr, 
 		return err
 	}
 	if len(answer.Answer) != 1 || !strings.HasSuffix(answer.Answer[0].String(), want) {
-		return fmt.Errorf("the answer is %s %v, and not yet %s", dns.RcodeToString[answer.Rcode], answer.Answer, want)
+		return fmt.Errorf("the answer is %s %v, but the expected answer is %s", dns.RcodeToString[answer.Rcode], answer.Answer, want)
 	}
 	return nil
 }

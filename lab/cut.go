@@ -51,7 +51,7 @@ func (l *Lab) HealAll(ctx context.Context) error {
 // pair sorts two members, so that they have one cut.
 func (s *Spec) pair(a, b string) (Pair, error) {
 	if s.ControlPlaneOnly {
-		return Pair{}, fmt.Errorf("%w: lab %s has control planes only, and no network to cut", ErrUsage, s.Name)
+		return Pair{}, fmt.Errorf("%w: lab %s consists of control planes only and has no network to cut", ErrUsage, s.Name)
 	}
 	if a == b {
 		return Pair{}, fmt.Errorf("%w: %s cannot be cut off from itself", ErrUsage, a)

@@ -142,7 +142,7 @@ func removeFolder(dir string) error {
 		return err
 	}
 	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("removing the lab's folder: %w", err)
+		return fmt.Errorf("removing the lab's directory: %w", err)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ const inNode = `mount --bind -- "$1" /etc/resolv.conf && shift && exec "$@"`
 // default. kubectl and atoll use the cluster, and the others by context. A failed program returns an *exec.ExitError.
 func (l *Lab) Exec(ctx context.Context, target string, argv []string, s Streams) error {
 	if len(argv) == 0 {
-		return fmt.Errorf("%w: no program to run in %s", ErrUsage, target)
+		return fmt.Errorf("%w: name a program to run in %s", ErrUsage, target)
 	}
 	c, node, err := l.node(target)
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *Lab) node(target string) (*Cluster, *Node, error) {
 		return nil, nil, err
 	}
 	if len(c.Nodes) == 0 {
-		return nil, nil, fmt.Errorf("%w: lab %s has control planes only, and no nodes", ErrUsage, l.Name())
+		return nil, nil, fmt.Errorf("%w: lab %s consists of control planes only and has no nodes", ErrUsage, l.Name())
 	}
 	if name == "" {
 		return c, &c.Nodes[0], nil
@@ -90,7 +90,7 @@ func (l *Lab) node(target string) (*Cluster, *Node, error) {
 			return c, &c.Nodes[i], nil
 		}
 	}
-	return nil, nil, fmt.Errorf("%w: no node %q in %s, which has n1 to n%d", ErrUsage, name, cluster, len(c.Nodes))
+	return nil, nil, fmt.Errorf("%w: cluster %[3]s has no node %[2]q, only nodes n1 to n%[4]d", ErrUsage, name, cluster, len(c.Nodes))
 }
 
 // resolvConf is /etc/resolv.conf for programs in a cluster's nodes, or "" to keep the machine's: if the cluster has no

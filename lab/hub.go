@@ -39,7 +39,7 @@ func (l *Lab) startHAProxy(ctx context.Context, c *Cluster) error {
 	}
 	dir, first := l.balancerDir(c), "haproxy-first.cfg"
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making the directory of HAProxy: %w", err)
+		return fmt.Errorf("creating HAProxy's directory: %w", err)
 	}
 	u := l.unit(c, unitHAProxy, "", "", haproxy.Arguments(dir, filepath.Join(l.Dir(c.Name), first))...)
 	u.Argv[0] = program

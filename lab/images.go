@@ -39,7 +39,7 @@ func (l *Lab) makeImages() error {
 	}
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
-		return fmt.Errorf("looking for a program of images: %w", err)
+		return fmt.Errorf("looking for a program that images need: %w", err)
 	}
 	nodeEnv := map[string][]string{}
 	for _, c := range l.Spec.Clusters {
@@ -106,7 +106,7 @@ func toolLayer(busybox string) (*image.Layer, error) {
 	made.Links["/usr/bin"] = "/bin" // for scripts that use /usr/bin/env
 	applets, err := exec.Command(busybox, "--list").Output()
 	if err != nil {
-		return nil, fmt.Errorf("asking busybox what it can do: %w", err)
+		return nil, fmt.Errorf("reading the list of busybox commands: %w", err)
 	}
 	for applet := range strings.FieldsSeq(string(applets)) {
 		made.Links["/bin/"+applet] = "/bin/busybox"
@@ -114,7 +114,7 @@ func toolLayer(busybox string) (*image.Layer, error) {
 	for _, name := range tools {
 		program, err := exec.LookPath(name)
 		if err != nil {
-			return nil, fmt.Errorf("looking for programs of the tools' image: %w", err)
+			return nil, fmt.Errorf("looking for programs that the tools image needs: %w", err)
 		}
 		delete(made.Links, "/bin/"+name)
 		made.Programs["/bin/"+name] = program

@@ -95,7 +95,7 @@ func (l *Lab) kubeconfig(c *Cluster, server netip.AddrPort, user string, groups 
 	}
 	caPEM, err := os.ReadFile(l.pki(c, "ca.crt"))
 	if err != nil {
-		return nil, fmt.Errorf("reading the authority of %s: %w", c.Name, err)
+		return nil, fmt.Errorf("reading the certificate authority of %s: %w", c.Name, err)
 	}
 	config := api.NewConfig()
 	config.Clusters[c.Name] = &api.Cluster{Server: "https://" + server.String(), CertificateAuthorityData: caPEM}

@@ -211,7 +211,7 @@ func (l *Lab) removeTraces() error {
 	var failed error
 	remove := func(path string) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = errors.Join(failed, fmt.Errorf("removing what a node has left: %w", err))
+			failed = errors.Join(failed, fmt.Errorf("removing the leftovers of a node: %w", err))
 		}
 	}
 	mine := l.dir + string(filepath.Separator)
@@ -283,18 +283,18 @@ func checkContainers() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("this machine lacks programs that nodes and their images need: %s: install them (Debian: apt-get install containerd runc containernetworking-plugins busybox curl dnsutils netcat-openbsd socat)", strings.Join(missing, ", "))
+		return fmt.Errorf("this machine lacks programs that nodes and their images need: %s. Install these programs (on Debian: apt-get install containerd runc containernetworking-plugins busybox curl dnsutils netcat-openbsd socat)", strings.Join(missing, ", "))
 	}
 	out, err := exec.Command("containerd", "--version").Output()
 	if err != nil {
-		return fmt.Errorf("asking containerd for its version: %w", err)
+		return fmt.Errorf("reading the version of containerd: %w", err)
 	}
 	found := containerdVersion.FindSubmatch(out)
 	if found == nil {
-		return fmt.Errorf("finding the version in what containerd --version prints: %q", out)
+		return fmt.Errorf("the output of containerd --version contains no version: %q", out)
 	}
 	if have, err := version.ParseGeneric(string(found[1])); err != nil || have.LessThan(version.MustParseGeneric(oldestContainerd)) {
-		return fmt.Errorf("containerd is %s, and nodes need %s or later: install a newer one", found[1], oldestContainerd)
+		return fmt.Errorf("containerd has version %s, but nodes need version %s or later: install a newer version", found[1], oldestContainerd)
 	}
 	if err := checkOverlay(); err != nil {
 		return err
@@ -309,7 +309,7 @@ const maxSocket = 107
 func checkSockets(dir string, s Shape) error {
 	longest := filepath.Join(dir, fmt.Sprintf("c%d", s.Clusters), "nodes", fmt.Sprintf("c%d-n%d", s.Clusters, s.Nodes), "kubelet", "pod-resources", "0123456789")
 	if tooLong := len(longest) - maxSocket; tooLong > 0 {
-		return fmt.Errorf("%w: the folder %s is %d characters too long for sockets: choose a shorter --name, or a shorter XDG_STATE_HOME", ErrUsage, dir, tooLong)
+		return fmt.Errorf("%w: the path %s is %d characters too long for sockets: choose a shorter --name, or a shorter XDG_STATE_HOME", ErrUsage, dir, tooLong)
 	}
 	return nil
 }
@@ -321,22 +321,22 @@ func checkOverlay() error {
 		return err
 	}
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return fmt.Errorf("making the folder of labs: %w", err)
+		return fmt.Errorf("creating the directory for labs: %w", err)
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(root), "overlay-")
 	if err != nil {
-		return fmt.Errorf("making a folder to try overlayfs in: %w", err)
+		return fmt.Errorf("creating a directory to test overlayfs: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	for _, name := range []string{"lower", "upper", "work", "merged"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			return fmt.Errorf("making a folder to try overlayfs in: %w", err)
+			return fmt.Errorf("creating a directory to test overlayfs: %w", err)
 		}
 	}
 	merged := filepath.Join(dir, "merged")
 	options := fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir)
 	if err := unix.Mount("overlay", merged, "overlay", 0, options); err != nil {
-		return fmt.Errorf("containers need overlayfs, which cannot be mounted below %s: %w. Load the kernel module overlay, or set XDG_STATE_HOME to a folder on another file system (ext4 or xfs)", root, err)
+		return fmt.Errorf("containers need overlayfs, which cannot be mounted below %s: %w. Load the kernel module overlay, or set XDG_STATE_HOME to a directory on another file system (ext4 or xfs)", root, err)
 	}
 	if err := unix.Unmount(merged, 0); err != nil {
 		return fmt.Errorf("unmounting an overlayfs: %w", err)

@@ -20,7 +20,7 @@ var unpacked = regexp.MustCompile(`(?m)^unpacking (\S+) `)
 // Load loads an archive's images (from `docker save`, or an OCI layout) into all nodes, and returns their names.
 func (l *Lab) Load(ctx context.Context, archive string) ([]string, error) {
 	if l.Spec.ControlPlaneOnly {
-		return nil, fmt.Errorf("%w: lab %s has control planes only, and no nodes that images could be loaded to", ErrUsage, l.Name())
+		return nil, fmt.Errorf("%w: lab %s consists of control planes only and has no nodes for images", ErrUsage, l.Name())
 	}
 	path, err := filepath.Abs(archive)
 	if err != nil {
@@ -42,7 +42,7 @@ func (l *Lab) Load(ctx context.Context, archive string) ([]string, error) {
 			group.Go(func() error {
 				out, err := exec.CommandContext(ctx, "ctr", "--address="+l.containerdSocket(c, n), "--namespace=k8s.io", "images", "import", path).CombinedOutput()
 				if err != nil {
-					return fmt.Errorf("loading images of %s to node %s: %w: %s", archive, n.Name, err, bytes.TrimSpace(out))
+					return fmt.Errorf("loading the images of %s to node %s: %w: %s", archive, n.Name, err, bytes.TrimSpace(out))
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -57,7 +57,7 @@ func (l *Lab) Load(ctx context.Context, archive string) ([]string, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("loading images: those in %s have no name: give them one, as docker tag does", archive)
+		return nil, fmt.Errorf("loading images: the images in %s have no names: name each image, for example with docker tag", archive)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil

@@ -32,11 +32,11 @@ func (l *Lab) Apply(ctx context.Context, cluster string, manifests []byte) error
 	}
 	disco, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client of %s: %w", cluster, err)
+		return fmt.Errorf("creating a client for %s: %w", cluster, err)
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client of %s: %w", cluster, err)
+		return fmt.Errorf("creating a client for %s: %w", cluster, err)
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disco))
 	for _, o := range objects {

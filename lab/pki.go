@@ -46,19 +46,19 @@ func newAuthority(name string) (*authority, keyPair, error) {
 func parseAuthority(p keyPair) (*authority, error) {
 	block, _ := pem.Decode(p.cert)
 	if block == nil {
-		return nil, fmt.Errorf("reading the authority's certificate: no PEM block")
+		return nil, fmt.Errorf("reading the certificate authority's certificate: the file contains no PEM block")
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("reading the authority's certificate: %w", err)
+		return nil, fmt.Errorf("reading the certificate authority's certificate: %w", err)
 	}
 	key, err := keyutil.ParsePrivateKeyPEM(p.key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the authority's key: %w", err)
+		return nil, fmt.Errorf("reading the certificate authority's key: %w", err)
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, fmt.Errorf("reading the authority's key: %T cannot sign", key)
+		return nil, fmt.Errorf("reading the certificate authority's key: a key of type %T cannot sign", key)
 	}
 	return &authority{cert, signer}, nil
 }
@@ -67,7 +67,7 @@ func parseAuthority(p keyPair) (*authority, error) {
 func (a *authority) sign(template *x509.Certificate) (keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return keyPair{}, fmt.Errorf("making a key: %w", err)
+		return keyPair{}, fmt.Errorf("creating a key: %w", err)
 	}
 	signer := a.key
 	if signer == nil {
@@ -75,7 +75,7 @@ func (a *authority) sign(template *x509.Certificate) (keyPair, error) {
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return keyPair{}, fmt.Errorf("making a serial number: %w", err)
+		return keyPair{}, fmt.Errorf("creating a serial number: %w", err)
 	}
 	template.SerialNumber = serial
 	template.NotBefore = time.Now().Add(-time.Hour) // clocks may differ
@@ -165,11 +165,11 @@ func (l *Lab) pki(c *Cluster, name string) string {
 func (l *Lab) authority(c *Cluster) (*authority, error) {
 	cert, err := os.ReadFile(l.pki(c, "ca.crt"))
 	if err != nil {
-		return nil, fmt.Errorf("reading the authority of %s: %w", c.Name, err)
+		return nil, fmt.Errorf("reading the certificate authority of %s: %w", c.Name, err)
 	}
 	key, err := os.ReadFile(l.pki(c, "ca.key"))
 	if err != nil {
-		return nil, fmt.Errorf("reading the authority of %s: %w", c.Name, err)
+		return nil, fmt.Errorf("reading the certificate authority of %s: %w", c.Name, err)
 	}
 	return parseAuthority(keyPair{cert, key})
 }

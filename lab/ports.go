@@ -45,7 +45,7 @@ func FreePorts(n int) ([]netip.AddrPort, error) {
 			ports = append(ports, port)
 		}
 	}
-	return nil, fmt.Errorf("finding %d free ports between %d and %d on the loopback interface: too many are taken", n, firstPort, lastPort)
+	return nil, fmt.Errorf("finding %d free ports between %d and %d on the loopback interface: too many ports are in use", n, firstPort, lastPort)
 }
 
 func free(port netip.AddrPort) bool {

@@ -103,18 +103,18 @@ type Pair [2]string
 func (s Shape) validate() error {
 	switch {
 	case !nameRE.MatchString(s.Name) || len(s.Name) > nameMax:
-		return fmt.Errorf("%w: the lab's name %q must be made of a-z, 0-9 and - and be at most %d characters long", ErrUsage, s.Name, nameMax)
+		return fmt.Errorf("%w: the lab's name %q must contain only a-z, 0-9 and -, and at most %d characters", ErrUsage, s.Name, nameMax)
 	case s.Clusters < 1 || s.Clusters > maxClusters:
 		return fmt.Errorf("%w: a lab has 1 to %d clusters, not %d", ErrUsage, maxClusters, s.Clusters)
 	case s.Nodes < 1 || s.Nodes > maxNodes:
 		return fmt.Errorf("%w: a cluster has 1 to %d nodes, not %d", ErrUsage, maxNodes, s.Nodes)
 	case s.Hub && s.Bare:
-		return fmt.Errorf("%w: a hub needs a clusterset, and there is none in bare clusters", ErrUsage)
+		return fmt.Errorf("%w: a hub needs a clusterset, but bare clusters have no clusterset", ErrUsage)
 	case s.ControlPlaneOnly && s.Nodes > 1:
-		return fmt.Errorf("%w: a lab of control planes only has no nodes", ErrUsage)
+		return fmt.Errorf("%w: a lab that consists of control planes only has no nodes", ErrUsage)
 	}
 	if err := s.IPFamily.Check(s.Clusters); err != nil {
-		return fmt.Errorf("%w: the IP family %w", ErrUsage, err)
+		return fmt.Errorf("%w: invalid IP family: %w", ErrUsage, err)
 	}
 	return errors.Join(s.AdvertiseMode.validate(s.Clusters), s.DNS.validate())
 }
@@ -211,7 +211,7 @@ func (s *Spec) Cluster(name string) (*Cluster, error) {
 			return &s.Clusters[i], nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no cluster %q in lab %s", ErrUsage, name, s.Name)
+	return nil, fmt.Errorf("%w: lab %[3]s has no cluster %[2]q", ErrUsage, name, s.Name)
 }
 
 func (c *Cluster) hasIPv6() bool {

@@ -38,12 +38,12 @@ func stateFolder() (string, error) {
 	if base == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("finding the folder for labs: %w: set it, or XDG_STATE_HOME", err)
+			return "", fmt.Errorf("finding the directory for labs: %w: set HOME or XDG_STATE_HOME", err)
 		}
 		base = filepath.Join(home, ".local", "state")
 	}
 	if !filepath.IsAbs(base) {
-		return "", fmt.Errorf("finding the state folder: XDG_STATE_HOME is %q, which is no absolute path", base)
+		return "", fmt.Errorf("finding the directory for labs: XDG_STATE_HOME is %q, which is not an absolute path", base)
 	}
 	return filepath.Join(base, "atoll", "labs"), nil
 }
@@ -68,7 +68,7 @@ func Open(name string) (*Lab, error) {
 	}
 	spec, err := readSpec(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w of this user: %q; start it with: atoll lab up --name %s", ErrNoLab, name, name)
+		return nil, fmt.Errorf("%w of this user: %q; to start the lab: atoll lab up --name %s", ErrNoLab, name, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening lab %s: %w", name, err)
@@ -154,7 +154,7 @@ func lock(ctx context.Context, name string, patience time.Duration) (func(), err
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return nil, fmt.Errorf("making the folder for labs: %w: set XDG_STATE_HOME to a folder that this user may write to", err)
+		return nil, fmt.Errorf("creating the directory for labs: %w: set XDG_STATE_HOME to a directory that this user can write to", err)
 	}
 	path := dir + ".lock" // not a lab's folder: names have no dots
 	for deadline := time.Now().Add(patience); ; {
@@ -166,7 +166,7 @@ func lock(ctx context.Context, name string, patience time.Duration) (func(), err
 			return nil, fmt.Errorf("locking lab %s: %w", name, err)
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("another command is changing lab %s: try again when it has ended", name)
+			return nil, fmt.Errorf("another command is changing lab %s: try again when the other command has ended", name)
 		}
 		select {
 		case <-ctx.Done():

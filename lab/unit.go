@@ -184,7 +184,7 @@ func (u Unit) is(name string) bool {
 func (l *Lab) find(target string) ([]Unit, error) {
 	cluster, name, ok := strings.Cut(target, "/")
 	if !ok || name == "" {
-		return nil, fmt.Errorf("%w: %q is not of the form CLUSTER/UNIT, as c1/apiserver", ErrUsage, target)
+		return nil, fmt.Errorf("%w: %q does not have the form CLUSTER/UNIT, such as c1/apiserver", ErrUsage, target)
 	}
 	all, err := l.Units()
 	if err != nil {
@@ -202,11 +202,11 @@ func (l *Lab) find(target string) ([]Unit, error) {
 		}
 	}
 	if len(known) == 0 {
-		return nil, fmt.Errorf("%w: no cluster %q in lab %s", ErrUsage, cluster, l.Name())
+		return nil, fmt.Errorf("%w: lab %[3]s has no cluster %[2]q", ErrUsage, cluster, l.Name())
 	}
 	known = append(known, l.workloadUnits(cluster)...)
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%w: no unit %q in %s, which has %s", ErrUsage, name, cluster, strings.Join(known, ", "))
+		return nil, fmt.Errorf("%w: cluster %[3]s has no unit %[2]q, only %[4]s", ErrUsage, name, cluster, strings.Join(known, ", "))
 	}
 	return found, nil
 }
@@ -229,7 +229,7 @@ func (l *Lab) Start(ctx context.Context, target string) error {
 	var started []Unit
 	err := l.each(ctx, target, func(u Unit) error {
 		if etcd := (Unit{Cluster: u.Cluster, Name: unitEtcd}); u.Name == unitAPIServer && !l.alive(etcd) {
-			return fmt.Errorf("starting %s: %s does not run: start it first", u, etcd)
+			return fmt.Errorf("starting %s: unit %[2]s is not running: start %[2]s first", u, etcd)
 		}
 		started = append(started, u)
 		if l.alive(u) {
@@ -283,7 +283,7 @@ func (l *Lab) failed(u Unit) error {
 	end := strings.Join(all[max(0, len(all)-lines):], "\n")
 	hint := ""
 	if strings.Contains(end, "too many open files") {
-		hint = "\nwith many labs, this user's watches of files run out: end a lab, or raise the limit: sysctl fs.inotify.max_user_instances=4096"
+		hint = "\nmany labs use up this user's file watches: remove a lab, or raise the limit: sysctl fs.inotify.max_user_instances=4096"
 	}
-	return fmt.Errorf("%s has ended; the end of its log %s:\n%s%s", u, l.Log(u), end, hint)
+	return fmt.Errorf("unit %s has ended. Last lines of the log %s:\n%s%s", u, l.Log(u), end, hint)
 }

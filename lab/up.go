@@ -101,14 +101,14 @@ func (o *Options) begin(ctx context.Context, p *progress, programs string) (*Lab
 		if l == nil || attempt == 3 || ctx.Err() != nil || !l.Spec.portStolen() {
 			return nil, fmt.Errorf("starting lab %s: %w", o.Name, err)
 		}
-		p.say("another program has taken a port of the lab: trying again with other ones")
+		p.say("another program uses a port of the lab: trying again with other ports")
 	}
 }
 
 // attempt starts a new lab. On failure it ends what it started, and returns the lab if it exists.
 func (o *Options) attempt(ctx context.Context, p *progress, programs string) (*Lab, error) {
 	if err := remove(ctx, o.Name); err != nil {
-		return nil, fmt.Errorf("removing what is left of an earlier one: %w", err)
+		return nil, fmt.Errorf("removing the leftovers of an earlier lab: %w", err)
 	}
 	l, err := o.record(programs)
 	if err != nil {
@@ -141,7 +141,7 @@ func (o *Options) complete() error {
 		return nil
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("a lab with nodes and pods makes network namespaces, which needs root: use sudo, or --control-plane-only")
+		return errors.New("a lab with nodes and pods creates network namespaces, which requires root: use sudo, or --control-plane-only")
 	}
 	dir, err := labFolder(o.Name)
 	if err != nil {
@@ -165,15 +165,15 @@ func (o *Options) running(ctx context.Context, p *progress) (*Lab, error) {
 	}
 	dead := slices.DeleteFunc(slices.Clone(units), l.alive)
 	if len(dead) == len(units) {
-		p.say("lab %s has ended: removing what is left", o.Name)
+		p.say("lab %s has ended: removing its leftovers", o.Name)
 		return nil, nil
 	}
 	if l.Spec.Shape != o.Shape {
-		return nil, fmt.Errorf("lab %s is running with another shape (%s): remove it first with: atoll lab down --name %s", o.Name, l.Spec.Shape, o.Name)
+		return nil, fmt.Errorf("lab %s is running with other flags (%s): remove the lab first with: atoll lab down --name %s", o.Name, l.Spec.Shape, o.Name)
 	}
-	p.say("lab %s is running already, with the programs that it was started with", o.Name)
+	p.say("lab %s is already running, and keeps the programs that it was started with", o.Name)
 	if err := l.revive(ctx, p, dead); err != nil {
-		return nil, fmt.Errorf("starting what has ended of lab %s: %w", o.Name, err)
+		return nil, fmt.Errorf("starting the ended programs of lab %s: %w", o.Name, err)
 	}
 	return l, nil
 }
@@ -248,7 +248,7 @@ func (l *Lab) up(ctx context.Context, p *progress) error {
 	}
 	if !l.Spec.ControlPlaneOnly {
 		if err := l.makeNetwork(); err != nil {
-			return fmt.Errorf("making the network: %w", err)
+			return fmt.Errorf("creating the network: %w", err)
 		}
 		raiseInotifyLimit()
 		if err := l.makeImages(); err != nil {

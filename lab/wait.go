@@ -61,7 +61,7 @@ func withPods(ctx context.Context, client kubernetes.Interface, namespace, selec
 	defer cancel()
 	pods, failed := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if failed != nil {
-		return errors.Join(err, fmt.Errorf("reading what its pods say: %w", failed))
+		return errors.Join(err, fmt.Errorf("reading the state of the pods: %w", failed))
 	}
 	for _, pod := range pods.Items {
 		say := func(what string, details ...string) {
@@ -69,7 +69,7 @@ func withPods(ctx context.Context, client kubernetes.Interface, namespace, selec
 		}
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
-				say("it has no node", c.Reason, c.Message)
+				say("the pod is not scheduled to a node", c.Reason, c.Message)
 			}
 		}
 		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -77,9 +77,9 @@ func withPods(ctx context.Context, client kubernetes.Interface, namespace, selec
 				continue
 			}
 			if w := c.State.Waiting; w != nil {
-				say("container "+c.Name+" waits", w.Reason, w.Message)
+				say("container "+c.Name+" is waiting", w.Reason, w.Message)
 			} else if c.State.Running != nil {
-				say("container "+c.Name+" is not ready", "its probe fails")
+				say("container "+c.Name+" is not ready", "the readiness probe fails")
 			}
 			if t := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated); t != nil && t.ExitCode != 0 {
 				say(fmt.Sprintf("container %s ended with exit status %d", c.Name, t.ExitCode), t.Reason, t.Message)
@@ -105,7 +105,7 @@ func (l *Lab) client(cluster string) (kubernetes.Interface, error) {
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of %s: %w", cluster, err)
+		return nil, fmt.Errorf("creating a client for %s: %w", cluster, err)
 	}
 	return client, nil
 }
@@ -193,7 +193,7 @@ func readiness(node *corev1.Node) corev1.NodeCondition {
 			return c
 		}
 	}
-	return corev1.NodeCondition{Message: "its kubelet has said nothing yet"}
+	return corev1.NodeCondition{Message: "the node's kubelet has not reported a status yet"}
 }
 
 // waitDNS waits until each node gets answers from the cluster's DNS at its service address. This shows that pods run
@@ -207,7 +207,7 @@ func (l *Lab) waitDNS(ctx context.Context, c *Cluster) error {
 	for i, n := range c.Nodes {
 		units := append(units, named(c.Name, onNode(unitKubeProxy, i+1))...)
 		for _, a := range c.DNS {
-			err := l.wait(ctx, fmt.Sprintf("the DNS of %s at %s from %s", c.Name, a, n.Name), units, func(ctx context.Context) error {
+			err := l.wait(ctx, fmt.Sprintf("answers from the DNS of %s at %s to node %s", c.Name, a, n.Name), units, func(ctx context.Context) error {
 				return ask(ctx, n.Namespace, a, "kubernetes.default.svc."+clusterDomain)
 			})
 			if err != nil {
@@ -235,7 +235,7 @@ func (l *Lab) tellZones(ctx context.Context, c *Cluster) error {
 				_, err = client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 			}
 			if err != nil {
-				return fmt.Errorf("telling kube-proxy the zone of %s: %w", n.Name, err)
+				return fmt.Errorf("setting the zone of %s for kube-proxy: %w", n.Name, err)
 			}
 		}
 	}
@@ -249,7 +249,7 @@ func ask(ctx context.Context, from network.Namespace, server netip.Addr, name st
 		return err
 	}
 	if answer.Rcode != dns.RcodeSuccess {
-		return fmt.Errorf("the answer is %s", dns.RcodeToString[answer.Rcode])
+		return fmt.Errorf("the DNS answer is %s", dns.RcodeToString[answer.Rcode])
 	}
 	return nil
 }

@@ -33,9 +33,9 @@ func TestWithPods(t *testing.T) {
 	cause := errors.New("0 of 2 pods are ready")
 	err := withPods(t.Context(), client, "ns", "app=web", cause)
 	want := `0 of 2 pods are ready
-  pod a: it has no node: Unschedulable 0/1 nodes are available
-  pod b: container pulls waits: ImagePullBackOff no such image
-  pod b: container ends waits: CrashLoopBackOff
+  pod a: the pod is not scheduled to a node: Unschedulable 0/1 nodes are available
+  pod b: container pulls is waiting: ImagePullBackOff no such image
+  pod b: container ends is waiting: CrashLoopBackOff
   pod b: container ends ended with exit status 2: Error`
 	if !errors.Is(err, cause) || err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)

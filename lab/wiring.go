@@ -82,7 +82,7 @@ func via(node, other *Node, ranges []netip.Prefix) []network.Route {
 func (s *Spec) checkNamesFree() error {
 	for _, n := range s.namespaces() {
 		if n.Exists() {
-			return fmt.Errorf("the network namespace %s is there already, but no lab of this user has recorded it; if it is a leftover, remove it with: ip netns delete %s", n, n)
+			return fmt.Errorf("the network namespace %s already exists, but belongs to no lab of this user; if the namespace is a leftover, remove it with: ip netns delete %s", n, n)
 		}
 	}
 	return nil

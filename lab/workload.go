@@ -84,7 +84,7 @@ func (l *Lab) killWorkload(ctx context.Context, w workload) error {
 			}
 		}
 		if len(list.Items) > 0 {
-			return fmt.Errorf("there are still %d pods", len(list.Items))
+			return fmt.Errorf("%d pods still exist", len(list.Items))
 		}
 		return nil
 	})

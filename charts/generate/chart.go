@@ -156,7 +156,7 @@ func plain(value any) error {
 	switch v := value.(type) {
 	case string:
 		if strings.Contains(v, "{{") {
-			return fmt.Errorf("a template would take %q for an action", v)
+			return fmt.Errorf("Helm would interpret %q as a template action", v)
 		}
 	case map[string]any:
 		for key, inner := range v {

@@ -18,7 +18,7 @@ import (
 
 const usage = `usage: go run ./charts/generate [FOLDER]          (or: make generate)
 
-Writes the generated files of the Helm charts in FOLDER, which is "charts" unless it is given.
+Writes the generated files of the Helm charts in FOLDER. The default folder is "charts".
 `
 
 func main() {

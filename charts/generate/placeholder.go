@@ -65,13 +65,13 @@ func (c chart) deployment(name, text string, chosen bool) (string, error) {
 			optional(values+".nodeSelector", "nodeSelector", 6) + optional(values+".tolerations", "tolerations", 6)},
 	} {
 		if strings.Count("\n"+text, "\n"+edit.what) != 1 {
-			return "", fmt.Errorf("it has no single place for %q", edit.what)
+			return "", fmt.Errorf("the Deployment must contain %q exactly once", edit.what)
 		}
 		text = strings.Replace("\n"+text, "\n"+edit.what, "\n"+edit.with, 1)[1:]
 	}
 	found := image.FindStringIndex(text)
 	if found == nil {
-		return "", fmt.Errorf("it has no image of the registry")
+		return "", fmt.Errorf("the Deployment has no image from the registry")
 	}
 	with := fmt.Sprintf("image: {{ include %q (dict \"name\" %q \"root\" .) }}\n", c.name+".image", name)
 	if chosen {
@@ -92,7 +92,7 @@ var resourcesBlock = regexp.MustCompile(`(?m)^        resources:\n(?:          .
 func resources(text, values string) (string, error) {
 	found := resourcesBlock.FindStringIndex(text)
 	if found == nil {
-		return "", fmt.Errorf("its container asks for no resources")
+		return "", fmt.Errorf("the Deployment's container has no resource requests")
 	}
 	block := text[found[0]:found[1]]
 	_, usual, _ := strings.Cut(block, "\n")

@@ -103,7 +103,7 @@ func (p *Pool) Assign(owner types.NamespacedName, r Request) ([]netip.Addr, erro
 		if had {
 			p.hold(owner, before)
 		}
-		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonExhausted, Err: fmt.Errorf("the hub has no addresses for load balancers: add some with --lb-addresses")}
+		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonExhausted, Err: fmt.Errorf("the hub has no addresses for load balancers: add addresses with --lb-addresses")}
 	}
 	p.hold(owner, holding{chosen, slices.Clone(r.Ports)})
 	return chosen, nil
@@ -196,7 +196,7 @@ func (p *Pool) choose(owner types.NamespacedName, family corev1.IPFamily, r Requ
 		return a, nil
 	}
 	return netip.Addr{}, &cloudprovider.Error{Reason: cloudprovider.ReasonExhausted, Err: fmt.Errorf(
-		"no %s address of those for load balancers has these ports free: delete a MultiClusterService that has one of them, or give the hub more with --lb-addresses", family)}
+		"no %s address for load balancers has all requested ports free: delete a MultiClusterService that uses one of the ports, or add addresses with --lb-addresses", family)}
 }
 
 // reserved says why an address is not available: its former owner has not asked for it again yet. It returns nil
@@ -208,7 +208,7 @@ func (p *Pool) reserved(owner types.NamespacedName, before holding, a netip.Addr
 	for other, addresses := range p.former {
 		if _, has := p.held[other]; !has && slices.Contains(addresses, a) {
 			return &cloudprovider.Error{Reason: cloudprovider.ReasonPortConflict, Err: fmt.Errorf(
-				"MultiClusterService %s already has the address %s: request another one with the annotation %s", other, a, cloudprovider.AnnotationAddress)}
+				"MultiClusterService %s already has the address %s: request another address with the annotation %s", other, a, cloudprovider.AnnotationAddress)}
 		}
 	}
 	return nil
@@ -217,12 +217,12 @@ func (p *Pool) reserved(owner types.NamespacedName, before holding, a netip.Addr
 // refuses says why the ports are not available on an address.
 func (p *Pool) refuses(a netip.Addr, ports []Port) error {
 	if !slices.ContainsFunc(p.ranges, func(r Range) bool { return r.Contains(a) }) {
-		return &cloudprovider.Error{Reason: cloudprovider.ReasonAddressRefused, Err: fmt.Errorf("%s is not among the hub's --lb-addresses", a)}
+		return &cloudprovider.Error{Reason: cloudprovider.ReasonAddressRefused, Err: fmt.Errorf("address %s is not in the hub's --lb-addresses: add this address, or request a different address", a)}
 	}
 	for _, port := range ports {
 		if owner, taken := p.on[a][port]; taken {
 			return &cloudprovider.Error{Reason: cloudprovider.ReasonPortConflict, Err: fmt.Errorf(
-				"MultiClusterService %s has port %d/%s on %s: remove the port, or request another address with the annotation %s", owner, port.Number, port.Protocol, a, cloudprovider.AnnotationAddress)}
+				"MultiClusterService %s already uses port %d/%s of address %s: remove the port, or request another address with the annotation %s", owner, port.Number, port.Protocol, a, cloudprovider.AnnotationAddress)}
 		}
 	}
 	return nil

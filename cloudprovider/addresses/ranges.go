@@ -32,7 +32,7 @@ func parseEnds(text, first, last string) (Range, error) {
 	a, errA := netip.ParseAddr(strings.TrimSpace(first))
 	b, errB := netip.ParseAddr(strings.TrimSpace(last))
 	if errA != nil || errB != nil || a.Is4() != b.Is4() || b.Less(a) {
-		return Range{}, fmt.Errorf("%q is not an address, a prefix, or a range from a lower to a higher address", text)
+		return Range{}, fmt.Errorf("%q is not an IP address, a CIDR, or a range from a lower to a higher IP address", text)
 	}
 	return usable(text, Range{a, b})
 }
@@ -40,7 +40,7 @@ func parseEnds(text, first, last string) (Range, error) {
 func parsePrefix(text string) (Range, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil || prefix != prefix.Masked() {
-		return Range{}, fmt.Errorf("%q is not a prefix: all bits after its length must be zero", text)
+		return Range{}, fmt.Errorf("%q is not a valid CIDR: all bits after the prefix length must be zero", text)
 	}
 	r := Range{prefix.Addr(), lastOf(prefix)}
 	if prefix.Addr().Is4() && prefix.Bits() < 31 {
@@ -62,7 +62,7 @@ func lastOf(prefix netip.Prefix) netip.Addr {
 func usable(text string, r Range) (Range, error) {
 	for _, a := range []netip.Addr{r.First, r.Last} {
 		if a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" || a.Is4In6() {
-			return Range{}, fmt.Errorf("%q: a load balancer cannot use this address", text)
+			return Range{}, fmt.Errorf("a load balancer cannot use %q: unspecified, multicast, zoned and IPv4-mapped addresses are not allowed", text)
 		}
 	}
 	return r, nil

@@ -16,10 +16,10 @@ import (
 func missing(b *bench) {
 	m := b.mcs("missing")
 	if status, exist, err := b.provider.GetMCSLoadBalancer(context.Background(), m); exist || err != nil {
-		b.Errorf("before anything was made: %v, %v, %v", status, exist, err)
+		b.Errorf("the load balancer must not exist before the first Ensure call: got status %v, exists %v, error %v", status, exist, err)
 	}
 	if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
-		b.Errorf("deleting it: %v", err)
+		b.Errorf("deleting a load balancer that does not exist: %v", err)
 	}
 }
 
@@ -31,22 +31,22 @@ func lifecycle(b *bench) {
 	first := m.Status.LoadBalancer
 	status, exist, err := b.provider.GetMCSLoadBalancer(context.Background(), m)
 	if err != nil || !exist || len(status.Ingress) == 0 || status.Ingress[0].IP != first.Ingress[0].IP || status.Ingress[0].Hostname != first.Ingress[0].Hostname {
-		b.Errorf("asked for: %v, %v, %v; it has %v", status, exist, err, first)
+		b.Errorf("GetMCSLoadBalancer returned status %v, exists %v, error %v; want status %v", status, exist, err, first)
 	}
 	m.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 	b.apply(m, service(8080, servers...))
 	if got, want := address(m, 8080), net.JoinHostPort(first.Ingress[0].IP, "8080"); first.Ingress[0].IP != "" && got != want {
-		b.Errorf("made again it is at %s, and was at %s", got, want)
+		b.Errorf("the load balancer is at %s after another Ensure call, but was at %s before", got, want)
 	}
 	b.reaches(address(m, 8080), "a")
 	for range 2 {
 		if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
-			b.Fatalf("deleting it: %v", err)
+			b.Fatalf("deleting the load balancer: %v", err)
 		}
 	}
 	b.unreached(address(m, 8080))
 	if _, exist, err := b.provider.GetMCSLoadBalancer(context.Background(), m); exist || err != nil {
-		b.Errorf("after it was deleted: %v, %v", exist, err)
+		b.Errorf("after the deletion, GetMCSLoadBalancer returned exists %v, error %v", exist, err)
 	}
 }
 
@@ -58,18 +58,18 @@ func (b *bench) reaches(address string, names ...string) {
 
 func (b *bench) reachesBy(ask func(string) (string, error), address string, names ...string) {
 	b.Helper()
-	b.eventually(fmt.Sprintf("%v answering at %s", names, address), func() error {
+	b.eventually(fmt.Sprintf("waiting for answers from servers %v at %s", names, address), func() error {
 		got, err := count(6*len(names), ask, address)
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
 			if got[name] == 0 {
-				return fmt.Errorf("answered: %v", got)
+				return fmt.Errorf("answers by server: %v", got)
 			}
 		}
 		if len(got) != len(names) {
-			return fmt.Errorf("answered: %v", got)
+			return fmt.Errorf("answers by server: %v", got)
 		}
 		return nil
 	})
@@ -77,9 +77,9 @@ func (b *bench) reachesBy(ask func(string) (string, error), address string, name
 
 func (b *bench) unreached(address string) {
 	b.Helper()
-	b.eventually("nothing answering at "+address, func() error {
+	b.eventually("waiting until no server answers at "+address, func() error {
 		if name, err := ask(address); err == nil {
-			return fmt.Errorf("%s answers", name)
+			return fmt.Errorf("server %s still answers", name)
 		}
 		return nil
 	})
@@ -112,10 +112,10 @@ func even(b *bench) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Logf("%s, %d connections: %v", tt.protocol, each*len(names), got)
+		b.Logf("%s, %d connections; answers by server: %v", tt.protocol, each*len(names), got)
 		for _, name := range names {
 			if got[name] < least || got[name] > most {
-				b.Errorf("%s: answered %v, which is not even", tt.protocol, got)
+				b.Errorf("%s: the servers must answer equally often, but answers by server are %v", tt.protocol, got)
 				break
 			}
 		}
@@ -147,7 +147,7 @@ func changing(b *bench) {
 		b.apply(m, service(8080, step.backends...))
 		b.reaches(address(m, 8080), step.want...)
 		if err := c.echo("still there"); err != nil {
-			b.Fatalf("a connection to a, when there are %v: %v", step.want, err)
+			b.Fatalf("the connection to server a failed after the backends changed to %v: %v", step.want, err)
 		}
 	}
 }
@@ -180,16 +180,16 @@ func rolling(b *bench) {
 				b.more(clients, 20)
 			}
 		}
-		b.noneLost(clients, fmt.Sprintf("by %s, while 6 backends were replaced", tt.protocol))
+		b.noneLost(clients, fmt.Sprintf("over %s, while 6 backends were replaced", tt.protocol))
 	}
 }
 
 func (b *bench) more(tr *traffic, n int) {
 	b.Helper()
 	until := tr.count() + n
-	b.eventually("traffic", func() error {
+	b.eventually("waiting for answers", func() error {
 		if tr.count() < until {
-			return fmt.Errorf("%d answers", tr.count())
+			return fmt.Errorf("only %d answers", tr.count())
 		}
 		return nil
 	})
@@ -216,19 +216,19 @@ func newcomer(b *bench) {
 	b.apply(m, service(8080, servers...))
 	b.reaches(address(m, 8080), "a", "b", "c")
 	b.more(clients, 20)
-	b.noneLost(clients, "while a backend came")
+	b.noneLost(clients, "while a backend was added")
 	const each = 20
 	got, err := count(each*len(servers), ask, address(m, 8080))
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Logf("%d connections beside %d that are there: %v", each*len(servers), len(open), got)
+	b.Logf("%d new connections besides %d open connections; answers by server: %v", each*len(servers), len(open), got)
 	if got["c"] < each/2 || got["c"] > 2*each {
-		b.Errorf("answered %v, of which c came last: that is not its share", got)
+		b.Errorf("the new backend c must get its share of connections, but answers by server are %v", got)
 	}
 	for _, c := range open {
 		if err := c.echo("still there"); err != nil {
-			b.Errorf("a connection to %s, after another backend came: %v", c.server, err)
+			b.Errorf("the connection to server %s failed after a backend was added: %v", c.server, err)
 		}
 	}
 	if b.carries(corev1.ProtocolUDP) {
@@ -249,13 +249,13 @@ func newcomerUDP(b *bench) {
 	defer conn.Close()
 	stays := func(when string) {
 		if name, err := talkUDP(conn, "hello"); err != nil || name != "a" {
-			b.Errorf("%s, a client of a is answered by %q: %v", when, name, err)
+			b.Errorf("%s, the client of backend a got an answer from %q: %v", when, name, err)
 		}
 	}
-	stays("before another backend came")
+	stays("before a backend was added")
 	b.apply(m, service(8080, servers...))
 	b.reachesBy(askUDP, address(m, 8080), "a", "b")
-	stays("after another backend came")
+	stays("after a backend was added")
 }
 
 func unreachable(b *bench) {
@@ -265,15 +265,15 @@ func unreachable(b *bench) {
 	b.apply(m, service(8080, servers...))
 	b.reaches(address(m, 8080), "a", "c")
 	if got, err := count(20, ask, address(m, 8080)); err != nil {
-		b.Errorf("connections fail, though two of three backends answer: %v, %v", got, err)
+		b.Errorf("connections fail although two of three backends answer; answers by server: %v, error: %v", got, err)
 	}
 	reporter, ok := b.provider.(cloudprovider.Reporter)
 	if !ok {
 		return
 	}
-	b.eventually("the report that b does not answer", func() error {
+	b.eventually("waiting for the report that backend b does not answer", func() error {
 		if got := reporter.Unreachable(key(m)); !only(got, servers[1]) {
-			return fmt.Errorf("unreachable: %v, and should be %v", got, servers[1].backend.Address)
+			return fmt.Errorf("the provider reports unreachable backends %v, want %v", got, servers[1].backend.Address)
 		}
 		return nil
 	})
@@ -289,12 +289,12 @@ func unreachable(b *bench) {
 	select {
 	case <-b.notified:
 	case <-time.After(b.Timeout):
-		b.Error("nothing is told when b answers again")
+		b.Error("the provider does not report that backend b answers again")
 	}
 	b.reaches(address(m, 8080), "a", "b", "c")
-	b.eventually("the report that all answer", func() error {
+	b.eventually("waiting for the report that all backends answer", func() error {
 		if got := reporter.Unreachable(key(m)); len(got) > 0 {
-			return fmt.Errorf("unreachable: %v", got)
+			return fmt.Errorf("the provider reports unreachable backends %v, want none", got)
 		}
 		return nil
 	})
@@ -317,9 +317,9 @@ func affinity(b *bench) {
 	s.Affinity = time.Hour
 	b.apply(m, s)
 	var first string
-	b.eventually("an answer", func() (err error) { first, err = ask(address(m, 8080)); return err })
+	b.eventually("waiting for an answer", func() (err error) { first, err = ask(address(m, 8080)); return err })
 	if got, err := count(12, ask, address(m, 8080)); err != nil || got[first] != 12 {
-		b.Errorf("%s answered first, and then %v, %v", first, got, err)
+		b.Errorf("with session affinity, only server %s must answer; answers by server: %v, error: %v", first, got, err)
 	}
 	var others []*server
 	for _, each := range servers {
@@ -330,14 +330,14 @@ func affinity(b *bench) {
 	s.Ports = service(8080, others...).Ports
 	b.apply(m, s)
 	var second string
-	b.eventually("an answer of another", func() (err error) {
+	b.eventually("waiting for an answer from another server", func() (err error) {
 		if second, err = ask(address(m, 8080)); second == first {
-			return fmt.Errorf("%s still answers", first)
+			return fmt.Errorf("server %s still answers", first)
 		}
 		return err
 	})
 	if got, err := count(12, ask, address(m, 8080)); err != nil || got[second] != 12 {
-		b.Errorf("%s answered then, and then %v, %v", second, got, err)
+		b.Errorf("after the first server was removed, only server %s must answer; answers by server: %v, error: %v", second, got, err)
 	}
 	s.Affinity = 0
 	b.apply(m, s)
@@ -360,16 +360,16 @@ func ports(b *bench) {
 	clients := startTraffic(ask, before, 2)
 	b.apply(m, both)
 	if address(m, 8080) != before {
-		b.Errorf("the load balancer has moved from %s to %s with a port more", before, address(m, 8080))
+		b.Errorf("the load balancer moved from %s to %s when a port was added", before, address(m, 8080))
 	}
 	b.reaches(address(m, 8081), "b")
 	b.more(clients, 20)
 	b.apply(m, service(8080, servers[0]))
 	b.unreached(address(m, 8081))
 	b.more(clients, 20)
-	b.noneLost(clients, "at one port, while another came and went")
+	b.noneLost(clients, "to one port, while another port was added and removed")
 	if err := c.echo("still there"); err != nil {
-		b.Errorf("a connection to one port, while another came and went: %v", err)
+		b.Errorf("the connection to one port failed while another port was added and removed: %v", err)
 	}
 }
 
@@ -387,7 +387,7 @@ func unsupported(b *bench) {
 	for _, p := range m.Status.LoadBalancer.Ingress[0].Ports {
 		port := fmt.Sprintf("%d/%s", p.Port, p.Protocol)
 		if wrong[port] != (p.Error != nil) {
-			b.Errorf("the status of port %s has the error %v", port, p.Error)
+			b.Errorf("the status of port %s has the unexpected error value %v", port, p.Error)
 		}
 		delete(wrong, port)
 	}
@@ -411,7 +411,7 @@ func others(b *bench) {
 		two.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 		b.apply(two, service(8080, servers[1]))
 		if address(one, 8080) == address(two, 8080) {
-			b.Fatalf("both are at %s", address(one, 8080))
+			b.Fatalf("two load balancers have the same address and port %s", address(one, 8080))
 		}
 		b.reaches(address(two, 8080), "b")
 		b.more(clients, 20)
@@ -421,9 +421,9 @@ func others(b *bench) {
 		b.unreached(address(two, 8080))
 		b.more(clients, 20)
 	}
-	b.noneLost(clients, "while another load balancer came and went")
+	b.noneLost(clients, "while another load balancer was created and deleted")
 	if err := c.echo("still there"); err != nil {
-		b.Errorf("a connection, while another load balancer came and went: %v", err)
+		b.Errorf("the connection failed while another load balancer was created and deleted: %v", err)
 	}
 }
 
@@ -464,6 +464,6 @@ func (b *bench) noneLost(clients *traffic, when string) {
 	answered, failed := clients.stop()
 	b.Logf("%d requests %s: %d lost", answered+len(failed), when, len(failed))
 	if len(failed) > 0 {
-		b.Errorf("%d of %d requests %s were lost, the first with: %v", len(failed), answered+len(failed), when, failed[0])
+		b.Errorf("%d of %d requests %s were lost; first error: %v", len(failed), answered+len(failed), when, failed[0])
 	}
 }

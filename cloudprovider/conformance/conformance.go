@@ -63,22 +63,22 @@ func Run(t *testing.T, h Harness) {
 		run  func(*bench)
 	}
 	tests := []test{
-		{"a load balancer that there is not", missing},
-		{"made, asked for, made again, and deleted", lifecycle},
+		{"a load balancer that does not exist", missing},
+		{"create, read, create again and delete", lifecycle},
 		{"backends of all clusters are used evenly", even},
-		{"backends change, and connections stay", changing},
-		{"backends roll, and nothing is lost", rolling},
-		{"a backend that comes while connections run", newcomer},
+		{"backends change and connections stay open", changing},
+		{"a rolling update loses no request", rolling},
+		{"a backend is added while connections are open", newcomer},
 		{"a backend that does not answer", unreachable},
-		{"no backends, and then some", empty},
+		{"no backends at first", empty},
 		{"affinity", affinity},
-		{"backends that can't be", invalid},
-		{"ports come and go", ports},
-		{"protocols that can't be carried", unsupported},
-		{"others are not disturbed", others},
-		{"many at once", many},
-		{"a hub that starts again", restart},
-		{"a lister that can't tell", untold},
+		{"invalid backends", invalid},
+		{"ports are added and removed", ports},
+		{"unsupported protocols", unsupported},
+		{"other load balancers are not disturbed", others},
+		{"many load balancers at once", many},
+		{"a hub that restarts", restart},
+		{"a lister that fails", untold},
 	}
 	if h.Options {
 		tests = append(tests,
@@ -86,8 +86,8 @@ func Run(t *testing.T, h Harness) {
 			test{"source ranges", sourceRanges},
 			test{"a limit of connections", maxConnections},
 			test{"a limit of new connections", connectionRate},
-			test{"an address that is asked for", askedAddress},
-			test{"annotations that are not understood", wrongOptions},
+			test{"a requested address", askedAddress},
+			test{"unknown annotations", wrongOptions},
 		)
 	}
 	for _, each := range tests {
@@ -165,7 +165,7 @@ func (b *bench) eventually(what string, check func() error) {
 		}
 		select {
 		case <-deadline:
-			b.Fatalf("%s: still not after %v: %v", what, b.Timeout, err)
+			b.Fatalf("%s: no success after %v: %v", what, b.Timeout, err)
 		case <-tick.C:
 		}
 	}
@@ -205,7 +205,7 @@ func (b *bench) mcs(name string) *networkingv1alpha1.MultiClusterService {
 			return // after a failure, deletion may hang, too
 		}
 		if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
-			b.Errorf("deleting in the end: %v", err)
+			b.Errorf("deleting the load balancer at the end of the test: %v", err)
 		}
 	})
 	return m
@@ -229,10 +229,10 @@ func (b *bench) apply(m *networkingv1alpha1.MultiClusterService, s cloudprovider
 	defer cancel()
 	status, err := call(ctx, m)
 	if err != nil {
-		b.Fatalf("the provider says: %v", err)
+		b.Fatalf("the provider returned an error: %v", err)
 	}
 	if !reflect.DeepEqual(before, m) {
-		b.Error("the provider has changed the object")
+		b.Error("the provider changed the MultiClusterService that it was given")
 	}
 	if status == nil || len(status.Ingress) == 0 {
 		b.Fatalf("the status has no address: %v", status)

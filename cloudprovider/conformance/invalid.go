@@ -14,7 +14,7 @@ import (
 // must other and later load balancers.
 func invalid(b *bench) {
 	if !b.carries(corev1.ProtocolTCP) {
-		b.Skip("TCP is not carried")
+		b.Skip("the provider does not support TCP")
 	}
 	for i, bad := range []netip.AddrPort{
 		netip.MustParseAddrPort("10.0.0.1:0"), netip.MustParseAddrPort("[fe80::1%x]:80"), netip.MustParseAddrPort("0.0.0.0:80"), {},
@@ -26,10 +26,10 @@ func invalid(b *bench) {
 		b.lister.set(key(m), s)
 		status, err := b.provider.EnsureMCSLoadBalancer(b.Context(), m)
 		if err == nil || !strings.Contains(err.Error(), "c9") {
-			b.Errorf("with backend %s the provider says %v, and does not name it", bad, err)
+			b.Errorf("the provider's error does not name the invalid backend %s: %v", bad, err)
 		}
 		if status == nil || len(status.Ingress) == 0 {
-			b.Fatalf("with backend %s there is no load balancer: %v", bad, err)
+			b.Fatalf("the provider created no load balancer because of the invalid backend %s: %v", bad, err)
 		}
 		m.Status.LoadBalancer = *status.DeepCopy()
 		b.reaches(address(m, int32(8080+2*i)), name)
@@ -43,7 +43,7 @@ func invalid(b *bench) {
 		s.Ports[0].Backends = append([]cloudprovider.Backend{{Address: bad, Cluster: "c9"}}, s.Ports[0].Backends...)
 		b.lister.set(key(after), s)
 		if _, err := b.provider.UpdateMCSLoadBalancer(b.Context(), after); err == nil || !strings.Contains(err.Error(), "c9") {
-			b.Errorf("with backend %s more the provider says %v, and does not name it", bad, err)
+			b.Errorf("the provider's error does not name the added invalid backend %s: %v", bad, err)
 		}
 		b.reaches(address(after, int32(8081+2*i)), name, "new"+name)
 	}

@@ -26,6 +26,6 @@ func Loopback(t *testing.T) string {
 		taken = err
 		<-again.C
 	}
-	t.Fatalf("no loopback address has port 8080 free (ss --listening --tcp --processes 'sport = 8080' tells who has it): %v", taken)
+	t.Fatalf("port 8080 is in use on every loopback address (ss --listening --tcp --processes 'sport = 8080' shows the processes): %v", taken)
 	return ""
 }

@@ -38,7 +38,7 @@ func proxyProtocol(b *bench) {
 		s := service(8080)
 		s.Ports[0].Backends = []cloudprovider.Backend{backend}
 		b.apply(m, s)
-		b.eventually("a header of version "+version, func() error {
+		b.eventually("waiting for a PROXY protocol header of version "+version, func() error {
 			conn, err := net.DialTimeout("tcp", address(m, 8080), patience)
 			if err != nil {
 				return err
@@ -53,7 +53,7 @@ func proxyProtocol(b *bench) {
 						return nil
 					}
 				case <-time.After(time.Second):
-					return fmt.Errorf("no header %q", want)
+					return fmt.Errorf("the backend did not receive the header %q", want)
 				}
 			}
 		})
@@ -110,7 +110,7 @@ func maxConnections(b *bench) {
 	b.reaches(address(m, 8080), "a")
 	var open []*client
 	for range 2 {
-		b.eventually("a connection within the limit", func() error {
+		b.eventually("waiting for a connection within the limit", func() error {
 			c, err := dial(address(m, 8080))
 			if err == nil {
 				open = append(open, c)
@@ -126,11 +126,11 @@ func maxConnections(b *bench) {
 	}()
 	select {
 	case err := <-answered:
-		b.Errorf("a third connection was not kept waiting: %v", err)
+		b.Errorf("a third connection must wait, but was answered or refused: %v", err)
 	case <-time.After(500 * time.Millisecond):
 		open[0].Close()
 		if err := <-answered; err != nil {
-			b.Errorf("the connection that was kept waiting: %v", err)
+			b.Errorf("the waiting connection failed: %v", err)
 		}
 	}
 	open[1].Close()
@@ -151,7 +151,7 @@ func connectionRate(b *bench) {
 	}
 	// The connections of one second may start at once.
 	if took := time.Since(began); took < 1500*time.Millisecond {
-		b.Errorf("%d connections took %v, at %d in a second", 3*rate, took, rate)
+		b.Errorf("%d connections took only %v, although the limit is %d connections per second", 3*rate, took, rate)
 	}
 }
 
@@ -163,7 +163,7 @@ func askedAddress(b *bench) {
 	two.Annotations[cloudprovider.AnnotationAddress] = one.Status.LoadBalancer.Ingress[0].IP
 	b.apply(two, service(8081, servers[1]))
 	if one.Status.LoadBalancer.Ingress[0].IP != two.Status.LoadBalancer.Ingress[0].IP {
-		b.Errorf("asked for %v, got %v", one.Status.LoadBalancer.Ingress, two.Status.LoadBalancer.Ingress)
+		b.Errorf("requested address %v, got %v", one.Status.LoadBalancer.Ingress, two.Status.LoadBalancer.Ingress)
 	}
 	b.reaches(address(one, 8080), "a")
 	b.reaches(address(two, 8081), "b")
@@ -172,7 +172,7 @@ func askedAddress(b *bench) {
 		portOf(8080, corev1.ProtocolTCP, servers[0]), portOf(8081, corev1.ProtocolTCP, servers[0]),
 	}})
 	if _, err := b.provider.UpdateMCSLoadBalancer(context.Background(), two); cloudprovider.Reason(err) != cloudprovider.ReasonPortConflict {
-		b.Errorf("a port that another has: %v", err)
+		b.Errorf("a port in use by another load balancer must be refused, got error: %v", err)
 	}
 	b.reaches(address(one, 8080), "a")
 	b.reaches(address(two, 8081), "a")
@@ -180,7 +180,7 @@ func askedAddress(b *bench) {
 	three.Annotations[cloudprovider.AnnotationAddress] = "203.0.113.1"
 	b.lister.set(key(three), service(8082, servers[0]))
 	if _, err := b.provider.EnsureMCSLoadBalancer(context.Background(), three); cloudprovider.Reason(err) != cloudprovider.ReasonAddressRefused {
-		b.Errorf("an address that is none of those: %v", err)
+		b.Errorf("an address outside the provider's addresses must be refused, got error: %v", err)
 	}
 }
 
@@ -189,7 +189,7 @@ func wrongOptions(b *bench) {
 	m.Annotations[cloudprovider.AnnotationPrefix+"colour"] = "blue"
 	b.lister.set(key(m), service(8080, b.tcp("a")...))
 	if _, err := b.provider.EnsureMCSLoadBalancer(context.Background(), m); cloudprovider.Reason(err) != cloudprovider.ReasonInvalid {
-		b.Errorf("an annotation that there is not: %v", err)
+		b.Errorf("creating a load balancer with an unknown annotation must fail with reason Invalid, got error: %v", err)
 	}
 	delete(m.Annotations, cloudprovider.AnnotationPrefix+"colour")
 	servers := b.tcp("b", "c")
@@ -202,7 +202,7 @@ func wrongOptions(b *bench) {
 	m.Annotations[cloudprovider.AnnotationPrefix+"colour"] = "blue"
 	b.lister.set(key(m), service(8080, servers[1]))
 	if _, err := b.provider.UpdateMCSLoadBalancer(context.Background(), m); cloudprovider.Reason(err) != cloudprovider.ReasonInvalid {
-		b.Errorf("an annotation that there is not, of one that is there: %v", err)
+		b.Errorf("updating a load balancer with an unknown annotation must fail with reason Invalid, got error: %v", err)
 	}
 	b.reaches(address(m, 8080), "c")
 	b.unreached(address(m, 8081))

@@ -16,13 +16,13 @@ func restart(b *bench) {
 	b.start()
 	b.apply(other, service(8080, servers[1]))
 	if at := address(other, 8080); at == first || at == second {
-		b.Errorf("another one gets the address %s", at)
+		b.Errorf("another load balancer got the address %s of an existing load balancer", at)
 	}
 	// In the other order:
 	b.apply(two, service(8080, servers[1]))
 	b.apply(one, service(8080, servers[0]))
 	if address(one, 8080) != first || address(two, 8080) != second {
-		b.Errorf("they were at %s and %s, and are at %s and %s", first, second, address(one, 8080), address(two, 8080))
+		b.Errorf("the load balancers were at %s and %s, but are at %s and %s after the restart", first, second, address(one, 8080), address(two, 8080))
 	}
 	b.reaches(first, "a")
 	b.reaches(second, "b")
@@ -31,6 +31,6 @@ func restart(b *bench) {
 func untold(b *bench) {
 	m := b.mcs("untold")
 	if status, err := b.provider.EnsureMCSLoadBalancer(context.Background(), m); err == nil {
-		b.Errorf("made without knowing what of: %v", status)
+		b.Errorf("the provider created a load balancer although the lister failed: %v", status)
 	}
 }

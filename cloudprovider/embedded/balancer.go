@@ -113,7 +113,7 @@ func (b *balancer) listen(ctx context.Context, p place, s settings, o cloudprovi
 			l, err = listenTCP(ctx, address, b.groups[p.port], b.provider)
 		}
 		if err != nil {
-			return fmt.Errorf("listening (the address must be this machine's, and the port free): %w", err)
+			return fmt.Errorf("the load balancer cannot listen; check that the address belongs to this machine and that the port is free: %w", err)
 		}
 		b.listeners[p] = l
 	}

@@ -59,7 +59,7 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	if text := c.Options[optionDrain]; text != "" {
 		var err error
 		if drain, err = time.ParseDuration(text); err != nil || drain < 0 {
-			return nil, fmt.Errorf("option %s: %q is no duration, as 10s is", optionDrain, text)
+			return nil, fmt.Errorf("option %s: %q is not a duration such as 10s", optionDrain, text)
 		}
 	}
 	pool, err := addresses.NewPool(c)
@@ -72,7 +72,7 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	}, nil
 }
 
-var errClosed = errors.New("this hub is ending")
+var errClosed = errors.New("this hub is shutting down")
 
 // GetMCSLoadBalancer implements cloudprovider.MCSLoadBalancer.
 func (p *Provider) GetMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, bool, error) {
@@ -120,7 +120,7 @@ func (p *Provider) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClu
 	}
 	ports := carried(service)
 	if len(ports) == 0 {
-		return b.status(), &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New("there is no TCP or UDP port, and this provider supports no other protocol")}
+		return b.status(), &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New("the Service has no TCP or UDP port, and the provider embedded supports no other protocol")}
 	}
 	assigned, err := p.pool.Assign(name, addresses.Request{
 		Families: service.Families, Ports: ports, Requested: options.Addresses, Former: addresses.Former(mcs),

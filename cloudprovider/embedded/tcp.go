@@ -158,7 +158,7 @@ func forward(to, from *net.TCPConn, abort func()) {
 	}
 }
 
-var errNoBackend = errors.New("no backend could be connected to")
+var errNoBackend = errors.New("no backend accepted a connection")
 
 // connect dials a backend, and tries the others when that fails.
 func (l *tcpListener) connect(client netip.Addr) (*net.TCPConn, error) {
@@ -192,7 +192,7 @@ func (l *tcpListener) dial(ctx context.Context, b *backend) (*net.TCPConn, error
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
 		_ = conn.Close()
-		return nil, fmt.Errorf("connecting to %s: got a %T", b.address, conn)
+		return nil, fmt.Errorf("connecting to %s: unexpected connection type %T", b.address, conn)
 	}
 	return tcp, nil
 }

@@ -96,7 +96,7 @@ func (p *Provider) readRunning(ctx context.Context) (running string, err error) 
 	case err == nil && (!p.initialized || running == "" || running == o.version): // a previous hub may have written it, or HAProxy may have loaded it late
 		p.rebound(o.places)
 	case err != nil && !p.initialized && running != "":
-		return "", fmt.Errorf("reading what a running HAProxy listens on: %w", err)
+		return "", fmt.Errorf("reading the addresses that the running HAProxy listens on: %w", err)
 	}
 	p.initialized = true
 	if running == "" { // a stopping worker may hold its old sockets for a moment
@@ -111,7 +111,7 @@ func (p *Provider) load(ctx context.Context, running string, all map[types.Names
 	unbound := p.tryBinds(ctx, binds(all))
 	if running == "" && len(unbound) > 0 {
 		if now, err := p.process.version(ctx); err != nil || now != "" {
-			return errors.Join(errors.New("HAProxy restarted, and the hub reads its state again"), err) // HAProxy itself may hold the ports
+			return errors.Join(errors.New("HAProxy restarted: the hub reads HAProxy's state again"), err) // HAProxy itself may hold the ports
 		}
 	}
 	if running == "" && len(unbound) == len(binds(all)) {
@@ -270,12 +270,12 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 				continue // no place of the section could be bound, or it is not loaded yet
 			}
 			if err != nil {
-				return fmt.Errorf("asking HAProxy for servers: %w", err)
+				return fmt.Errorf("reading the servers from HAProxy: %w", err)
 			}
 		}
 		if err := change(ctx, p.process.worker(), l, have); err != nil {
 			delete(p.servers, l.Name) // the state is unknown now, so read it again
-			err = fmt.Errorf("changing servers of HAProxy: %w", err)
+			err = fmt.Errorf("changing HAProxy's servers: %w", err)
 			if !errors.Is(err, errRefused) {
 				return err
 			}

@@ -38,7 +38,7 @@ func (p *Provider) forget(name types.NamespacedName) error {
 		return nil // such a name never had a file
 	}
 	if err := os.Remove(p.memory(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("forgetting load balancer %s: %w", name, err)
+		return fmt.Errorf("deleting the stored state of load balancer %s: %w", name, err)
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (p *Provider) forget(name types.NamespacedName) error {
 // later.
 func (p *Provider) recall() error {
 	if err := os.MkdirAll(p.memories(), 0o700); err != nil {
-		return fmt.Errorf("making the folder for HAProxy (option %s): %w", optionDir, err)
+		return fmt.Errorf("creating HAProxy's directory (option %s): %w", optionDir, err)
 	}
 	files, err := filepath.Glob(filepath.Join(p.memories(), "*.json"))
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *Provider) recall() error {
 			err = json.Unmarshal(data, b)
 		}
 		if err == nil && p.memory(b.Name) != file {
-			err = errors.New("it is another load balancer's")
+			err = errors.New("the file belongs to another load balancer")
 		}
 		if err == nil {
 			err = b.check()
@@ -69,7 +69,7 @@ func (p *Provider) recall() error {
 			err = p.reserve(b)
 		}
 		if err != nil {
-			p.log.Warn("a load balancer of a former hub's is not taken over", "file", file, "error", err)
+			p.log.Warn("The hub cannot restore a load balancer that a previous hub stored. The hub creates the load balancer again.", "file", file, "error", err)
 			_ = os.Remove(file)
 			continue
 		}
@@ -83,7 +83,7 @@ func (p *Provider) recall() error {
 // another hub has led since.
 func (p *Provider) reserve(b *balancer) error {
 	if had, is := p.pool.Had(b.Name); is && !slices.Equal(had, b.Addresses) {
-		return fmt.Errorf("it is at %v by its status, and was at %v", had, b.Addresses)
+		return fmt.Errorf("the status has the addresses %v, but the stored addresses are %v", had, b.Addresses)
 	}
 	r := addresses.Request{Former: b.Addresses}
 	for _, a := range b.Addresses {
@@ -92,14 +92,14 @@ func (p *Provider) reserve(b *balancer) error {
 	for _, l := range b.Listens {
 		if !label.MatchString(b.Name.Namespace) || !label.MatchString(b.Name.Name) || len(l.Binds) == 0 ||
 			l.Name != fmt.Sprintf("%s_%s_%d", b.Name.Namespace, b.Name.Name, l.Binds[0].Port()) {
-			return fmt.Errorf("%q is not a section of %s", l.Name, b.Name)
+			return fmt.Errorf("%q is not a HAProxy section of MultiClusterService %s", l.Name, b.Name)
 		}
 		r.Ports = append(r.Ports, addresses.Port{Protocol: "TCP", Number: int32(l.Binds[0].Port())})
 	}
 	assigned, err := p.pool.Assign(b.Name, r)
 	if err == nil && !slices.Equal(assigned, b.Addresses) {
 		p.pool.Release(b.Name)
-		err = fmt.Errorf("another one has its addresses %v, or the hub has them no more", b.Addresses)
+		err = fmt.Errorf("the addresses %v are used by another load balancer, or are no longer in the hub's --lb-addresses", b.Addresses)
 	}
 	return err
 }

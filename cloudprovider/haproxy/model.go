@@ -120,14 +120,14 @@ func (b *balancer) has(section string) bool {
 func (b *balancer) check() error {
 	for _, a := range b.Addresses {
 		if !a.IsValid() || a.Zone() != "" {
-			return fmt.Errorf("%q is not an address to listen on", a)
+			return fmt.Errorf("HAProxy cannot listen on %q", a)
 		}
 	}
 	for i := range b.Listens {
 		l := &b.Listens[i]
 		for _, a := range l.Binds {
 			if !a.IsValid() || a.Addr().Zone() != "" || a.Port() == 0 {
-				return fmt.Errorf("%q is not an address to listen on", a)
+				return fmt.Errorf("HAProxy cannot listen on %q", a)
 			}
 		}
 		unusable := func(a netip.AddrPort) bool { return cloudprovider.AddressProblem(a) != "" }
@@ -197,7 +197,7 @@ func (b *balancer) failures(unbound map[netip.AddrPort]error) error {
 	var list []error
 	for _, place := range binds(map[types.NamespacedName]*balancer{{}: b}) {
 		if err := unbound[place]; err != nil {
-			list = append(list, fmt.Errorf("listening (the address must be this machine's, and the port free): %w", err))
+			list = append(list, fmt.Errorf("HAProxy cannot listen; check that the address belongs to this machine and that the port is free: %w", err))
 		}
 	}
 	return errors.Join(list...)

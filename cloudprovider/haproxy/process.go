@@ -49,7 +49,7 @@ func Arguments(dir, first string) []string {
 // FirstConfiguration is the configuration that HAProxy starts with. It carries no traffic until the hub writes its
 // own.
 func FirstConfiguration(dir string) string {
-	return fmt.Sprintf("# What the hub writes comes after this.\nglobal\n  fd-hard-limit %s\n  stats socket %s mode 600 level user\n", maxFiles, process{dir}.first())
+	return fmt.Sprintf("# HAProxy reads the hub's configuration after this file.\nglobal\n  fd-hard-limit %s\n  stats socket %s mode 600 level user\n", maxFiles, process{dir}.first())
 }
 
 func (p process) configFile() string { return filepath.Join(p.dir, "haproxy.cfg") }
@@ -60,7 +60,7 @@ func (p process) master() string     { return filepath.Join(p.dir, "master.sock"
 func (p process) first() string { return filepath.Join(p.dir, "first.sock") }
 
 // errNotRunning means that HAProxy does not run and nothing is about to start it.
-var errNotRunning = errors.New("HAProxy does not run. Its container or service should restart it: check its log")
+var errNotRunning = errors.New("HAProxy is not running: check the log of the container or service that should restart HAProxy")
 
 // errEnding means that the worker that answered is stopping.
 var errEnding = errors.New("HAProxy is stopping or reloading")
@@ -91,11 +91,11 @@ func (p process) queryVersion(ctx context.Context) (version string, err error) {
 	case err != nil && !reached(err):
 		return "", nil // the worker has not read the hub's configuration, has stopped, or is stopping
 	case err != nil:
-		return "", fmt.Errorf("asking HAProxy what it does: %w", err)
+		return "", fmt.Errorf("reading HAProxy's state: %w", err)
 	case stopping != "" && stopping != "0":
 		return "", errEnding
 	case info["description"] == "":
-		return "", fmt.Errorf("asking HAProxy what it does: it answers %q: %w", info, errEnding)
+		return "", fmt.Errorf("reading HAProxy's state: unexpected answer %q: %w", info, errEnding)
 	}
 	return info["description"], nil
 }
@@ -136,7 +136,7 @@ func (p process) reload(ctx context.Context, version string) error {
 		_, err = query(ctx, p.master(), "reload")
 	}
 	if err != nil {
-		return fmt.Errorf("having HAProxy reload: %w", err)
+		return fmt.Errorf("reloading HAProxy: %w", err)
 	}
 	return p.await(ctx, version)
 }
@@ -152,7 +152,7 @@ func (p process) await(ctx context.Context, version string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(errors.New("HAProxy did not apply its new configuration in time: check its log, and whether other programs use its ports"), err)
+			return errors.Join(errors.New("HAProxy did not apply the new configuration in time: check HAProxy's log, and whether other programs use the same ports"), err)
 		case <-tick.C:
 		}
 	}
@@ -203,7 +203,7 @@ func (p *Provider) attend() {
 			continue // HAProxy stopped or reloads
 		}
 		if p.ctx.Err() == nil && !p.process.works(p.ctx) && p.runs.Swap(false) {
-			p.log.Warn("HAProxy does not run", "error", err)
+			p.log.Warn("HAProxy is not running", "error", err)
 			p.unsettled()
 			for _, name := range p.LoadBalancers() {
 				p.report(name) // the hub's next call then gets errNotRunning
@@ -235,7 +235,7 @@ func (p *Provider) began() {
 		if err == nil || !reached(err) { // when HAProxy is not reached, attend calls began again later
 			return
 		}
-		p.log.Error("telling HAProxy what to carry", "error", err)
+		p.log.Error("Configuring HAProxy failed. The hub retries.", "error", err)
 		select {
 		case <-p.ctx.Done():
 		case <-time.After(pause):

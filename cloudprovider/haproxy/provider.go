@@ -134,12 +134,12 @@ func (p *Provider) configure(c cloudprovider.Config) (err error) {
 		}
 	}
 	if len(p.dir) > maxDir {
-		return fmt.Errorf("option %s: %s is too long for the names of sockets: %d characters, at most %d", optionDir, p.dir, len(p.dir), maxDir)
+		return fmt.Errorf("option %s: the path %s is too long for sockets: %d characters instead of at most %d", optionDir, p.dir, len(p.dir), maxDir)
 	}
 	if text := c.Options[optionHardStop]; text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < time.Second || d > 24*24*time.Hour {
-			return fmt.Errorf("option %s: %q is no duration from 1s to 576h", optionHardStop, text)
+			return fmt.Errorf("option %s: %q is not a duration from 1s to 576h", optionHardStop, text)
 		}
 		p.settings.HardStop = fmt.Sprint(d.Milliseconds())
 	}
@@ -157,7 +157,7 @@ func (p *Provider) configure(c cloudprovider.Config) (err error) {
 func (p *Provider) logSocket() string { return filepath.Join(p.dir, "log.sock") }
 func (p *Provider) stateFile() string { return filepath.Join(p.dir, "servers.state") }
 
-var errClosed = errors.New("this hub is ending")
+var errClosed = errors.New("this hub is shutting down")
 
 // GetMCSLoadBalancer implements cloudprovider.MCSLoadBalancer.
 func (p *Provider) GetMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, bool, error) {
@@ -218,7 +218,7 @@ func (p *Provider) plan(mcs *networkingv1alpha1.MultiClusterService, s cloudprov
 	ports := carried(s)
 	if len(ports) == 0 {
 		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New(
-			"there is no TCP port, and HAProxy supports no other protocol: the provider embedded supports UDP")}
+			"the Service has no TCP port, and HAProxy supports no other protocol: use the provider embedded for UDP")}
 	}
 	at, err := p.pool.Assign(nameOf(mcs), addresses.Request{
 		Families: s.Families, Ports: ports, Requested: options.Addresses, Former: addresses.Former(mcs),

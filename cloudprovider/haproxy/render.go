@@ -29,7 +29,7 @@ const idle = "24d"
 var page = template.Must(template.New("haproxy.cfg").Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) int64 { return max(1, int64(d/time.Second)) },
 	"server":  serverName, "arguments": serverArguments,
-}).Parse(`# Written by atoll-hub. It is written again with each change of the load balancers.
+}).Parse(`# atoll-hub replaces this file when the load balancers change. Do not edit the file.
 global
   description {{.Version}}
   stats socket {{.Dir}}/worker.sock mode 600 level admin expose-fd listeners

@@ -40,7 +40,7 @@ func query(ctx context.Context, socket, command string) (string, error) {
 }
 
 // errRefused means that HAProxy rejected a command.
-var errRefused = errors.New("HAProxy refuses")
+var errRefused = errors.New("HAProxy rejected the command")
 
 // do sends a command whose answer on success is empty or the given text.
 func do(ctx context.Context, socket, success, command string) error {
@@ -80,13 +80,13 @@ func allStates(ctx context.Context, socket string) (map[string]map[netip.AddrPor
 	}
 	found, ok := parseAllStates(answer)
 	if !ok {
-		return nil, fmt.Errorf("the list of servers cannot be read from HAProxy: %s", answer)
+		return nil, fmt.Errorf("HAProxy's list of servers cannot be read: %s", answer)
 	}
 	return found, nil
 }
 
 // errNoSection means that HAProxy's configuration lacks the section.
-var errNoSection = errors.New("HAProxy has no such section")
+var errNoSection = errors.New("HAProxy's configuration does not contain the section")
 
 func parseStates(section, answer string) (map[netip.AddrPort]serverState, error) {
 	found, ok := parseAllStates(answer)

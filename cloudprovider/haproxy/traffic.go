@@ -21,7 +21,7 @@ func (p *Provider) Traffic(ctx context.Context) ([]cloudprovider.Traffic, error)
 		return []cloudprovider.Traffic{{Protocol: corev1.ProtocolTCP}}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking HAProxy for its statistics: %w", err)
+		return nil, fmt.Errorf("reading HAProxy's statistics: %w", err)
 	}
 	traffic, err := parseStatistics(answer)
 	return []cloudprovider.Traffic{traffic}, err
@@ -47,7 +47,7 @@ func parseStatistics(answer string) (cloudprovider.Traffic, error) {
 		return n
 	}
 	if _, has := column["svname"]; !has {
-		return sum, fmt.Errorf("HAProxy's statistics cannot be read: they begin with %q", rows[0])
+		return sum, fmt.Errorf("HAProxy's statistics cannot be read: unexpected first row %q", rows[0])
 	}
 	for _, row := range rows[1:] {
 		switch row[column["svname"]] {

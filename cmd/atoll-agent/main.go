@@ -18,12 +18,12 @@ func main() {
 	var options agent.Options
 	command := &cobra.Command{
 		Use:   "atoll-agent",
-		Short: "Join this cluster's Services with those of a clusterset",
-		Long: `The agent of one member cluster. It publishes the Services for which there is a
-ServiceExport to the clusterset's broker, and turns the exports of all members into
+		Short: "Connect this cluster's Services to a clusterset",
+		Long: `Runs the agent of one member cluster. The agent publishes each Service that has a
+ServiceExport to the clusterset's broker. For the exports of all members, it creates
 ServiceImports, derived Services and EndpointSlices in this cluster.
 
-It logs JSON to standard error.`,
+The agent logs JSON to standard error.`,
 		Args:          cobra.NoArgs,
 		Version:       version.String(),
 		SilenceUsage:  true,

@@ -26,7 +26,7 @@ import (
 const leaderElectionID = "atoll-agent.atoll.dev"
 
 // waiting is the readiness probe's message until the agent is ready.
-const waiting = "the agent is waiting for its API server, or for the cluster to join a clusterset: see the agent's log"
+const waiting = "the agent is waiting for the cluster's API server, or for the cluster to join a clusterset: see the agent's log"
 
 // Run runs an agent until ctx is done. It waits for an API server or an object that is not available yet.
 func Run(ctx context.Context, options Options, log *slog.Logger) error {
@@ -67,7 +67,7 @@ func (s *session) newManager(ctx context.Context, caches cache.Options) (manager
 		Cache:                   caches,
 	}))
 	if err != nil {
-		return nil, fmt.Errorf("making the manager for this cluster: %w", err)
+		return nil, fmt.Errorf("creating the manager for this cluster: %w", err)
 	}
 	return mgr, nil
 }

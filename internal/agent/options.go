@@ -97,25 +97,25 @@ type Options struct {
 
 // AddFlags adds the options to a flag set, with their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ClusterID, "cluster-id", "", "with --broker-kubeconfig: id of this cluster: one or two DNS labels, at most 63 characters in total")
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for this cluster; default is the pod's ServiceAccount")
-	flags.StringVar(&o.BrokerKubeconfig, "broker-kubeconfig", "", "kubeconfig file for the broker; default is the Secret that atoll join stored in the cluster")
-	flags.StringVar(&o.BrokerNamespace, "broker-namespace", broker.DefaultNamespace, "with --broker-kubeconfig: the clusterset's namespace on the broker")
-	flags.DurationVar(&o.BrokerTokenLifetime, "broker-token-lifetime", rights.MaxTokenLifetime, "lifetime of the agent's tokens, which it renews; an agent that is off for longer must join again")
-	flags.StringVar(&o.Region, "region", "", "region of this cluster; a Service's trafficDistribution prefers members of the same region")
-	flags.BoolVar(&o.SharedZones, "shared-zones", false, "treat zones of other members as this cluster's zones of the same name, for a Service's trafficDistribution")
-	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters from which no namespace imports, or * for all; see also the annotation "+names.AnnotationRefuseImports+" of a namespace")
-	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "range of this cluster's pod addresses; may be repeated; default: the nodes' spec.podCIDRs")
-	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "addresses that other clusters send traffic to: \"pods\", or \"cluster-ip\" if they reach only this cluster's Service addresses")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for the EndpointSlices of every other member, in units of %d MiB; slices beyond it are read one at a time, which is slow; 0 for no limit", border.DefaultBudget>>20))
+	flags.StringVar(&o.ClusterID, "cluster-id", "", "id of this cluster, for use with --broker-kubeconfig: one or two DNS labels, at most 63 characters in total")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for this cluster; the default is the pod's ServiceAccount")
+	flags.StringVar(&o.BrokerKubeconfig, "broker-kubeconfig", "", "kubeconfig file for the broker; the default is the Secret that atoll join stored in the cluster")
+	flags.StringVar(&o.BrokerNamespace, "broker-namespace", broker.DefaultNamespace, "the clusterset's namespace on the broker, for use with --broker-kubeconfig")
+	flags.DurationVar(&o.BrokerTokenLifetime, "broker-token-lifetime", rights.MaxTokenLifetime, "lifetime of the agent's broker tokens, which the agent renews; a cluster must join again if its agent is off for longer than the lifetime")
+	flags.StringVar(&o.Region, "region", "", "region of this cluster; a Service's trafficDistribution prefers clusters in the same region")
+	flags.BoolVar(&o.SharedZones, "shared-zones", false, "for a Service's trafficDistribution, treat zones with the same name in different clusters as the same zone")
+	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters whose exports no namespace imports, or * for all clusters; the annotation "+names.AnnotationRefuseImports+" does the same for one namespace")
+	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod CIDR of this cluster; may be repeated; the default is the nodes' spec.podCIDRs")
+	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "addresses that other clusters send traffic to: \"pods\", or \"cluster-ip\" if other clusters can reach only this cluster's Service addresses")
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for the EndpointSlices of every other member, in units of %d MiB; the agent reads slices beyond the budget one at a time, which is slow; 0 for no limit", border.DefaultBudget>>20))
 	flags.DurationVar(&o.WriteInterval, "slice-write-interval", defaultWriteInterval, fmt.Sprintf("average interval between writes of one exported EndpointSlice; bursts of up to %d changes are written at once, and the removal of an endpoint waits at most %v; 0 disables the limit", writeBurst, maxWithdrawalDelay))
-	flags.DurationVar(&o.ServiceGrace, "service-grace", defaultServiceGrace, "time for which an import stays, without endpoints, after its Service was deleted but not its ServiceExport; a Service that is created again in that time keeps its clusterset IP")
-	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "time without a heartbeat after which a member counts as lost; must be the same for all members")
-	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "elect one active replica; the others stand by")
-	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
+	flags.DurationVar(&o.ServiceGrace, "service-grace", defaultServiceGrace, "how long an import stays, without endpoints, after its Service is deleted while the ServiceExport remains; a Service that is re-created within this time keeps its clusterset IP")
+	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "time without a heartbeat after which a member counts as lost; the value must be the same on all members")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "elect one active replica; the other replicas stand by")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 disables the endpoint")
 	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics over TLS with a self-signed certificate that changes at each start")
-	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
-	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, without authentication; 0 for none")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 disables the endpoints")
+	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, without authentication; 0 disables the endpoint")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log more details")
 }
 
@@ -133,11 +133,11 @@ func (o *Options) Validate() error {
 	switch o.mode() {
 	case brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP:
 	default:
-		return fmt.Errorf("--advertise-mode: %q is neither %q nor %q: choose %[2]q where pods of other clusters reach this cluster's pods, %[3]q where they reach only its Service addresses",
+		return fmt.Errorf("--advertise-mode: %q is neither %q nor %q: choose %[2]q if pods of other clusters can reach this cluster's pods, or %[3]q if they can reach only this cluster's Service addresses",
 			o.AdvertiseMode, brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP)
 	}
 	if o.MemberBudget < 0 {
-		return fmt.Errorf("--member-budget: %g is less than 0, which means no limit", o.MemberBudget)
+		return fmt.Errorf("--member-budget: %g is negative; use 0 for no limit", o.MemberBudget)
 	}
 	if o.WriteInterval < 0 || o.WriteInterval > maxWriteInterval {
 		return fmt.Errorf("--slice-write-interval: %v is not between 0 and %v", o.WriteInterval, maxWriteInterval)
@@ -155,7 +155,7 @@ func (o *Options) Validate() error {
 func (o *Options) validateBroker() error {
 	if o.BrokerKubeconfig == "" && o.Broker == nil {
 		if o.ClusterID != "" {
-			return errors.New("--cluster-id: it comes with the membership that atoll join stores in the cluster; give it only with --broker-kubeconfig")
+			return errors.New("--cluster-id: set this flag only together with --broker-kubeconfig; otherwise the agent uses the cluster id that atoll join stored in the cluster")
 		}
 		if o.BrokerTokenLifetime < minTokenLifetime || o.BrokerTokenLifetime > rights.MaxTokenLifetime {
 			return fmt.Errorf("--broker-token-lifetime: %v is not between %v and %v", o.BrokerTokenLifetime, minTokenLifetime, rights.MaxTokenLifetime)
@@ -166,7 +166,7 @@ func (o *Options) validateBroker() error {
 		return fmt.Errorf("--cluster-id: %w", err)
 	}
 	if o.BrokerNamespace == "" {
-		return errors.New("--broker-namespace: the clusterset's namespace on the broker is needed")
+		return errors.New("--broker-namespace: set the clusterset's namespace on the broker")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ func TestAdvertiseModeOption(t *testing.T) {
 		"":           "",
 		"pods":       "",
 		"cluster-ip": "",
-		"clusterip":  `--advertise-mode: "clusterip" is neither "pods" nor "cluster-ip": choose "pods" where`,
+		"clusterip":  `--advertise-mode: "clusterip" is neither "pods" nor "cluster-ip": choose "pods" if`,
 		"Pods":       `--advertise-mode: "Pods" is neither`,
 	} {
 		o := Options{

@@ -26,7 +26,7 @@ func (s *session) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
 			continue
 		}
 		if last = text; text == "" {
-			s.log.Info("This cluster is within the budget of all other clusters again.")
+			s.log.Info("This cluster no longer exceeds the per-member budget of any other cluster.")
 			continue
 		}
 		s.log.Warn(text)
@@ -42,6 +42,6 @@ func overBudgetOfText(by []string) string {
 	if len(by) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("This cluster exceeds the per-member budget of %s, so those clusters receive some changes late. "+
+	return fmt.Sprintf("This cluster exceeds the per-member budget of %s, so those clusters receive some of this cluster's changes late. "+
 		"Export fewer services or endpoints, or raise --member-budget of the agents in those clusters.", names.ListClusters(by))
 }

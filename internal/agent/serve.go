@@ -33,12 +33,12 @@ func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logg
 	if err != nil {
 		return err
 	}
-	if !lifecycle.Retry(ctx, log, "reading what this cluster is", s.describe) {
+	if !lifecycle.Retry(ctx, log, "reading this cluster's properties", s.describe) {
 		return nil
 	}
 	hostname, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("reading this replica's host name: %w", err)
+		return fmt.Errorf("reading this replica's hostname: %w", err)
 	}
 	var running atomic.Pointer[core.Agent]
 	heartbeats := lost.NewHeartbeats(s.membership.ClusterID, s.options.LeaseTimeout)
@@ -68,7 +68,7 @@ func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logg
 		if taken := (*membership.TakenError)(nil); errors.As(err, &taken) {
 			log.Error("This cluster does not take part in the clusterset.", "error", err)
 			s.warn(context.WithoutCancel(ctx), "ClusterIDTaken", "Join", taken.Error())
-			if !lifecycle.Retry(ctx, log, "taking the place in the clusterset", member.Check) {
+			if !lifecycle.Retry(ctx, log, "checking this cluster's membership", member.Check) {
 				return nil
 			}
 		} else if err != nil {
@@ -87,7 +87,7 @@ func (s *session) take(ctx context.Context, member *membership.Membership, heart
 		defer cancel()
 		return member.Run(ctx)
 	})
-	lifecycle.Terms(ctx, log, "waiting for the Multi-Cluster Services API", s.served, func(ctx context.Context) error {
+	lifecycle.Terms(ctx, log, "checking for the Multi-Cluster Services API", s.served, func(ctx context.Context) error {
 		mgr, err := s.newManager(ctx, core.CacheOptions())
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[c
 			named = append(named, id)
 			if !slices.Contains(published, id) {
 				text := fmt.Sprintf("Cluster %q exceeds this cluster's per-member budget: %d of its objects arrive late. "+
-					"Export fewer services or endpoints in that cluster, or raise --member-budget in this one.", id, over[id])
+					"Export fewer services or endpoints in that cluster, or raise --member-budget of this cluster's agent.", id, over[id])
 				s.log.Warn(text)
 				s.warn(ctx, "MemberOverBudget", "Import", text)
 			}

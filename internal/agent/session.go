@@ -59,7 +59,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	kube, err := kubernetes.NewForConfig(p.local)
 	if err != nil {
-		return fmt.Errorf("making a client for this cluster: %w", err)
+		return fmt.Errorf("creating a client for this cluster: %w", err)
 	}
 	tokens := token.NewController(kube, p.options.BrokerTokenLifetime, p.log)
 	go tokens.Watch(ctx)
@@ -72,7 +72,7 @@ func (p *process) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, token.ErrChanged):
-			p.log.Warn("starting anew", "reason", err)
+			p.log.Warn("The agent restarts with the new membership.", "reason", err)
 		default:
 			return err
 		}
@@ -87,7 +87,7 @@ func (p *process) joined(ctx context.Context, m credential.Membership, tokens *t
 	config := bearer.Config(m)
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client for the broker: %w", err)
+		return fmt.Errorf("creating a client for the broker: %w", err)
 	}
 	member, placed := make(chan struct{}), make(chan struct{})
 	known, inPlace := sync.OnceFunc(func() { close(member) }), sync.OnceFunc(func() { close(placed) })
@@ -122,7 +122,7 @@ func (p *process) serve(ctx context.Context, m credential.Membership, config *re
 func (s *session) served(ctx context.Context) error {
 	c, err := client.New(s.local, client.Options{Scheme: scheme()})
 	if err != nil {
-		return fmt.Errorf("making a client for this cluster: %w", err)
+		return fmt.Errorf("creating a client for this cluster: %w", err)
 	}
 	for _, list := range []client.ObjectList{&mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{}} {
 		if err := c.List(ctx, list, client.Limit(1)); err != nil {
@@ -136,7 +136,7 @@ func (s *session) served(ctx context.Context) error {
 func (s *session) describe(ctx context.Context) error {
 	reader, err := client.New(s.local, client.Options{Scheme: scheme()})
 	if err != nil {
-		return fmt.Errorf("making a client for this cluster: %w", err)
+		return fmt.Errorf("creating a client for this cluster: %w", err)
 	}
 	if s.network, err = local.ReadServiceNetwork(ctx, reader); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *session) describe(ctx context.Context) error {
 	}
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(s.local)
 	if err != nil {
-		return fmt.Errorf("making a discovery client: %w", err)
+		return fmt.Errorf("creating a discovery client: %w", err)
 	}
 	server, err := discoveryClient.ServerVersion()
 	if err != nil {

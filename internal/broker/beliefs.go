@@ -126,11 +126,11 @@ func (s *Beliefs) Decide(ctx context.Context, live client.Reader, o Object) (ver
 			return belief.Keep, false, nil
 		}
 		if err := o.Read(); err != nil {
-			return belief.Keep, false, fmt.Errorf("reading what its owner has confirmed for: %w", err)
+			return belief.Keep, false, fmt.Errorf("reading the object that the owner's cluster has confirmed: %w", err)
 		}
 		lease, err := kit.Get(ctx, live, client.ObjectKey{Namespace: s.clusterset, Name: o.OwnerID.String()}, &coordinationv1.Lease{})
 		if err != nil {
-			return belief.Keep, false, fmt.Errorf("reading whether its owner's counter stands: %w", err)
+			return belief.Keep, false, fmt.Errorf("reading the comparison counter of the owner's cluster: %w", err)
 		}
 		if lease != nil {
 			counter := layout.Counter(lease)
@@ -196,7 +196,7 @@ func (s *Beliefs) Remember(have *discoveryv1.EndpointSlice, cluster names.Cluste
 func (s *Beliefs) Records(ctx context.Context, c Connection, service types.NamespacedName, self names.ClusterID, applied map[names.ClusterID]int64) (records []*brokerv1alpha1.ExportedService, awaited []names.ClusterID, _ error) {
 	list := &brokerv1alpha1.ExportedServiceList{}
 	if err := c.Cache.List(ctx, list, client.InNamespace(s.clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, fmt.Errorf("listing the records of %s: %w", service, err)
+		return nil, nil, fmt.Errorf("listing the ExportedServices of %s: %w", service, err)
 	}
 	cached := map[names.ClusterID]*brokerv1alpha1.ExportedService{}
 	for i := range list.Items {

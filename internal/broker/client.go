@@ -41,7 +41,7 @@ func Connect(config *rest.Config) (client.WithWatch, error) {
 	config.QPS = -1 // the API server's priority and fairness limits requests, not the client
 	c, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
 	if err != nil {
-		return nil, fmt.Errorf("making a client for the broker at %s: %w", config.Host, err)
+		return nil, fmt.Errorf("creating a client for the broker at %s: %w", config.Host, err)
 	}
 	return c, nil
 }

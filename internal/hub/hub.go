@@ -49,7 +49,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 		return err
 	}
 	p := &process{options: options, log: log, logger: logr.FromSlogHandler(log.Handler()), health: &lifecycle.Health{
-		Waiting: "the hub is waiting for its API server or for the clusterset: see the hub's log",
+		Waiting: "the hub is waiting for the broker's API server or for the clusterset: see the hub's log",
 	}}
 	ctrl.SetLogger(p.logger)
 	if options.Config == nil {
@@ -76,9 +76,9 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	defer p.providers.Serve(ctrlmetrics.Registry)()
 	metrics.ServeBuild(ctrlmetrics.Registry, "atoll-hub", version.String())
 	log.Info("starting", "version", version.String(), "broker", p.config.Host, "clusterset", options.Clusterset)
-	lifecycle.Terms(ctx, log, "waiting for the clusterset and the kinds on its broker", p.served, p.term)
+	lifecycle.Terms(ctx, log, "checking for the clusterset and its CustomResourceDefinitions", p.served, p.term)
 	if err := p.providers.Close(); err != nil {
-		log.Error("ending the load balancers", "error", err)
+		log.Error("stopping the load balancers failed", "error", err)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (p *process) controllers(mgr ctrl.Manager, hosts *loadbalancer.Hosts) (all 
 func (p *process) served(ctx context.Context) error {
 	c, err := client.New(p.config, client.Options{Scheme: scheme()})
 	if err != nil {
-		return fmt.Errorf("making a client for the broker: %w", err)
+		return fmt.Errorf("creating a client for the broker: %w", err)
 	}
 	if err := c.List(ctx, &networkingv1alpha1.MultiClusterServiceList{}, client.Limit(1)); err != nil {
 		return fmt.Errorf("listing MultiClusterServices: %w", err)
@@ -205,7 +205,7 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 	})
 	mgr, err := ctrl.NewManager(p.config, options)
 	if err != nil {
-		return nil, fmt.Errorf("making the manager for the broker: %w", err)
+		return nil, fmt.Errorf("creating the manager for the broker: %w", err)
 	}
 	if err := layout.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err

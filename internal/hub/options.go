@@ -51,29 +51,29 @@ type Options struct {
 
 // AddFlags adds the options as flags with their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for the broker's API server; default is the pod's ServiceAccount")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for the broker's API server; the default is the pod's ServiceAccount")
 	flags.StringVar(&o.Clusterset, "clusterset", broker.DefaultNamespace, "namespace of the clusterset on the broker")
-	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "elect one active replica; the others stand by")
-	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 for none")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "elect one active replica; the other replicas stand by")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 disables the endpoint")
 	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics over TLS with a self-signed certificate that changes at each start")
-	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 for none")
-	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, without authentication; 0 for none")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 disables the endpoints")
+	flags.StringVar(&o.PprofAddress, "pprof-bind-address", "0", "address for CPU and memory profiles at /debug/pprof, without authentication; 0 disables the endpoint")
 	flags.StringVar(&o.Provider, "lb-provider", embedded.Name, "default provider of load balancers: "+strings.Join(cloudprovider.Names(), ", "))
-	flags.StringArrayVar(&o.Addresses, "lb-addresses", nil, "addresses for load balancers, such as 192.0.2.10, 192.0.2.0/28 or 192.0.2.10-192.0.2.20, with the prefix PROVIDER= for another provider; may be repeated")
-	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "option of a provider, as [PROVIDER.]NAME=VALUE; may be repeated")
-	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of this pod's node, which load balancers refuse as backends, like those of this machine's interfaces and of the API server")
-	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "time after which a MultiClusterService is deleted although its load balancer cannot be")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for the EndpointSlices of every member, in units of %d MiB; the hub ignores slices beyond it; 0 for no limit", border.DefaultBudget>>20))
+	flags.StringArrayVar(&o.Addresses, "lb-addresses", nil, "addresses for load balancers, such as 192.0.2.10, 192.0.2.0/28 or 192.0.2.10-192.0.2.20; the prefix PROVIDER= selects a provider other than the default; may be repeated")
+	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "option of a provider, in the form [PROVIDER.]NAME=VALUE; may be repeated")
+	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of this pod's node, which load balancers refuse as backends; load balancers always refuse the addresses of this machine's interfaces and of the API server")
+	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "time after which a MultiClusterService is deleted even if its load balancer cannot be deleted")
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for the EndpointSlices of every member, in units of %d MiB; the hub ignores slices beyond the budget; 0 for no limit", border.DefaultBudget>>20))
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log more details")
 }
 
 // Validate checks the options. Its error describes the first invalid one and the fix.
 func (o *Options) Validate() error {
 	if o.Clusterset == "" {
-		return errors.New("--clusterset: the clusterset's namespace on the broker is needed")
+		return errors.New("--clusterset: set the clusterset's namespace on the broker")
 	}
 	if o.MemberBudget < 0 {
-		return fmt.Errorf("--member-budget: %g is less than 0, which means no limit", o.MemberBudget)
+		return fmt.Errorf("--member-budget: %g is negative; use 0 for no limit", o.MemberBudget)
 	}
 	for _, text := range o.NodeAddresses {
 		if _, err := netip.ParseAddr(text); err != nil {

@@ -43,7 +43,7 @@ func New[R comparable](name string, r reconcile.TypedReconciler[R], sources ...s
 	options.Reconciler = r
 	c, err := controller.NewTypedUnmanaged(name, options)
 	if err != nil {
-		return nil, fmt.Errorf("making controller %s: %w", name, err)
+		return nil, fmt.Errorf("creating controller %s: %w", name, err)
 	}
 	for _, s := range sources {
 		if err := c.Watch(s); err != nil {

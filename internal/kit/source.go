@@ -108,7 +108,7 @@ func WaitFor[R comparable](closed <-chan struct{}) source.TypedSyncingSource[R] 
 
 type waitFor[R comparable] <-chan struct{}
 
-func (waitFor[R]) String() string { return "what has to come first" }
+func (waitFor[R]) String() string { return "waiting for the controller's prerequisites" }
 
 // Start implements source.TypedSource.
 func (waitFor[R]) Start(context.Context, workqueue.TypedRateLimitingInterface[R]) error { return nil }

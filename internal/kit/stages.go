@@ -75,7 +75,7 @@ func Later(wait time.Duration) error {
 type laterError time.Duration
 
 func (e laterError) Error() string {
-	return "waits for a burst of exports, " + time.Duration(e).String()
+	return "a burst of exports delays the write by " + time.Duration(e).String()
 }
 
 // burst returns how long the current burst of earlier stages lasts without further writes.

@@ -28,7 +28,7 @@ const (
 type TakenError struct{ Kind, Namespace, Name string }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("%s %s/%s exists already and was not created by Atoll: delete or rename it", e.Kind, e.Namespace, e.Name)
+	return fmt.Sprintf("%s %s/%s already exists and was not created by Atoll: delete or rename the existing object", e.Kind, e.Namespace, e.Name)
 }
 
 // Outcome interprets the error of a write. A conflict (the cache is outdated) and a namespace in deletion are no

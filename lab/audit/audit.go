@@ -137,7 +137,7 @@ func (l *Log) Quiet(ctx context.Context, calm time.Duration, counts func(Write) 
 		}
 		select {
 		case <-ctx.Done():
-			return all, fmt.Errorf("waiting for the writes to end: %w", ctx.Err())
+			return all, fmt.Errorf("waiting for the last write in the audit log: %w", ctx.Err())
 		case <-again.C:
 		}
 	}

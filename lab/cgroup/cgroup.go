@@ -35,7 +35,7 @@ func hierarchies() ([]string, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("there are no control groups in %s: mount them, as cgroup2 or by controllers", root)
+		return nil, fmt.Errorf("%s contains no control groups: mount control groups there, as cgroup2 or one mount for each controller", root)
 	}
 	return all, nil
 }
@@ -48,7 +48,7 @@ func Prepare() error {
 	}
 	for _, hierarchy := range all {
 		if err := unix.Access(hierarchy, unix.W_OK); err != nil {
-			return fmt.Errorf("pods need control groups, which cannot be made in %s (%w): mount it so that it can be written to, as in a privileged container", hierarchy, err)
+			return fmt.Errorf("pods need control groups, but the lab cannot create control groups in %s (%w): mount the directory so that it is writable, as in a privileged container", hierarchy, err)
 		}
 		if err := enableControllers(hierarchy); err != nil {
 			return err
@@ -66,7 +66,7 @@ func Make(path string) error {
 	for _, hierarchy := range all {
 		group := filepath.Join(hierarchy, path)
 		if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("making a control group, in which pods run: %w", err)
+			return fmt.Errorf("creating the control group for pods: %w", err)
 		}
 		// By default, all pods of a node share the CPU weight of a single other process of labs. Pods without CPU
 		// requests would get almost none, and a request would take seconds.
@@ -75,7 +75,7 @@ func Make(path string) error {
 				continue
 			}
 			if err := os.WriteFile(filepath.Join(group, file), []byte(weight), 0o644); err != nil {
-				return fmt.Errorf("preparing a control group, in which pods run: %w", err)
+				return fmt.Errorf("preparing the control group for pods: %w", err)
 			}
 		}
 		// In version 1, a group without CPUs accepts no process.
@@ -98,7 +98,7 @@ func enableControllers(hierarchy string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("looking for controllers of control groups: %w", err)
+		return fmt.Errorf("reading the controllers of control groups: %w", err)
 	}
 	var enable []string
 	for _, c := range controllers {
@@ -129,7 +129,7 @@ func inherit(from, to, file string) error {
 		err = os.WriteFile(filepath.Join(to, file), value, 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("preparing a control group, in which pods run: %w", err)
+		return fmt.Errorf("preparing the control group for pods: %w", err)
 	}
 	return nil
 }

@@ -12,15 +12,15 @@ func NewCommand() *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
 		Use:   "echo",
-		Short: "Serve a line that says which pod answers (for pods in labs)",
+		Short: "Serve a line that names the pod (for pods in labs)",
 		Long: `Answers over HTTP, TCP and UDP with one line:
 
   pod=web-0 cluster=c1 node=c1-n1 remote=10.2.1.5 proto=http
 
-Pods in a lab run it as image atoll.dev/lab/echo. Over HTTP it also serves /hostname (the name of the
-pod), /healthz (/fail makes it fail, /recover makes it succeed again), and /delay?ms=NUMBER. The names come from POD_NAME (or
-the host name), ATOLL_LAB_CLUSTER and NODE_NAME (or ATOLL_LAB_NODE), which the lab sets. An empty address
-turns a protocol off.`,
+Pods in a lab run this command as the image atoll.dev/lab/echo. Over HTTP, the server has these other
+paths: /hostname returns the name of the pod. /healthz fails after a request for /fail, and succeeds again
+after a request for /recover. /delay?ms=NUMBER delays the answer. The lab sets the names in POD_NAME (or
+the hostname), ATOLL_LAB_CLUSTER and NODE_NAME (or ATOLL_LAB_NODE). An empty address disables a protocol.`,
 		Example: "  atoll lab echo --http :8080 --tcp :9000 --udp :9000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -70,7 +70,7 @@ func serveImages(ctx context.Context, registry http.Handler, in network.Namespac
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("listening for pulls of images in %s: %w", in, err)
+		return fmt.Errorf("listening for image pulls in %s: %w", in, err)
 	}
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect {
@@ -130,7 +130,7 @@ func (f Forward) serve(ctx context.Context, l net.Listener, log *slog.Logger) er
 		}
 		connections.Go(func() {
 			if err := f.pass(ctx, client); err != nil {
-				log.Warn("passing a connection on", "target", f.Target, "namespace", f.Namespace, "err", err)
+				log.Warn("forwarding a connection failed", "target", f.Target, "namespace", f.Namespace, "err", err)
 			}
 		})
 	}

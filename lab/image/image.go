@@ -70,10 +70,10 @@ type Store struct {
 // NewStore returns an empty store. It removes the previous contents of the folder.
 func NewStore(dir string) (*Store, error) {
 	if err := os.RemoveAll(dir); err != nil {
-		return nil, fmt.Errorf("making a folder for images: %w", err)
+		return nil, fmt.Errorf("creating a directory for images: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making a folder for images: %w", err)
+		return nil, fmt.Errorf("creating a directory for images: %w", err)
 	}
 	return &Store{dir: dir, manifests: map[string]string{}, layers: map[*Layer]descriptor{}}, nil
 }
@@ -86,7 +86,7 @@ func Open(dir string) (*Store, error) {
 		err = json.Unmarshal(data, &s.manifests)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading which images there are: %w", err)
+		return nil, fmt.Errorf("reading the list of images: %w", err)
 	}
 	return s, nil
 }
@@ -98,7 +98,7 @@ func (s *Store) Save() error {
 		err = os.WriteFile(s.index(), append(data, '\n'), 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("recording which images there are: %w", err)
+		return fmt.Errorf("storing the list of images: %w", err)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (s *Store) blob(digest string) string {
 func (s *Store) Add(image Image) error {
 	err := s.add(image)
 	if err != nil {
-		return fmt.Errorf("making the image %s: %w", strings.Join(image.Names, ", "), err)
+		return fmt.Errorf("creating the image %s: %w", strings.Join(image.Names, ", "), err)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func libraries(program string) ([]string, error) {
 	ldd.Env = append(os.Environ(), "LC_ALL=C")
 	out, err := ldd.CombinedOutput()
 	if err != nil && !strings.Contains(string(out), "not a dynamic executable") {
-		return nil, fmt.Errorf("asking ldd what %s is linked with: %w: %s", program, err, strings.TrimSpace(string(out)))
+		return nil, fmt.Errorf("reading the libraries of %s with ldd: %w: %s", program, err, strings.TrimSpace(string(out)))
 	}
 	var all []string
 	for _, match := range loaded.FindAllStringSubmatch(string(out), -1) {

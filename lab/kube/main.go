@@ -45,7 +45,7 @@ func main() {
 			names = append(names, n)
 		}
 		slices.Sort(names)
-		fmt.Fprintf(os.Stderr, "kube: called as %q; call it by a link named one of: %s\n", name, strings.Join(names, ", "))
+		fmt.Fprintf(os.Stderr, "kube: this program was called as %q: call the program by a link with one of these names: %s\n", name, strings.Join(names, ", "))
 		os.Exit(64)
 	}
 	os.Exit(run())

@@ -23,11 +23,11 @@ func build(ctx context.Context, progress io.Writer, source, dir string) error {
 	}
 	staging, err := os.MkdirTemp(dir, ".build-")
 	if err != nil {
-		return fmt.Errorf("making a build folder: %w", err)
+		return fmt.Errorf("creating a build directory: %w", err)
 	}
 	defer os.RemoveAll(staging)
 
-	fmt.Fprintf(progress, "Building Kubernetes %s and CoreDNS %s from the Go module registry; this happens once and takes several minutes.\n",
+	fmt.Fprintf(progress, "Building Kubernetes %s and CoreDNS %s from Go modules. This build runs once and takes several minutes.\n",
 		KubernetesVersion, CoreDNSVersion)
 	if err := buildKube(ctx, progress, source, staging); err != nil {
 		return err

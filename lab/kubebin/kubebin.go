@@ -58,7 +58,7 @@ func Ensure(ctx context.Context, progress io.Writer, override string) (string, e
 		return dir, nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("making the cache folder: %w", err)
+		return "", fmt.Errorf("creating the cache directory: %w", err)
 	}
 	unlock, err := lock(filepath.Join(dir, ".lock"))
 	if err != nil {
@@ -80,7 +80,7 @@ func checkFolder(dir string) (string, error) {
 		return "", fmt.Errorf("resolving %q: %w", dir, err)
 	}
 	if missing := missingPrograms(abs); len(missing) > 0 {
-		return "", fmt.Errorf("folder %s lacks %s: put them there, or leave out --kube-bin and %s to have them built",
+		return "", fmt.Errorf("directory %s lacks these programs: %s. Put the programs into the directory, or unset --kube-bin and %s to build the programs",
 			abs, strings.Join(missing, ", "), FolderVariable)
 	}
 	return abs, nil
@@ -119,8 +119,8 @@ func findSource() (string, error) {
 			}
 		}
 	}
-	return "", errors.New("finding lab/kube, from which the Kubernetes programs are built: " +
-		"run this inside Atoll's source tree, or name a folder that has the programs with --kube-bin or " + FolderVariable)
+	return "", errors.New("finding lab/kube, the source of the Kubernetes programs: " +
+		"run this inside Atoll's source tree, or set the directory of the programs with --kube-bin or " + FolderVariable)
 }
 
 // cacheFolder names the folder of built programs. The name has the versions, for people, and a digest of the sources,
@@ -128,7 +128,7 @@ func findSource() (string, error) {
 func cacheFolder(source string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("finding the user's cache folder: %w", err)
+		return "", fmt.Errorf("finding the user's cache directory: %w", err)
 	}
 	digest := sha256.New()
 	for _, name := range []string{"go.mod", "go.sum", "main.go"} {

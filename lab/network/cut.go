@@ -34,7 +34,7 @@ func (n Namespace) Cut(name string, from []netip.Prefix) error {
 func (n Namespace) Heal(name string) error {
 	t := cutTable(name)
 	if err := n.nft(fmt.Sprintf("table inet %s\ndelete table inet %s\n", t, t)); err != nil {
-		return fmt.Errorf("healing the cut between %s and %s: %w", n, name, err)
+		return fmt.Errorf("restoring the connection between %s and %s: %w", n, name, err)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (n Namespace) CreateBridge(name string) error {
 // bridge.
 func AttachBridge(fabric Namespace, bridge, port string, node Namespace, addrs []netip.Prefix) error {
 	if err := join(fabric, node, port); err != nil {
-		return fmt.Errorf("attaching %s to bridge: %w", node, err)
+		return fmt.Errorf("attaching node %s to the bridge: %w", node, err)
 	}
 	err := fabric.Do(func() error {
 		master, err := netlink.LinkByName(bridge)
@@ -57,7 +57,7 @@ func AttachBridge(fabric Namespace, bridge, port string, node Namespace, addrs [
 		err = node.Do(func() error { return configure(Interface, addrs) })
 	}
 	if err != nil {
-		return fmt.Errorf("attaching %s to bridge: %w", node, err)
+		return fmt.Errorf("attaching node %s to the bridge: %w", node, err)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (n Namespace) AddRoutes(routes []Route) error {
 		}
 		for _, r := range routes {
 			if err := netlink.RouteReplace(r.on(link)); err != nil {
-				return fmt.Errorf("to %s via %s: %w", r.To, r.Via, err)
+				return fmt.Errorf("route to %s via %s: %w", r.To, r.Via, err)
 			}
 		}
 		return nil

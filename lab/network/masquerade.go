@@ -10,7 +10,7 @@ import (
 // outside.
 func (n Namespace) Masquerade(ranges []netip.Prefix) error {
 	if err := n.nft(masqueradeScript(ranges)); err != nil {
-		return fmt.Errorf("masquerading in %s: %w", n, err)
+		return fmt.Errorf("setting up masquerading in %s: %w", n, err)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func Load(path string) (Record, error) {
 		return Record{}, fmt.Errorf("reading process record %s: %w", path, err)
 	}
 	if r.PID <= 0 {
-		return Record{}, fmt.Errorf("reading process record %s: %w", path, errors.New("no process id"))
+		return Record{}, fmt.Errorf("reading process record %s: %w", path, errors.New("the record contains no process id"))
 	}
 	return r, nil
 }

@@ -57,7 +57,7 @@ func (r Record) Paused(ctx context.Context, f func() error) error {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("pausing process %d: it does not run", r.PID)
+		return fmt.Errorf("pausing process %d: the process is not running", r.PID)
 	}
 	defer unix.Close(fd)
 	if err := send(fd, unix.SIGSTOP); err != nil {
@@ -228,7 +228,7 @@ func parseStat(line string) (stat, error) {
 	const state, userTime, systemTime, startTime = 0, 11, 12, 19 // proc(5)'s fields 3, 14, 15 and 22, from the one after the name
 	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
 	if len(fields) <= startTime {
-		return stat{}, fmt.Errorf("reading process state: %q", line)
+		return stat{}, fmt.Errorf("reading process state: unexpected line %q", line)
 	}
 	var numbers [3]uint64
 	for i, field := range []int{userTime, systemTime, startTime} {

@@ -12,7 +12,7 @@ import (
 func (r Record) CPU() (time.Duration, error) {
 	st, err := readStat(r.PID)
 	if err != nil {
-		return 0, fmt.Errorf("reading the time on processors: %w", err)
+		return 0, fmt.Errorf("reading the CPU time: %w", err)
 	}
 	return st.cpu, nil
 }
@@ -30,7 +30,7 @@ func (r Record) Memory() (int64, error) {
 func field(path, name string) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, fmt.Errorf("reading memory: %w", err)
+		return 0, fmt.Errorf("reading memory usage: %w", err)
 	}
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {
@@ -40,9 +40,9 @@ func field(path, name string) (int64, error) {
 		}
 		var kib int64
 		if _, err := fmt.Sscan(rest, &kib); err != nil {
-			return 0, fmt.Errorf("reading memory: %w", err)
+			return 0, fmt.Errorf("reading memory usage: %w", err)
 		}
 		return kib << 10, nil
 	}
-	return 0, fmt.Errorf("reading memory: no %s in %s", name, path)
+	return 0, fmt.Errorf("reading memory usage: %[2]s has no field %[1]s", name, path)
 }

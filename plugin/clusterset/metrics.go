@@ -15,14 +15,14 @@ var (
 		Namespace: plugin.Namespace,
 		Subsystem: pluginName,
 		Name:      "service_imports",
-		Help:      "Number of ServiceImports that answers are made of.",
+		Help:      "Number of ServiceImports that the plugin serves.",
 	}, []string{"zones"})
 
 	sliceCount = promauto.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: plugin.Namespace,
 		Subsystem: pluginName,
 		Name:      "endpoint_slices",
-		Help:      "Number of imported EndpointSlices that answers are made of.",
+		Help:      "Number of imported EndpointSlices that the plugin serves.",
 	}, []string{"zones"})
 
 	endpointCount = promauto.NewGaugeVec(prometheus.GaugeOpts{
@@ -36,7 +36,7 @@ var (
 		Namespace: plugin.Namespace,
 		Subsystem: pluginName,
 		Name:      "service_updates_total",
-		Help:      "Counter of services whose answers were made anew.",
+		Help:      "Counter of services whose DNS records were rebuilt.",
 	}, []string{"zones"})
 
 	updateDuration = promauto.NewHistogramVec(prometheus.HistogramOpts{
@@ -45,7 +45,7 @@ var (
 		Name:                        "update_duration_seconds",
 		Buckets:                     plugin.SlimTimeBuckets,
 		NativeHistogramBucketFactor: plugin.NativeHistogramBucketFactor,
-		Help:                        "Histogram of the time (in seconds) in which the answers of all services that had changed were made anew.",
+		Help:                        "Histogram of the time (in seconds) to rebuild the DNS records of all changed services.",
 	}, []string{"zones"})
 
 	// programmingDuration matches coredns_kubernetes_dns_programming_duration_seconds of the kubernetes plugin in
@@ -56,7 +56,7 @@ var (
 		Name:                        "programming_duration_seconds",
 		Buckets:                     prometheus.ExponentialBuckets(0.001, 2, 20), // 1 ms to 17 min
 		NativeHistogramBucketFactor: plugin.NativeHistogramBucketFactor,
-		Help:                        "Histogram of the time (in seconds) from a change of a headless service's endpoints, by the clock of the cluster that they are in, until it is answered.",
+		Help:                        "Histogram of the time (in seconds) from a change of a headless service's endpoints, by the clock of their cluster, until DNS answers contain the change.",
 	}, []string{"service_kind"})
 )
 

@@ -55,11 +55,11 @@ func (r *reporting) note(ctx context.Context, err error) {
 	case ctx.Err() != nil:
 	case err == nil:
 		if r.failed != "" {
-			r.log.Infof("Reading %s again", r.kind)
+			r.log.Infof("Reading %s works again", r.kind)
 		}
 		r.failed = ""
 	case err.Error() != r.failed:
 		r.failed = err.Error()
-		r.log.Errorf("Reading %s: %v; answers stay as they are", r.kind, err)
+		r.log.Errorf("Reading %s failed: %v. DNS answers do not change until reading works again", r.kind, err)
 	}
 }

@@ -51,10 +51,10 @@ func TestReport(t *testing.T) {
 	r.ListWithContext(stopped, metav1.ListOptions{})
 
 	want := []string{
-		"[ERROR] plugin/clusterset: Reading ServiceImports: refused; answers stay as they are",
-		"[ERROR] plugin/clusterset: Reading ServiceImports: forbidden; answers stay as they are",
-		"[INFO] plugin/clusterset: Reading ServiceImports again",
-		"[ERROR] plugin/clusterset: Reading ServiceImports: forbidden; answers stay as they are",
+		"[ERROR] plugin/clusterset: Reading ServiceImports failed: refused. DNS answers do not change until reading works again",
+		"[ERROR] plugin/clusterset: Reading ServiceImports failed: forbidden. DNS answers do not change until reading works again",
+		"[INFO] plugin/clusterset: Reading ServiceImports works again",
+		"[ERROR] plugin/clusterset: Reading ServiceImports failed: forbidden. DNS answers do not change until reading works again",
 	}
 	got := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(got) != len(want) {

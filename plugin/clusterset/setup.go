@@ -74,9 +74,9 @@ func setup(c *caddy.Controller) error {
 		case <-h.synced:
 			return nil
 		case <-r.ctx.Done():
-			return plugin.Error(pluginName, errors.New("stopped while the cluster's services were read"))
+			return plugin.Error(pluginName, errors.New("the plugin stopped before it had read the cluster's services"))
 		case <-time.After(reloadTimeout):
-			return plugin.Error(pluginName, fmt.Errorf("reading the cluster's services: not done after %v", reloadTimeout))
+			return plugin.Error(pluginName, fmt.Errorf("the cluster's services could not be read within %v", reloadTimeout))
 		}
 	})
 	c.OnRestart(handlers.reloading)
@@ -138,7 +138,7 @@ func parse(c *caddy.Controller) (options, error) {
 			o.addZone(zone)
 		}
 		if len(o.zones) == 0 {
-			return o, errors.New("a zone is needed that is no reverse zone")
+			return o, errors.New("at least one zone must not be a reverse zone")
 		}
 		for c.NextBlock() {
 			if err := o.parseProperty(c); err != nil {
@@ -180,7 +180,7 @@ func (o *options) parseProperty(c *caddy.Controller) error {
 		}
 		seconds, err := strconv.ParseUint(args[0], 10, 32)
 		if err != nil {
-			return c.Errf("parsing ttl %q: not a number of seconds", args[0])
+			return c.Errf("ttl %q is not a number of seconds", args[0])
 		}
 		if seconds > maxTTL {
 			return c.Errf("ttl must be in range [0, %d]: %d", maxTTL, seconds)
@@ -199,7 +199,7 @@ func (o *options) clientConfig() (*rest.Config, error) {
 	if o.kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("reading the pod's configuration (outside of a cluster, set kubeconfig): %w", err)
+			return nil, fmt.Errorf("reading the in-cluster configuration failed; outside a cluster, set kubeconfig: %w", err)
 		}
 		return config, nil
 	}

@@ -34,8 +34,8 @@ func TestParse(t *testing.T) {
 		{corefile: "clusterset a.local {\nkubeconfig\n}", err: "argument"},
 		{corefile: "clusterset a.local {\nkubeconfig a b c\n}", err: "argument"},
 		{corefile: "clusterset a.local {\nendpoints\n}", err: "unknown property 'endpoints'"},
-		{corefile: "clusterset 10.in-addr.arpa", err: "a zone is needed"},
-		{corefile: "clusterset", err: "a zone is needed"},
+		{corefile: "clusterset 10.in-addr.arpa", err: "at least one zone"},
+		{corefile: "clusterset", err: "at least one zone"},
 		{corefile: "clusterset a.local\nclusterset b.local", err: "once"},
 	} {
 		c := caddy.NewTestController("dns", tt.corefile)

@@ -32,14 +32,14 @@ func listerWatchers(config *rest.Config) (imports, slices cache.ListerWatcher, e
 
 	importClient, err := mcsclient.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making client for ServiceImports: %w", err)
+		return nil, nil, fmt.Errorf("creating a client for ServiceImports: %w", err)
 	}
 	// Only built-in types support protobuf.
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	sliceClient, err := discoveryclient.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making client for EndpointSlices: %w", err)
+		return nil, nil, fmt.Errorf("creating a client for EndpointSlices: %w", err)
 	}
 	imports = report(cache.NewFilteredListWatchFromClient(importClient.RESTClient(),
 		"serviceimports", metav1.NamespaceAll, func(*metav1.ListOptions) {}), "ServiceImports")

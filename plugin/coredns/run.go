@@ -20,7 +20,7 @@ func Run() {
 	caddy.SetDefaultCaddyfileLoader("embedded", caddy.LoaderFunc(func(string) (caddy.Input, error) {
 		return input(Corefile), nil
 	}))
-	flag.Lookup("conf").Usage = "Corefile to load (default an embedded one, for the zone clusterset.local)"
+	flag.Lookup("conf").Usage = "Corefile to load (the default is an embedded Corefile for the zone clusterset.local)"
 	coremain.Run()
 }
 

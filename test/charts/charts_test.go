@@ -243,7 +243,7 @@ func TestNamespaces(t *testing.T) {
 func TestRefused(t *testing.T) {
 	needsHelm(t)
 	for _, tc := range []struct{ chart, args, want string }{
-		{"atoll-agent", "", "clusterID is missing: set it, or at the first installation joinFile"},
+		{"atoll-agent", "", "clusterID is missing: set clusterID, or pass a join file at the first installation"},
 		{"atoll-agent", "--set clusterID=C1", "clusterID"},
 		{"atoll-agent", "--set clusterID=a.b.c", "clusterID"},
 		{"atoll-agent", "--set joinFile=hello", "joinFile is not a join file"},
@@ -254,13 +254,13 @@ func TestRefused(t *testing.T) {
 		{"atoll-agent", "--set clusterID=c1 --set agent.podCIDRs={10.0.0.0}", "podCIDRs"},
 		{"atoll-agent", "--set clusterID=c1 --set agent.refuseImportsFrom={c_1}", "refuseImportsFrom"},
 		{"atoll-agent", "--set clusterID=c1 --set hub.enabled=true --set hub.replicas=0", "replicas"},
-		{"atoll-broker", "--set global.clusterset=kube-system", "choose one of its own"},
+		{"atoll-broker", "--set global.clusterset=kube-system", "choose a separate namespace"},
 		{"atoll-broker", "--set global.clusterset=A", "clusterset"},
-		{"atoll-broker", "-n atoll-clusterset", "put the release in another one, for instance -n default"},
+		{"atoll-broker", "-n atoll-clusterset", "install the release in another namespace, for example with -n default"},
 		{"atoll-broker", "--set defaultExports=some", "defaultExports"},
 		{"atoll-hub", "--set args=lb", "args"},
 		{"atoll-hub", "--set lowPorts=true", "lowPorts requires hostNetwork"},
-		{"atoll-hub", "--set workloads=false --set haproxyImage=x", "installs no pods"},
+		{"atoll-hub", "--set workloads=false --set haproxyImage=x", "require workloads=true"},
 	} {
 		if _, err := Objects(t.Context(), tc.chart, strings.Fields(tc.args)...); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s %s: %v, want %q", tc.chart, tc.args, err, tc.want)

@@ -53,7 +53,7 @@ func conditions(export *mcsv1beta1.ServiceExport, service *corev1.Service, expor
 	verdict := contribution.Validate(service)
 	valid := metav1.Condition{Type: "Valid", Status: metav1.ConditionFalse, Reason: string(verdict.Reason)}
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Pending"}
-	conflict := metav1.Condition{Type: "Conflict", Status: metav1.ConditionFalse, Reason: "NoConflicts", Message: "All clusters that export this service agree."}
+	conflict := metav1.Condition{Type: "Conflict", Status: metav1.ConditionFalse, Reason: "NoConflicts", Message: "All clusters that export this service agree on its properties."}
 	if verdict.Valid {
 		valid.Status = metav1.ConditionTrue
 		ready.Status, ready.Reason = metav1.ConditionTrue, "Exported"

@@ -145,8 +145,8 @@ func TestOverlappingRangesAreRefused(t *testing.T) {
 	expectAddresses(t, "c1", ns, "c1/10.1.1.1", "c9/10.102.0.9")
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	expectImport(t, "c2", ns, "web", from("c1", "c9"))
-	want := `Cluster "c9" advertises its Services by their cluster IPs, which are also in use in cluster "c2": ` +
-		`its 10.102.0.0/16 overlaps the Services 10.102.0.0/16 here.`
+	want := `The endpoints of cluster "c9" are not imported, because the cluster advertises cluster IPs that are also in use in cluster "c2": ` +
+		`10.102.0.0/16 overlaps this cluster's Service CIDR 10.102.0.0/16.`
 	expectRefusals(t, ns, want)
 
 	// Whatever happens then is not told again.
@@ -161,7 +161,7 @@ func TestOverlappingRangesAreRefused(t *testing.T) {
 
 	// Another cluster's refusal is an Event of its own.
 	stranger(t, "c8", ns, "10.102.9.9", "10.0.0.0/8")
-	expectRefusals(t, ns, want, `its 10.0.0.0/8 overlaps the Services 10.102.0.0/16 here.`)
+	expectRefusals(t, ns, want, `10.0.0.0/8 overlaps this cluster's Service CIDR 10.102.0.0/16.`)
 
 	// The first gets another range.
 	change(t, lab.Broker, c9.member, func(m *brokerv1alpha1.MemberCluster) { m.Spec.ServiceCIDRs = []string{"10.200.0.0/16"} })

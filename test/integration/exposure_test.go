@@ -96,7 +96,7 @@ func TestCrossCluster(t *testing.T) {
 		expectImport(t, cluster, ns, "web", from("c1", "c2"))
 		expectAddresses(t, cluster, ns, "c1/10.1.1.1", "c2/10.2.1.1")
 	}
-	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `Exported by "c1", "c2", to all members`)
+	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `The Service is exported by "c1", "c2" to all members`)
 	expectExposed(t, mcs, "ServiceFound", metav1.ConditionTrue, "")
 	expectExposed(t, mcs, "ClustersFound", metav1.ConditionTrue, "")
 
@@ -143,7 +143,7 @@ func TestCrossCluster(t *testing.T) {
 		expectExport(t, cluster, ns, true)
 		noImport(t, cluster, ns)
 	}
-	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, "to nobody but the load balancer")
+	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, "to the load balancer only")
 
 	remove(t, lab.Broker, mcs)
 	for _, cluster := range []string{"c1", "c2"} {

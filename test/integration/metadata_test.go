@@ -43,7 +43,7 @@ func TestInvalidMetadataIsLeftOut(t *testing.T) {
 	}
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	expectAggregate(t, ns, "web", "c1")
-	const words = `Left out of the export: exported label "team": must be no more than 63`
+	const words = `Some parts of the Service or its ServiceExport are not exported: exported label "team": must be no more than 63`
 	planes.Condition(t, on["c1"], e, "Ready", "True/Exported", words)
 	expectSaid(t, "c1", ns, "ServiceExport", "PartsInvalid", 1)
 

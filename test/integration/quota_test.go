@@ -37,7 +37,7 @@ func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 		{"quota", corev1.ResourceServices, "0", "The derived Service cannot be written. The agent retries: ", nil, nil},
 		{
 			"quota-slices", "count/endpointslices.discovery.k8s.io", "1",
-			`Not all endpoints from "c1" can be written. The agent retries: `, []string{"c1/10.1.1.1"}, []string{"c1/10.1.1.3"},
+			`The agent cannot write all endpoints from "c1", and retries: `, []string{"c1/10.1.1.1"}, []string{"c1/10.1.1.3"},
 		},
 	} {
 		namespace(t, tt.ns, "c1", "c2")

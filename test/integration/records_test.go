@@ -49,7 +49,7 @@ func TestOlderTrafficDistribution(t *testing.T) {
 	create(t, "c1", exported, export(ns, "web"))
 	follows := func(value string, ports int) *mcsv1beta1.ServiceImport {
 		t.Helper()
-		said := fmt.Sprintf("Its traffic distribution %s is not supported by this cluster's API server: Kubernetes 1.34 or later is required. PreferClose is used instead.", value)
+		said := fmt.Sprintf("This cluster's API server does not support the traffic distribution %s, which requires Kubernetes 1.34 or later. The derived Service uses PreferClose instead.", value)
 		imp := expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error { return errors.Join(says(said)(imp), from("c1")(imp)) })
 		s := service(ns, "web-clusterset")
 		planes.Until(t, "the derived Service follows", on["c2"], s, func() error {
@@ -89,8 +89,8 @@ func TestNoPortIsExposed(t *testing.T) {
 	create(t, lab.Broker, mcs)
 	expectExport(t, "c1", ns, true)
 	e := export(ns, "web")
-	planes.Condition(t, on["c1"], e, "Ready", "False/Pending", "The Service has none of the ports that MultiClusterService no-port/web exposes: it has p80 80, p81 81, not p82.")
-	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "and has one of the ports in spec.ports")
+	planes.Condition(t, on["c1"], e, "Ready", "False/Pending", "The Service has none of the ports that MultiClusterService no-port/web exposes. Ports of the Service: p80 80, p81 81. Exposed ports: p82.")
+	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "with one of the ports in spec.ports")
 	noImport(t, "c2", ns)
 	setPorts(t, "c1", service(ns, "web"), 80, 82)
 	expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported")

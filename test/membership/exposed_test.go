@@ -123,7 +123,7 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 		expectImport(t, "c1", ns, "own", "c2.eu")
 		expectPolicyExport(t, "c2", ns, "named", true)
 		expectCondition(t, named, "ClustersFound", metav1.ConditionTrue, "")
-		expectCondition(t, named, "Exported", metav1.ConditionTrue, `Exported by "c1", "c2.eu", to "c2.eu"`)
+		expectCondition(t, named, "Exported", metav1.ConditionTrue, `The Service is exported by "c1", "c2.eu" to "c2.eu"`)
 		if err := planes.Imported(t.Context(), on["c1"], ns, "named"); !apierrors.IsNotFound(err) {
 			t.Errorf("c1 is no consumer, and has an import: %v", err)
 		}
@@ -143,8 +143,8 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 			t.Errorf("what was applied over the agent's: %v, %v", applied.Labels, err)
 		}
 		expectCondition(t, named, "ClustersFound", metav1.ConditionFalse, `"c2.eu"`)
-		expectCondition(t, named, "Exported", metav1.ConditionTrue, `Exported by "c1", to "c2.eu"`)
-		expectCondition(t, all, "Exported", metav1.ConditionTrue, `Exported by "c1", to all`)
+		expectCondition(t, named, "Exported", metav1.ConditionTrue, `The Service is exported by "c1" to "c2.eu"`)
+		expectCondition(t, all, "Exported", metav1.ConditionTrue, `The Service is exported by "c1" to all`)
 		planes.Read(t, on["c2"], export(ns, "own")) // the user's
 		expectGone(t, "c1", objects.Import(ns, "own"))
 	}

@@ -246,7 +246,7 @@ func TestStolenJoinFile(t *testing.T) {
 	asThief := kubeAs(t, thief).CoreV1()
 	expectForbidden(t, "deleting the Secret", asThief.Secrets(place).Delete(t.Context(), claimsOf(t, thief.Token).Binding.Name, metav1.DeleteOptions{}))
 	noError(t, asThief.ServiceAccounts(place).Delete(t.Context(), "join-c1", metav1.DeleteOptions{}))
-	refused(t, text, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
+	refused(t, text, "join - --no-workloads --context c1", "the join file was already used, was revoked, or was replaced by a newer join file")
 
 	must(t, "", "broker members remove c1 --yes --context broker --force")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
@@ -296,11 +296,11 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	expectListedTokens(t, "c1", "unused")
 	says(t, "", "broker token revoke c1 --context broker", "the join file of cluster c1 is revoked. Its state was unused")
 	expectListedTokens(t, "c1")
-	refused(t, first, "join - --no-workloads --context c1", "does not accept the token: it was used, revoked or replaced by a newer join file",
+	refused(t, first, "join - --no-workloads --context c1", "does not accept the token: the join file was already used, was revoked, or was replaced by a newer join file",
 		"atoll broker token create c1 --clusterset atoll-clusterset --output c1.join --context CONTEXT_OF_BROKER")
 	first = joinFile(t, "c1")
 	second := joinFile(t, "c1")
-	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
+	refused(t, first, "join - --no-workloads --context c1", "the join file was already used, was revoked, or was replaced by a newer join file")
 	must(t, second, "join - --no-workloads --context c1")
 	expectListedTokens(t, "c1", "used")
 	says(t, "", "broker token revoke c1 --context broker", "no usable join file for cluster c1 exists", "atoll broker members remove c1 --clusterset atoll-clusterset --force --context broker")
@@ -324,7 +324,7 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	if m, _ := membershipOf(t, "c1"); m.Token != before.Token {
 		t.Error("joining with the used file has changed the token")
 	}
-	refused(t, first, "join - --no-workloads --context c1", "it was used, revoked or replaced by a newer join file")
+	refused(t, first, "join - --no-workloads --context c1", "the join file was already used, was revoked, or was replaced by a newer join file")
 	third := joinFile(t, "c1")
 	planes.Succeeds(t, "before the new file is used, the member's token", accepted(t, before))
 	must(t, third, "join - --no-workloads --context c1")

@@ -61,7 +61,7 @@ func TestCommandsRefuse(t *testing.T) {
 	m.Token = forge(t, m.Token, -2*3600, -3600)
 	expired, err := m.JoinFile()
 	noError(t, err)
-	refused(t, string(expired), "join - --context c1", "does not accept the token: it expired 1h0m", "atoll broker token create c1 --clusterset atoll-clusterset")
+	refused(t, string(expired), "join - --context c1", "does not accept the token: the token expired 1h0m", "atoll broker token create c1 --clusterset atoll-clusterset")
 	limited(t)
 	refused(t, file, "join - --context limited", "lacks the permission to create and patch: clusterproperties, clusterrolebindings, ", "permissions of a cluster administrator: --context")
 	refused(t, "", "leave --yes --context limited", "lacks the permission to delete and list: clusterrolebindings, ")
@@ -70,7 +70,7 @@ func TestCommandsRefuse(t *testing.T) {
 	// c2 has taken the id.
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c2")
 	create(t, lab.Broker, objects.Member("c1"))
-	refused(t, file, "join - --context c1", "it was used, revoked or replaced by a newer join file")
+	refused(t, file, "join - --context c1", "the join file was already used, was revoked, or was replaced by a newer join file")
 	refused(t, joinFile(t, "c1"), "join - --context c1", `cluster id "c1" belongs to another cluster`, "atoll broker members remove c1")
 	refused(t, joinFile(t, "c3"), "join - --context c2", `already a member with the cluster id "c1"`, "atoll leave --context ")
 	expectInventory(t, "c1", before, "test-limited")

@@ -49,7 +49,7 @@ func TestAgentWaitsForItsCluster(t *testing.T) {
 	startAgent(t, local, said)
 	said.Expect(t, "this cluster's API server has not answered yet")
 	noError(t, theLab.Start(ctx, "c1/apiserver"))
-	said.Expect(t, "waiting for the Multi-Cluster Services API")
+	said.Expect(t, "checking for the Multi-Cluster Services API")
 	noError(t, planes.Target(t, theLab, "c1").CRDs(ctx, crds, false))
 	create(t, "c1", namespace(ns), service(ns, "web"), service(ns, "late"))
 	noError(t, on["c1"].Create(ctx, export(ns, "web")))
@@ -90,7 +90,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 		lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
 		return on["c1"].Update(t.Context(), lease)
 	})
-	said.Expect(t, "The controllers ended. They are restarted.")
+	said.Expect(t, "The controllers stopped. The program restarts the controllers.")
 	create(t, "c1", export(ns, "late"))
 	expectImport(t, "c1", ns, "late", "c1") // when the other's lease has run out
 

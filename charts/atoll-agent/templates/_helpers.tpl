@@ -20,11 +20,11 @@
 {{- $file := dict -}}
 {{- with .Values.joinFile -}}
 {{- $file = fromYaml . -}}
-{{- if ne (toString $file.kind) "JoinFile" }}{{ fail "joinFile is not a join file. Make one with atoll broker token create CLUSTER --context CONTEXT_OF_BROKER, and give it with --set-file joinFile=FILE" }}{{ end -}}
+{{- if ne (toString $file.kind) "JoinFile" }}{{ fail "joinFile is not a join file. Create a join file with atoll broker token create CLUSTER --context CONTEXT_OF_BROKER, and pass the file with --set-file joinFile=FILE" }}{{ end -}}
 {{- end -}}
 {{- $id := .Values.clusterID | default $file.clusterID | default (index $have "cluster-id" | default "" | b64dec) -}}
-{{- if not $id }}{{ fail "clusterID is missing: set it, or at the first installation joinFile (--set-file joinFile=FILE)" }}{{ end -}}
-{{- if and $file.clusterID (ne $file.clusterID $id) }}{{ fail (printf "clusterID is %q, and the join file is for %q" $id $file.clusterID) }}{{ end -}}
+{{- if not $id }}{{ fail "clusterID is missing: set clusterID, or pass a join file at the first installation (--set-file joinFile=FILE)" }}{{ end -}}
+{{- if and $file.clusterID (ne $file.clusterID $id) }}{{ fail (printf "clusterID is %q, but the join file is for cluster %q" $id $file.clusterID) }}{{ end -}}
 {{- $clusterset := $file.clusterset | default (index $have "clusterset" | default "" | b64dec) | default .Values.global.clusterset -}}
 {{- dict "have" $have "file" $file "clusterID" $id "clusterset" $clusterset | toYaml -}}
 {{- end }}

@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	have, err := kit.Get(ctx, r.broker, client.ObjectKey{Namespace: r.cluster.Clusterset, Name: names.Aggregate(req.Namespace, req.Name)}, &mcsv1beta1.ServiceImport{})
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the entry of %s: %w", req, err)
+		return reconcile.Result{}, fmt.Errorf("reading the aggregated ServiceImport of %s: %w", req, err)
 	}
 	for _, e := range exports {
 		r.heartbeats.Expect(names.ClusterID(e.ClusterID)) // a new member may export before its heartbeat is read
@@ -127,7 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	result, refusal, err := kit.Outcome(write(ctx))
 	if err == nil && refusal != "" {
-		err = fmt.Errorf("writing the entry of %s: %s", req, refusal)
+		err = fmt.Errorf("writing the aggregated ServiceImport of %s: %s", req, refusal)
 	}
 	if err == nil && result.RequeueAfter == 0 {
 		result = kit.After(again)

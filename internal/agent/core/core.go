@@ -193,10 +193,10 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 
 func (c *core) readNetwork(ctx context.Context) (err error) {
 	if c.network, err = validation.ParseNetwork(c.Network.CIDRs, c.PodCIDRs); err != nil {
-		return fmt.Errorf("reading this cluster's ranges of addresses: %w", err)
+		return fmt.Errorf("reading this cluster's address ranges: %w", err)
 	}
 	if c.hosts, err = local.ReadHosts(ctx, c.mgr.GetAPIReader()); err != nil {
-		return fmt.Errorf("reading which addresses are this cluster's nodes': %w", err)
+		return fmt.Errorf("reading the addresses of this cluster's nodes: %w", err)
 	}
 	c.network.IsHost = c.hosts.Has
 	if len(c.PodCIDRs) == 0 {

@@ -59,7 +59,7 @@ func (s sessions) Start(ctx context.Context) error {
 		switch err := s.session(ctx); {
 		case errors.Is(err, errRestored), ctx.Err() != nil:
 		case err != nil:
-			s.Log.Error("The session with the broker failed. It is restarted.", "error", err)
+			s.Log.Error("The session with the broker failed. The agent restarts the session.", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait.Jitter(sessionPause, 0.5)):
@@ -215,7 +215,7 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 func (c *core) expectOwners(ctx context.Context) error {
 	imported, err := c.cluster.AllImported(ctx)
 	if err != nil {
-		return fmt.Errorf("listing imported slices: %w", err)
+		return fmt.Errorf("listing imported EndpointSlices: %w", err)
 	}
 	for _, slice := range imported {
 		c.Heartbeats.Expect(layout.Cluster(slice))
@@ -246,7 +246,7 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a client for the broker at %s: %w", c.Broker.Host, err)
+		return nil, fmt.Errorf("creating a client for the broker at %s: %w", c.Broker.Host, err)
 	}
 	if err := layout.Index(ctx, brokers.GetFieldIndexer()); err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			break
 		}
 		retry.failed()
-		c.log.Error("reading which members are lost failed; retrying. Until then no EndpointSlice is imported", "error", err)
+		c.log.Error("Reading the list of lost clusters failed. The agent retries, and imports no EndpointSlice until it has read the list.", "error", err)
 		if !c.sleep(ctx, retry.at) {
 			return nil
 		}
@@ -86,7 +86,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			} else if ctx.Err() == nil {
 				retry.failed()
 				next = Earliest(next, retry.at)
-				c.log.Error("keeping which members are lost failed; retrying", "error", err)
+				c.log.Error("Storing the list of lost clusters failed. The agent retries.", "error", err)
 			}
 		}
 		if !c.sleep(ctx, next) {
@@ -185,7 +185,7 @@ func (c *Controller) note(withdrawn []string) {
 	for _, id := range withdrawn {
 		if _, known := c.since[id]; !known {
 			c.since[id] = time.Now().UTC().Format(time.RFC3339)
-			c.log.Warn("A cluster is unreachable: no heartbeat, and no endpoint answers. Its endpoints are withdrawn.", "member", id)
+			c.log.Warn("A cluster is unreachable: it sends no heartbeat, and its endpoints do not answer. The agent withdraws the endpoints.", "member", id)
 		}
 	}
 	maps.DeleteFunc(c.since, func(id, since string) bool {

@@ -32,9 +32,9 @@ const renewals = 4
 type TakenError struct{ ID, Clusterset, Owner, Self string }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("cluster id %q belongs to another cluster (its kube-system namespace has UID %s, this one's %s). "+
-		"Until this cluster has its own id it exports and imports nothing new. To give it another id, leave, then join with a join file for that id: %s and %s. "+
-		"If the other cluster no longer exists, remove it, with everything it exports: %s",
+	return fmt.Sprintf("cluster id %q belongs to another cluster. That cluster's kube-system namespace has UID %s, but this cluster's has UID %s. "+
+		"This cluster exports and imports nothing new until it has its own id. To give this cluster another id, leave the clusterset, then join with a join file for the new id: %s and %s. "+
+		"If the other cluster no longer exists, remove it and everything that it exports: %s",
 		e.ID, e.Owner, e.Self, command.Here.Atoll("leave"), command.Here.Atoll("join FILE"), command.Broker.Atoll("broker members remove %s --clusterset %s", e.ID, e.Clusterset))
 }
 
@@ -248,7 +248,7 @@ func (m *Membership) notice(lease *coordinationv1.Lease) {
 	now, last, had := heartbeatOf(lease), m.last, m.had
 	m.last, m.had = now, had || now.counter.Lease != ""
 	if had && (now.counter.Lease != last.counter.Lease || now.version < last.version || now.counter.Count < last.counter.Count) {
-		m.Log.Warn("The heartbeat on the broker is not the last one that this cluster wrote: the broker may have been wiped or restored. The agent reads and publishes everything again.")
+		m.Log.Warn("This cluster's heartbeat on the broker is not the last heartbeat that the agent wrote. The broker may have been wiped or restored. The agent reads and publishes all objects again.")
 		m.Restored()
 	}
 }
@@ -282,7 +282,7 @@ func (m *Membership) Count(ctx context.Context, counter belief.Counter, refused 
 			return err
 		}
 		if layout.Counter(lease) != counter {
-			return fmt.Errorf("the objects changed during the comparison")
+			return fmt.Errorf("the objects on the broker changed during the comparison")
 		}
 		layout.SetCount(lease, counter.Count+1, refused)
 		return m.Broker.Update(ctx, lease)

@@ -91,7 +91,7 @@ func (c *Controller) Await(ctx context.Context) (credential.Membership, error) {
 		}
 		if err.Error() != lastError {
 			lastError = err.Error()
-			c.log.Warn("This cluster is not a member of a clusterset. Join it with a join file: "+command.Here.Atoll("join FILE"), "reason", err)
+			c.log.Warn("This cluster is not a member of a clusterset. Join the cluster with a join file: "+command.Here.Atoll("join FILE"), "reason", err)
 		}
 	}
 }
@@ -116,10 +116,10 @@ func (c *Controller) Token(m credential.Membership) *broker.Token {
 		claims, err := credential.ParseToken(token)
 		switch {
 		case err == nil && claims.IsJoiner(m.ClusterID, m.Clusterset):
-			c.log.Error(fmt.Sprintf("the broker does not accept the join file's token: %s. This cluster is not a member and imports nothing. %s",
+			c.log.Error(fmt.Sprintf("the broker rejects the join file's token: %s. This cluster is not a member and imports nothing. %s",
 				claims.WhyRefused(time.Now()), m.NewFile()), "server", m.Server)
 		default:
-			c.log.Error("the broker does not accept this cluster's token: it expired while the agent was off, another cluster or a new join took its place, or the cluster was removed from the clusterset. "+
+			c.log.Error("the broker rejects this cluster's token. The token expired while the agent was off, or another cluster or a new join replaced the token, or the cluster was removed from the clusterset. "+
 				"Imported services keep working, but updates from other clusters are not received. "+m.NewFile(), "server", m.Server)
 		}
 	})
@@ -219,9 +219,9 @@ func (c *Controller) logUseFailure(m credential.Membership, s state, err error) 
 	switch {
 	case errors.Is(err, context.Canceled):
 	case apierrors.IsAlreadyExists(err) && s.failures == 1:
-		c.log.Info("the join file was used already: waiting for the replica that used it", "in", in)
+		c.log.Info("the join file was already used: waiting until the replica that used the join file stores the new token", "in", in)
 	case apierrors.IsAlreadyExists(err):
-		c.log.Error("the join file was used already, and no replica of this agent has stored the token from it. This cluster is not a member and imports nothing. "+
+		c.log.Error("the join file was already used, but no replica of this agent has stored a token from the join file. This cluster is not a member and imports nothing. "+
 			m.UsedFile(), "server", m.Server)
 	default:
 		c.log.Warn("using the join file failed; retrying", "error", err, "in", in)
@@ -234,7 +234,7 @@ func (c *Controller) end(ctx context.Context, m credential.Membership, on kubern
 	defer cancel()
 	err := joining.End(ctx, on, m, bound)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		c.log.Warn("deleting the join file's account on the broker failed; retrying", "error", err)
+		c.log.Warn("deleting the join file's ServiceAccount on the broker failed; retrying", "error", err)
 	}
 	return err == nil
 }

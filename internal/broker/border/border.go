@@ -94,7 +94,7 @@ func (b *Border) State(o metav1.Object) (state State, detail string) {
 	}
 	rest, ours := strings.CutPrefix(o.GetAnnotations()[annotation], b.mark+" ")
 	if !ours {
-		return Refused, "it is not from the cache"
+		return Refused, "the object is not from the program's cache"
 	}
 	text, detail, _ := strings.Cut(rest, " ")
 	return State(text), detail
@@ -141,7 +141,7 @@ func finished(o metav1.Object) State {
 func (b *Border) member(member *brokerv1alpha1.MemberCluster) {
 	if id := member.Spec.ClusterID; member.Name != id {
 		member.Spec = brokerv1alpha1.MemberClusterSpec{}
-		b.refuse(member, fmt.Sprintf("it names cluster %.70q", id))
+		b.refuse(member, fmt.Sprintf("the MemberCluster names another cluster, %.70q", id))
 		return
 	}
 	if member.Name != b.self.String() {
@@ -156,7 +156,7 @@ func (b *Border) record(record *brokerv1alpha1.ExportedService) {
 	cluster := names.ClusterID(spec.ClusterID)
 	problem := validation.IdentityProblem(spec)
 	if name := names.Export(cluster, spec.ServiceNamespace, spec.ServiceName); problem == "" && record.Name != name {
-		problem = fmt.Sprintf("its name would be %q", name)
+		problem = fmt.Sprintf("the ExportedService must have the name %q", name)
 	}
 	switch {
 	case problem != "":
@@ -182,7 +182,7 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 	if name := names.BrokerSlice(cluster, namespace, source); slice.Name != name {
 		b.budget.Forget(slice.Name)
 		slice.Endpoints, slice.Ports = nil, nil
-		b.refuse(slice, fmt.Sprintf("its name would be %.300q", name))
+		b.refuse(slice, fmt.Sprintf("the EndpointSlice must have the name %.300q", name))
 		return
 	}
 	if cluster == b.self {

@@ -66,20 +66,20 @@ func TestParseJoinFileRefuses(t *testing.T) {
 		return strings.Replace(string(file), old, new, 1)
 	}
 	for name, c := range map[string]struct{ file, want string }{
-		"nothing":          {" \n", "the join file is empty; make one with: atoll broker token create"},
+		"nothing":          {" \n", "the join file is empty; create a join file with: atoll broker token create"},
 		"no YAML":          {"\t{", "this is not a join file"},
 		"a kubeconfig":     {"apiVersion: v1\nkind: Config\n", `its kind is "Config"`},
-		"a later version":  {replace("atoll.dev/v1alpha1", "atoll.dev/v9"), `of version "atoll.dev/v9"`},
+		"a later version":  {replace("atoll.dev/v1alpha1", "atoll.dev/v9"), `has version "atoll.dev/v9"`},
 		"an unknown field": {replace("clusterset: ", "colour: blue\nclusterset: "), "unknown field"},
 		"a wrong id":       {replace("clusterID: c1.eu", "clusterID: C1"), "not a DNS label"},
 		"another's id":     {replace("clusterID: c1.eu", "clusterID: c2"), `not an account of cluster "c2"`},
 		"another set":      {replace("clusterset: atoll-clusterset", "clusterset: other"), `in clusterset "other"`},
 		"no clusterset":    {replace("clusterset: atoll-clusterset", `clusterset: ""`), "the clusterset's name is missing"},
-		"no TLS":           {replace("https://broker", "http://broker"), "is not of the form https://HOST[:PORT]"},
-		"no host":          {replace("https://broker.example:6443", "https://"), "is not of the form"},
-		"no certificate":   {replace("server: ", "certificateAuthority: hello\nserver: "), "it is not PEM"},
-		"a broken one":     {replace("server: ", "certificateAuthority: |\n  "+strings.ReplaceAll(ca, "\n", "\n  ")+"\nserver: "), "the broker's certificate authority: x509"},
-		"no token":         {replace("token: ", "token: x #"), "the token:"},
+		"no TLS":           {replace("https://broker", "http://broker"), "does not have the form https://HOST[:PORT]"},
+		"no host":          {replace("https://broker.example:6443", "https://"), "does not have the form"},
+		"no certificate":   {replace("server: ", "certificateAuthority: hello\nserver: "), "the certificate authority data is not PEM"},
+		"a broken one":     {replace("server: ", "certificateAuthority: |\n  "+strings.ReplaceAll(ca, "\n", "\n  ")+"\nserver: "), "the broker's certificate authority is invalid: x509"},
+		"no token":         {replace("token: ", "token: x #"), "the token is invalid:"},
 	} {
 		if _, err := ParseJoinFile([]byte(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)

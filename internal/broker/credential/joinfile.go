@@ -39,16 +39,16 @@ func (m Membership) JoinFile() ([]byte, error) {
 	}
 	claims, err := ParseToken(m.Token)
 	if err != nil {
-		return nil, fmt.Errorf("writing the join file: the token: %w", err)
+		return nil, fmt.Errorf("writing the join file: the token is invalid: %w", err)
 	}
-	header := fmt.Sprintf("# Joins one cluster to clusterset %s as %s. Works once, until %s: %s\n# Whoever has this file can join as that cluster. Keep it secret.\n",
+	header := fmt.Sprintf("# This file joins one cluster to clusterset %s as %s. It works once, until %s: %s\n# Anyone who has this file can join as that cluster. Keep the file secret.\n",
 		m.Clusterset, m.ClusterID, claims.Expires.UTC().Format(time.RFC3339), command.Of(m.ClusterID.String()).Atoll("join FILE"))
 	return append([]byte(header), body...), nil
 }
 
 // ParseJoinFile reads a join file. Errors name the problem and the fix.
 func ParseJoinFile(data []byte) (Membership, error) {
-	again := "; make one with: " + command.Broker.Atoll("broker token create CLUSTER")
+	again := "; create a join file with: " + command.Broker.Atoll("broker token create CLUSTER")
 	if len(bytes.TrimSpace(data)) == 0 {
 		return Membership{}, errors.New("the join file is empty" + again)
 	}
@@ -63,7 +63,7 @@ func ParseJoinFile(data []byte) (Membership, error) {
 		return Membership{}, fmt.Errorf("this is not a join file: its kind is %q, not %q%s", kind.Kind, joinFileKind, again)
 	}
 	if kind.APIVersion != joinFileVersion {
-		return Membership{}, fmt.Errorf("the join file is of version %q, and this atoll reads %q: use the version of atoll that created it", kind.APIVersion, joinFileVersion)
+		return Membership{}, fmt.Errorf("the join file has version %q, but this atoll reads version %q: use the version of atoll that created the join file", kind.APIVersion, joinFileVersion)
 	}
 	var f joinFile
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {

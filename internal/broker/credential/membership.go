@@ -39,17 +39,17 @@ func (m Membership) Validate() error {
 	}
 	server, err := url.Parse(m.Server)
 	if err != nil {
-		return fmt.Errorf("the broker's URL: %w", err)
+		return fmt.Errorf("the broker's URL is invalid: %w", err)
 	}
 	if server.Scheme != "https" || server.Host == "" {
-		return fmt.Errorf("the broker's URL %q is not of the form https://HOST[:PORT]", m.Server)
+		return fmt.Errorf("the broker's URL %q does not have the form https://HOST[:PORT]", m.Server)
 	}
 	if err := checkCA(m.CA); err != nil {
-		return fmt.Errorf("the broker's certificate authority: %w", err)
+		return fmt.Errorf("the broker's certificate authority is invalid: %w", err)
 	}
 	claims, err := ParseToken(m.Token)
 	if err != nil {
-		return fmt.Errorf("the token: %w", err)
+		return fmt.Errorf("the token is invalid: %w", err)
 	}
 	if !claims.MayAct(m.ClusterID, m.Clusterset) {
 		return fmt.Errorf("the token belongs to %s, which is not an account of cluster %q in clusterset %q", claims.Subject, m.ClusterID, m.Clusterset)
@@ -63,7 +63,7 @@ func checkCA(ca []byte) error {
 	for len(rest) > 0 {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
-			return errors.New("it is not PEM")
+			return errors.New("the certificate authority data is not PEM")
 		}
 		if block.Type != "CERTIFICATE" {
 			continue
@@ -74,7 +74,7 @@ func checkCA(ca []byte) error {
 		found = true
 	}
 	if len(ca) > 0 && !found {
-		return errors.New("the certificate authority has no certificate")
+		return errors.New("the certificate authority data contains no certificate")
 	}
 	return nil
 }
@@ -98,11 +98,11 @@ func (m Membership) From(file Membership) bool {
 
 // NewFile says how to get a new join file for the cluster.
 func (m Membership) NewFile() string {
-	return "Make a new join file, then join with it: " + command.Broker.Atoll("broker token create %[1]s --clusterset %[2]s --output %[1]s.join", m.ClusterID, m.Clusterset)
+	return "Create a new join file, then join with that file: " + command.Broker.Atoll("broker token create %[1]s --clusterset %[2]s --output %[1]s.join", m.ClusterID, m.Clusterset)
 }
 
 // UsedFile says what to do if a join file was already used, possibly by somebody else.
 func (m Membership) UsedFile() string {
 	return fmt.Sprintf("If an earlier attempt to join this cluster was interrupted, create a new join file. Otherwise another cluster has joined as %s. "+
-		"Remove it first, which ends its exports in all clusters: %s. %s", m.ClusterID, command.Broker.Atoll("broker members remove %s --clusterset %s --force", m.ClusterID, m.Clusterset), m.NewFile())
+		"Remove that cluster first, which ends its exports in all clusters: %s. %s", m.ClusterID, command.Broker.Atoll("broker members remove %s --clusterset %s --force", m.ClusterID, m.Clusterset), m.NewFile())
 }

@@ -34,11 +34,11 @@ type Binding struct {
 func ParseToken(token string) (Claims, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return Claims{}, errors.New("it is not a service account's token, which has three parts")
+		return Claims{}, errors.New("a ServiceAccount token must have three parts")
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
-		return Claims{}, fmt.Errorf("reading its claims: %w", err)
+		return Claims{}, fmt.Errorf("reading the token's claims: %w", err)
 	}
 	var raw struct {
 		Subject string `json:"sub"`
@@ -51,10 +51,10 @@ func ParseToken(token string) (Claims, error) {
 		} `json:"kubernetes.io"`
 	}
 	if err := json.Unmarshal(payload, &raw); err != nil {
-		return Claims{}, fmt.Errorf("reading its claims: %w", err)
+		return Claims{}, fmt.Errorf("reading the token's claims: %w", err)
 	}
 	if raw.Subject == "" || raw.Expires <= raw.Issued {
-		return Claims{}, errors.New("it does not say whose it is and from when to when")
+		return Claims{}, errors.New("the token has no subject, or its lifetime is not valid")
 	}
 	return Claims{
 		Subject: raw.Subject, AccountUID: raw.Kubernetes.Account.UID, Binding: raw.Kubernetes.Secret,
@@ -75,9 +75,9 @@ func (c Claims) IsJoiner(cluster names.ClusterID, clusterset string) bool {
 // WhyRefused says why the broker refuses the token, as far as the claims show.
 func (c Claims) WhyRefused(now time.Time) string {
 	if now.After(c.Expires) {
-		return fmt.Sprintf("it expired %s ago", now.Sub(c.Expires).Round(time.Second))
+		return fmt.Sprintf("the token expired %s ago", now.Sub(c.Expires).Round(time.Second))
 	}
-	return "it was used, revoked or replaced by a newer join file"
+	return "the join file was already used, was revoked, or was replaced by a newer join file"
 }
 
 func subject(namespace, account string) string {

@@ -29,7 +29,7 @@ func Use(ctx context.Context, on kubernetes.Interface, file credential.Membershi
 		return credential.Binding{}, fmt.Errorf("reading the join file's token: %w", err)
 	}
 	if claims.AccountUID == "" {
-		return credential.Binding{}, errors.New("the join file's token does not name the UID of its service account")
+		return credential.Binding{}, errors.New("the join file's token does not name the UID of its ServiceAccount")
 	}
 	member, err := on.CoreV1().ServiceAccounts(file.Clusterset).Get(ctx, names.MemberAccount(file.ClusterID), metav1.GetOptions{})
 	if err != nil {

@@ -24,7 +24,7 @@ func ParseNamespaces(text string) (Namespaces, error) {
 	var mistakes []error
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(Separators, r) }) {
 		if !isPattern(word) {
-			mistakes = append(mistakes, fmt.Errorf("%.70q is neither the name of a namespace nor a prefix of names that ends in *", word))
+			mistakes = append(mistakes, fmt.Errorf("%.70q is neither a namespace name nor a name prefix that ends in *", word))
 			continue
 		}
 		patterns = append(patterns, word)

@@ -98,7 +98,7 @@ func parseKey(key string) (id names.ClusterID, set func(*Member, string) error, 
 	}
 	if !found {
 		if text, found = strings.CutPrefix(key, RangesPrefix); !found {
-			return "", nil, fmt.Errorf("the key is neither %sCLUSTER nor %sCLUSTER", NamespacesPrefix, RangesPrefix)
+			return "", nil, fmt.Errorf("the key must have the form %sCLUSTER or %sCLUSTER", NamespacesPrefix, RangesPrefix)
 		}
 		set = func(m *Member, value string) error {
 			set, err := ranges.Parse(value)

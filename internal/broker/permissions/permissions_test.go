@@ -89,8 +89,8 @@ func TestRead(t *testing.T) {
 		t.Errorf("permitted (-want +got):\n%s", diff)
 	}
 	wanted := []string{
-		"c7: the key is neither namespaces.CLUSTER nor ranges.CLUSTER", "namespaces.a.b.c: ", `namespaces.c2.eu: "Team" is neither`, "namespaces.c5: ",
-		"ranges.Not_an_id: ", `ranges.c2.eu: "nonsense" is not a range`, `ranges.c2.eu: "10.3.0.1" is an address`, "ranges.c6: ",
+		"c7: the key must have the form namespaces.CLUSTER or ranges.CLUSTER", "namespaces.a.b.c: ", `namespaces.c2.eu: "Team" is neither`, "namespaces.c5: ",
+		"ranges.Not_an_id: ", `ranges.c2.eu: "nonsense" is not an address range`, `ranges.c2.eu: "10.3.0.1" is an address`, "ranges.c6: ",
 	}
 	if len(mistakes) != len(wanted) {
 		t.Fatalf("mistakes are %q", mistakes)

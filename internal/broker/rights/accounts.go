@@ -147,13 +147,13 @@ func tokenPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				{Name: "bound", Expression: "object.spec.?boundObjectRef.?name.orValue('')"},
 			},
 			Validations: []admissionv1.Validation{
-				refuse(fmt.Sprintf("object.spec.expirationSeconds <= %d", seconds), fmt.Sprintf("a member's token lives for at most %d seconds", seconds)),
+				refuse(fmt.Sprintf("object.spec.expirationSeconds <= %d", seconds), fmt.Sprintf("the lifetime of a member's token must not exceed %d seconds", seconds)),
 				refuse("object.spec.?boundObjectRef.?kind.orValue('') == 'Secret' && object.spec.?boundObjectRef.?uid.orValue('') != ''",
-					"a member's token is bound to a Secret whose UID the request names"),
+					"a member's token must be bound to a Secret, and the request must contain the Secret's UID"),
 				// A UID has a fixed length, so a name belongs to one cluster only: ids c1 and c1-x are distinct.
 				refuse(fmt.Sprintf("variables.joiner ? variables.bound == variables.prefix + request.userInfo.uid"+
 					" : variables.bound.startsWith(variables.prefix) && size(variables.bound) == size(variables.prefix) + %d", names.UIDLength),
-					"a member's token is bound to the Secret that was created when its own join file was used"),
+					"a member's token must be bound to the Secret that was created when the member's join file was used"),
 			},
 		},
 	}
@@ -184,7 +184,7 @@ func joinerPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 			},
 			Validations: []admissionv1.Validation{
 				refuse(fmt.Sprintf("request.operation == 'CREATE' && object.metadata.name == '%s' + variables.self + '-' + request.userInfo.uid", names.MemberAccountPrefix),
-					"with a join file one Secret can be created, whose name says which file was used"),
+					"a join file can create only one Secret, whose name must end with the UID of the join file's ServiceAccount"),
 				refuse(fmt.Sprintf("object.type == '%s' && !has(object.data) && !has(object.stringData)", names.CredentialType),
 					fmt.Sprintf("the Secret must have the type %s and no data", names.CredentialType)),
 				refuse(fmt.Sprintf("has(object.metadata.labels) && object.metadata.labels == {'%s': variables.self}"+
@@ -192,7 +192,7 @@ func joinerPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 					fmt.Sprintf("the Secret must have the label %s, and no other label, annotation or finalizer", names.LabelSourceCluster)),
 				refuse("object.metadata.?ownerReferences.orValue([]).size() == 2 && object.metadata.ownerReferences[0].uid == request.userInfo.uid && "+
 					owner(0, names.JoinerAccountPrefix)+" && "+owner(1, names.MemberAccountPrefix),
-					"the owners of the Secret must be the service accounts of the join file and of the member"),
+					"the owners of the Secret must be the ServiceAccounts of the join file and of the member"),
 			},
 		},
 	}

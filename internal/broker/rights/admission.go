@@ -97,16 +97,16 @@ func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 			Validations: unlessExempt(append(append(shape(), limits()...), []admissionv1.Validation{
 				{
 					Expression: "!(request.resource.resource == 'servicepolicies')",
-					Message:    "what the hub says is the hub's to write",
+					Message:    "only the hub may write ServicePolicies",
 				},
 				{
 					Expression: "request.operation == 'DELETE' || " + label("object") + " == variables.self",
-					MessageExpression: fmt.Sprintf("'a member writes only objects that carry its own id: label %s must be ' + variables.self",
+					MessageExpression: fmt.Sprintf("'a member may write only its own objects: label %s must be ' + variables.self",
 						names.LabelSourceCluster),
 				},
 				{
 					Expression:        "request.operation == 'CREATE' || " + label("oldObject") + " == variables.self",
-					MessageExpression: "'this object belongs to another member than ' + variables.self",
+					MessageExpression: "'this object does not belong to member ' + variables.self",
 				},
 				{
 					Expression: "request.operation == 'DELETE' || !(request.resource.resource in ['exportedservices', 'memberclusters'])" +
@@ -137,21 +137,21 @@ func shape() []admissionv1.Validation {
 	return []admissionv1.Validation{
 		{
 			Expression: "request.operation == 'DELETE' || !has(object.metadata.finalizers) && !has(object.metadata.ownerReferences)",
-			Message:    "a member's objects have no finalizers and no owners",
+			Message:    "a member's objects must not have finalizers or owner references",
 		},
 		{
 			// With dots, the name could be that of a member whose id has two labels.
 			Expression: of("exportedservices", "!object.spec.serviceName.contains('.') && !object.spec.serviceNamespace.contains('.')"),
-			Message:    "neither the name of a Service nor that of a namespace contains a dot",
+			Message:    "the name of the Service and the name of its namespace must not contain a dot",
 		},
 		{
 			Expression: of("exportedservices", "timestamp(object.spec.exportedAt) > timestamp('"+firstExport+"')"),
-			Message:    "spec.exportedAt: no ServiceExport is as old as that",
+			Message:    "spec.exportedAt is older than any ServiceExport can be",
 		},
 		{
 			Expression: of("endpointslices", fmt.Sprintf("object.metadata.?labels['%s'].orValue('') == '%s' && !('%s' in object.metadata.labels)",
 				discoveryv1.LabelManagedBy, names.AgentManager, discoveryv1.LabelServiceName)),
-			Message: "a member's slices are nobody's in the broker's own cluster: they are managed by " + names.AgentManager + ", and belong to no Service",
+			Message: "a member's EndpointSlices must be managed by " + names.AgentManager + ", and must not belong to a Service in the broker's cluster",
 		},
 		{
 			// Names without dots are digests.

@@ -41,10 +41,10 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				refuse(fmt.Sprintf("(request.operation == 'CREATE' || %s == '%s') && %s == '%s'",
 					label("oldObject", names.LabelManagedBy), names.AggregateManager,
 					label("variables.entry", names.LabelManagedBy), names.AggregateManager),
-					fmt.Sprintf("members write aggregates only: label %s must be %s", names.LabelManagedBy, names.AggregateManager)),
+					fmt.Sprintf("a member may write only aggregated ServiceImports: label %s must be %s", names.LabelManagedBy, names.AggregateManager)),
 				{
 					Expression: "variables.self in variables.clusters",
-					MessageExpression: fmt.Sprintf("'an aggregate is written by the clusters that it names: annotation %s must name ' + variables.self",
+					MessageExpression: fmt.Sprintf("'only the clusters that an aggregated ServiceImport names may write it: annotation %s must name ' + variables.self",
 						names.AnnotationClusters),
 					Reason: ptr.To(metav1.StatusReasonForbidden),
 				},
@@ -58,10 +58,10 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 					fmt.Sprintf("label %s must name the clusters of the annotation, joined by _", names.LabelClusters)),
 				refuse(written("!has(object.metadata.finalizers) && !has(object.metadata.ownerReferences)"+
 					" && size(object.spec.?ips.orValue([])) == 0"),
-					"an aggregate has no finalizers, no owners and no addresses"),
+					"an aggregated ServiceImport must not have finalizers, owner references or addresses"),
 				refuse(written(fmt.Sprintf("variables.metadataBytes <= %d", maxCatalogueMetadata)),
-					fmt.Sprintf("the labels and annotations must not be longer than %d bytes together", maxCatalogueMetadata)),
-				refuse(written(catalogueSpec), "the spec is too long for a Service"),
+					fmt.Sprintf("the labels and annotations together must not exceed %d bytes", maxCatalogueMetadata)),
+				refuse(written(catalogueSpec), "the spec exceeds the limits of a Service"),
 				refuse("request.?subResource.orValue('') != 'status' || !has(object.status.conditions)"+
 					" && object.status.?clusters.orValue([]).map(c, c.cluster) == variables.clusters",
 					fmt.Sprintf("the status must list exactly the clusters in annotation %s", names.AnnotationClusters)),

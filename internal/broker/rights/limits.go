@@ -41,30 +41,30 @@ func limits() []admissionv1.Validation {
 		{
 			Expression: fmt.Sprintf("request.operation == 'DELETE' || variables.metadataBytes <= %d && !has(object.metadata.generateName)"+
 				" && size(object.metadata.?managedFields.orValue([])) <= %d", maxMetadata, maxManagers),
-			Message: fmt.Sprintf("the labels and annotations must not be longer than %d bytes together", maxMetadata),
+			Message: fmt.Sprintf("the labels and annotations together must not exceed %d bytes", maxMetadata),
 		},
 		of("exportedservices", "request.operation == 'CREATE' || timestamp(object.spec.exportedAt) >= timestamp(oldObject.spec.exportedAt)",
-			"spec.exportedAt does not move backwards"),
+			"spec.exportedAt must not move backwards"),
 		of("exportedservices", "variables.ports.all(p, p.?name.orValue('') == '' ? size(variables.ports) == 1 : p.name.matches('"+dnsLabel+"'))",
-			"a port's name is a DNS label; the only port may be without one"),
+			"a port's name must be a DNS label, but the only port of a Service may have no name"),
 		of("exportedservices", "variables.ports.all(p, p.?appProtocol.orValue('') == '' || p.appProtocol.matches('"+qualifiedName+"'))",
-			"a port's application protocol is a qualified name"),
+			"a port's application protocol must be a qualified name"),
 		// These two functions compare all pairs much faster than macros.
 		of("exportedservices", "variables.portNames.all(n, variables.portNames.indexOf(n) == variables.portNames.lastIndexOf(n))"+
 			" && variables.portNumbers.all(n, variables.portNumbers.indexOf(n) == variables.portNumbers.lastIndexOf(n))",
-			"each port has a name, and a protocol and number, of its own"),
+			"each port must have a unique name, and a unique combination of protocol and number"),
 		of("leases", fmt.Sprintf("size(object.spec.?holderIdentity.orValue('')) <= %d && !has(object.spec.strategy) && !has(object.spec.preferredHolder)", maxHolder),
-			fmt.Sprintf("a heartbeat has a holder of at most %d bytes, and neither a strategy nor a preferred holder", maxHolder)),
+			fmt.Sprintf("a heartbeat Lease must have a holder identity of at most %d bytes, no strategy and no preferred holder", maxHolder)),
 		of("endpointslices", "object.addressType in ['IPv4', 'IPv6']", "addressType must be IPv4 or IPv6"),
-		of("endpointslices", "variables.fits", fmt.Sprintf("a slice has at most %d endpoints and %d ports, and ports times endpoints are at most %d",
+		of("endpointslices", "variables.fits", fmt.Sprintf("an EndpointSlice must have at most %d endpoints and %d ports, and ports times endpoints must not exceed %d",
 			validation.MaxEndpoints, validation.MaxPorts, validation.MaxPairs)),
 		// The API server validates names, protocols and addresses, but not port numbers.
 		of("endpointslices", "!variables.fits || variables.slicePorts.all(p, has(p.port) && p.port >= 1 && p.port <= 65535 && p.?protocol.orValue('TCP') in ['TCP', 'UDP', 'SCTP'])",
-			"ports must be between 1 and 65535, and protocols TCP, UDP or SCTP"),
+			"ports must be between 1 and 65535, and protocols must be TCP, UDP or SCTP"),
 		// kube-proxy uses only the first address.
 		of("endpointslices", "!variables.fits || variables.endpoints.all(e, size(e.addresses) == 1 && !has(e.nodeName) && !has(e.targetRef) && !has(e.hints)"+
 			" && size(e.?deprecatedTopology.orValue({})) == 0 && size(e.?zone.orValue('')) <= 63)",
-			"an endpoint has one address, a zone of at most 63 bytes, and no node, target, hints or topology"),
+			"an endpoint must have one address, a zone of at most 63 bytes, and no nodeName, targetRef, hints or deprecatedTopology"),
 	}
 }
 

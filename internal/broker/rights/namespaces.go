@@ -49,7 +49,7 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 			Validations: unlessExempt([]admissionv1.Validation{{
 				Expression: "variables.withdrawn || variables.patterns.exists(p, p != '' && p == variables.place" +
 					" || p.endsWith('*') && variables.place.startsWith(p.substring(0, size(p) - 1)))",
-				MessageExpression: "'cluster ' + variables.self + ' is not permitted to export namespace ' + variables.place + '. To permit it: ' + " +
+				MessageExpression: "'cluster ' + variables.self + ' is not permitted to export namespace ' + variables.place + '. To permit the export: ' + " +
 					"'" + command.Broker.Atoll("broker members set CLUSTER --namespaces NAMESPACE,... --clusterset %s", namespace) + "'",
 				Reason: ptr.To(metav1.StatusReasonForbidden),
 			}}),

@@ -24,7 +24,7 @@ func TestMemberFlags(t *testing.T) {
 		"no such range":        {"--pod-cidr=10.1.0.0", nil, "--pod-cidr"},
 		"no such argument":     {"--agent-arg=--lease-time=60s", nil, "the agent's arguments: unknown flag: --lease-time"},
 		"an argument's value":  {"--agent-arg=--lease-timeout=1s", nil, "--lease-timeout: 1s is less than"},
-		"what comes with join": {"--agent-arg=--cluster-id=c1", nil, "--cluster-id: it comes with the membership"},
+		"what comes with join": {"--agent-arg=--cluster-id=c1", nil, "--cluster-id: set this flag only together with --broker-kubeconfig"},
 	} {
 		var m MemberFlags
 		flags := pflag.NewFlagSet("join", pflag.ContinueOnError)

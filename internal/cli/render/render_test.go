@@ -125,7 +125,7 @@ func TestRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"broker --clusterset kube-system":         "cannot be kube-system",
 		"broker --clusterset A_B":                 "not the name of a namespace",
-		"member":                                  "--cluster-id: a cluster id is needed",
+		"member":                                  "--cluster-id: the cluster id is missing",
 		"member --cluster-id C1":                  "is not a DNS label",
 		"member --cluster-id c1 --replicas 0":     "at least 1",
 		"hub --clusterset default":                "cannot be default",

@@ -38,20 +38,20 @@ func TestExplainRefused(t *testing.T) {
 		"nothing": {func(*survey.Survey) {}, Works, "", "", ""},
 		"c2 by the namespace": {
 			func(s *survey.Survey) { withoutC2(s); annotated(s, "c9,c2") }, WorksInPart,
-			"warning import The export of cluster c2 is not imported: annotation atoll.dev/refuse-imports of namespace shop refuses imports from that cluster.",
-			"kubectl annotate namespace shop atoll.dev/refuse-imports-", "annotation atoll.dev/refuse-imports of namespace shop refuses imports from that cluster",
+			"warning import The export of cluster c2 is not imported: annotation atoll.dev/refuse-imports of namespace shop refuses imports from the exporting cluster.",
+			"kubectl annotate namespace shop atoll.dev/refuse-imports-", "annotation atoll.dev/refuse-imports of namespace shop refuses imports from the exporting cluster",
 		},
 		"c2 by the agent": {
 			func(s *survey.Survey) {
 				withoutC2(s)
 				flagged(s, "-v", "--refuse-imports-from=c9", "--refuse-imports-from", "c2")
 			}, WorksInPart,
-			"warning import The export of cluster c2 is not imported: the flag --refuse-imports-from of this cluster's atoll-agent excludes that cluster.", "Remove the cluster from --refuse-imports-from",
-			"the flag --refuse-imports-from of this cluster's atoll-agent excludes that cluster",
+			"warning import The export of cluster c2 is not imported: the flag --refuse-imports-from of this cluster's atoll-agent excludes the exporting cluster.", "Remove the exporting cluster from the flag --refuse-imports-from",
+			"the flag --refuse-imports-from of this cluster's atoll-agent excludes the exporting cluster",
 		},
 		"all": {
 			func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil; annotated(s, "*") }, DoesNotWork,
-			"error import The export of cluster c1 is not imported: annotation atoll.dev/refuse-imports of namespace shop refuses imports from that cluster", "kubectl annotate namespace shop", "annotation atoll.dev/refuse-imports of namespace shop refuses imports from that cluster",
+			"error import The export of cluster c1 is not imported: annotation atoll.dev/refuse-imports of namespace shop refuses imports from the exporting cluster", "kubectl annotate namespace shop", "annotation atoll.dev/refuse-imports of namespace shop refuses imports from the exporting cluster",
 		},
 		"what can't be read": {
 			func(s *survey.Survey) { annotated(s, "C 2") }, WorksInPart,

@@ -68,7 +68,7 @@ func (o outcome) ready() metav1.Condition {
 		c.Reason, c.Message = cloudprovider.ReasonFailed, fmt.Sprintf("Provider %s has assigned no address.", o.provider)
 	case len(notCarried) > 0:
 		c.Reason = reasonNotCarried
-		c.Message = fmt.Sprintf("Provider %s does not forward ports %s. It forwards the other ports at %s.", o.provider, strings.Join(notCarried, ", "), o.at())
+		c.Message = fmt.Sprintf("Provider %s does not forward ports %s. The provider forwards the other ports at %s.", o.provider, strings.Join(notCarried, ", "), o.at())
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonProvisioned, fmt.Sprintf("Provider %s forwards traffic at %s.", o.provider, o.at())
 	}
@@ -118,14 +118,14 @@ func (o outcome) reachable() metav1.Condition {
 	var down []string
 	for _, a := range o.unreachable {
 		if cluster, wanted := clusters[a]; wanted {
-			down = append(down, fmt.Sprintf("%s of %s", a, cluster))
+			down = append(down, fmt.Sprintf("%s in cluster %s", a, cluster))
 		}
 	}
 	switch {
 	case len(clusters) == 0:
 		c.Reason, c.Message = reasonNoBackends, "No provider cluster has a ready endpoint for any exposed port."
 	case len(down) > 0 && len(down) == len(clusters):
-		c.Reason, c.Message = reasonNone, "None of the backends answers the load balancer: "+named(down)+"."
+		c.Reason, c.Message = reasonNone, "No backend answers the load balancer: "+named(down)+"."
 	case len(down) > 0:
 		c.Reason, c.Message = reasonSome, fmt.Sprintf("%d of %d backends do not answer the load balancer and get no traffic: %s.", len(down), len(clusters), named(down))
 	case len(empty) > 0:
@@ -145,13 +145,13 @@ func (o outcome) accepted() metav1.Condition {
 	var parts []string
 	if len(o.tooMany) > 0 {
 		c.Reason = reasonTooMany
-		parts = append(parts, fmt.Sprintf("There are more backends than the limit of a load balancer (%d for a port, %d for all ports together): %s. "+
-			"The hub picks backends from each cluster in turn; the others get no traffic. Expose fewer ports or fewer pods.", maxPortBackends, maxBackends, named(o.tooMany)))
+		parts = append(parts, fmt.Sprintf("The load balancer exceeds the limit of %d backends for a port or %d backends for all ports together: %s. "+
+			"The hub picks backends from each cluster in turn. Backends beyond the limit get no traffic. Expose fewer ports or fewer pods.", maxPortBackends, maxBackends, named(o.tooMany)))
 	}
 	if n := o.refused.total(); n > 0 {
 		c.Reason = reasonRefused
-		parts = append([]string{fmt.Sprintf("The hub refuses %d of the endpoints and ports that clusters publish: %s. They get no traffic from this load balancer. "+
-			"Correct them in those clusters.", n, o.refused)}, parts...)
+		parts = append([]string{fmt.Sprintf("The hub refuses some endpoints and ports that clusters publish (%d in total): %s. The refused endpoints and ports get no traffic from this load balancer. "+
+			"Correct the endpoints and ports in the named clusters.", n, o.refused)}, parts...)
 	}
 	if len(parts) == 0 {
 		c.Status, c.Reason, parts = metav1.ConditionTrue, reasonAccepted, []string{"The load balancer uses all endpoints that the provider clusters publish."}
@@ -164,7 +164,7 @@ func named(list []string) string {
 	if len(list) <= maxNamed {
 		return strings.Join(list, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
+	return fmt.Sprintf("%s (%d more not shown)", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
 }
 
 // unserved explains a missing Service and its effect on an existing load balancer.
@@ -187,6 +187,6 @@ func unserved(f forwarding) metav1.Condition {
 func unknown(provider string, err error) metav1.Condition {
 	return metav1.Condition{
 		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: cloudprovider.Reason(err), Message: fmt.Sprintf(
-			"Provider %s failed: %v. The hub retries. The state of its load balancers is unknown.", provider, err),
+			"Provider %s failed: %v. The hub retries. The state of the provider's load balancers is unknown.", provider, err),
 	}
 }

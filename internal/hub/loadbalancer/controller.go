@@ -189,7 +189,7 @@ func matters(ctx context.Context, e kit.Event[*networkingv1alpha1.MultiClusterSe
 }
 
 // errOutdated means that the cached object is outdated. The cache shows the newer version soon.
-var errOutdated = errors.New("the object has changed meanwhile")
+var errOutdated = errors.New("the MultiClusterService changed in the meantime")
 
 func wanted(mcs *networkingv1alpha1.MultiClusterService) bool {
 	return mcs.DeletionTimestamp == nil && mcs.Spec.Has(networkingv1alpha1.ExposureTypeLoadBalancer)
@@ -227,7 +227,7 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	name := client.ObjectKeyFromObject(mcs)
 	f, err := c.gather(ctx, mcs)
 	if err != nil {
-		return fmt.Errorf("gathering what to forward for MultiClusterService %s: %w", name, err)
+		return fmt.Errorf("reading the ports and backends of MultiClusterService %s: %w", name, err)
 	}
 	out := outcome{provider: c.providers.of(mcs), forwarding: f}
 	provider, err := c.providers.get(ctx, out.provider)

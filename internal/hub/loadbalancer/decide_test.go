@@ -221,10 +221,10 @@ func TestConditions(t *testing.T) {
 			}
 		}
 	}
-	if got := (outcome{provider: "p", status: partly, forwarding: forwarding{service: half}}).ready().Message; got != "Provider p does not forward ports 81/UDP (ProtocolNotSupported). It forwards the other ports at 192.0.2.1." {
+	if got := (outcome{provider: "p", status: partly, forwarding: forwarding{service: half}}).ready().Message; got != "Provider p does not forward ports 81/UDP (ProtocolNotSupported). The provider forwards the other ports at 192.0.2.1." {
 		t.Error(got)
 	}
-	if got := named([]string{"1", "2", "3", "4", "5", "6", "7"}); got != "1, 2, 3, 4, 5 and 2 more" {
+	if got := named([]string{"1", "2", "3", "4", "5", "6", "7"}); got != "1, 2, 3, 4, 5 (2 more not shown)" {
 		t.Error(got)
 	}
 }
@@ -270,8 +270,8 @@ func TestAdmit(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for _, want := range []string{
-		"refuses 8 of", `cluster c1: 5 (port "no" 70000: 70000 is not between 1 and 65535)`, `cluster c2: 1 (endpoint "198.51.100.1": is outside the ranges`,
-		`cluster c3: 2 (port "bad": 70000 is not between 1 and 65535; and 1 more)`,
+		"publish (8 in total)", `cluster c1: 5 refused (port "no" 70000: port number 70000 is not between 1 and 65535)`, `cluster c2: 1 refused (endpoint "198.51.100.1": the address is outside the ranges`,
+		`cluster c3: 2 refused (port "bad": port number 70000 is not between 1 and 65535; further problems: 1)`,
 	} {
 		if !strings.Contains(c.Message, want) {
 			t.Errorf("the message lacks %q: %s", want, c.Message)

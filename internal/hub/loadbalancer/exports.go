@@ -56,7 +56,7 @@ func (r refusals) add(cluster string, count int, description string) {
 func (r refusals) String() string {
 	var list []string
 	for _, cluster := range slices.Sorted(maps.Keys(r)) {
-		list = append(list, fmt.Sprintf("cluster %s: %d (%s)", cluster, r[cluster].count, r[cluster].first))
+		list = append(list, fmt.Sprintf("cluster %s: %d refused (%s)", cluster, r[cluster].count, r[cluster].first))
 	}
 	return named(list)
 }
@@ -151,5 +151,5 @@ var last = map[bool]int{true: 1}
 func portLimit(ports int) int { return max(1, min(maxPortBackends, maxBackends/max(1, ports))) }
 
 func describeLimit(number int32, protocol corev1.Protocol, used, of int) string {
-	return fmt.Sprintf("port %d/%s uses %d of %d", number, protocol, used, of)
+	return fmt.Sprintf("port %d/%s uses %d of %d backends", number, protocol, used, of)
 }

@@ -16,7 +16,7 @@ import (
 
 // Reasons for a missing Service.
 var (
-	errNoService    = errors.New("the broker's API server has no Service of this name; create it there")
+	errNoService    = errors.New("the broker's API server has no Service with this name: create the Service on the broker")
 	errExternalName = errors.New("a Service of type ExternalName has no endpoints")
 )
 

@@ -58,7 +58,7 @@ func (h *Hosts) Start(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if err := h.read(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn("The addresses of this machine and its API server cannot be read. The hub retries, and checks backends against the addresses that it read before.", "error", err)
+			h.log.Warn("The hub cannot read the addresses of its machine and its API server, and retries. The hub checks backends against the addresses that it read before.", "error", err)
 		}
 	}
 }

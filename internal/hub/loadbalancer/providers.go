@@ -65,7 +65,7 @@ func NewProviders(standard string, addresses, options []string, log *slog.Logger
 	for _, text := range options {
 		key, value, found := strings.Cut(text, "=")
 		if !found {
-			return nil, fmt.Errorf("--lb-option: %q has no value: it is [PROVIDER.]OPTION=VALUE", text)
+			return nil, fmt.Errorf("--lb-option: %q has no value: write [PROVIDER.]OPTION=VALUE", text)
 		}
 		name, option, others := strings.Cut(key, ".")
 		if !others {
@@ -77,7 +77,7 @@ func NewProviders(standard string, addresses, options []string, log *slog.Logger
 	}
 	for name := range p.configs {
 		if !slices.Contains(cloudprovider.Names(), name) {
-			return nil, fmt.Errorf("there is no load-balancer provider %q: this program has %s", name, strings.Join(cloudprovider.Names(), ", "))
+			return nil, fmt.Errorf("unknown load-balancer provider %q: this program supports %s", name, strings.Join(cloudprovider.Names(), ", "))
 		}
 	}
 	return p, nil
@@ -86,7 +86,7 @@ func NewProviders(standard string, addresses, options []string, log *slog.Logger
 // lister is the providers' Lister.
 type lister struct{ *Providers }
 
-var errNotYet = errors.New("the hub has not read its backends yet")
+var errNotYet = errors.New("the hub has not read the backends yet")
 
 // Service implements cloudprovider.Lister.
 func (l lister) Service(name types.NamespacedName) (cloudprovider.Service, error) {
@@ -139,10 +139,10 @@ func (p *Providers) get(ctx context.Context, name string) (cloudprovider.MCSLoad
 	config, there := p.configs[name]
 	if !there {
 		return nil, &cloudprovider.Error{Reason: reasonNoProvider, Err: fmt.Errorf(
-			"this hub has no provider %q: it has %s. To add a provider, give it addresses: --lb-addresses=NAME=…", name, strings.Join(slices.Sorted(maps.Keys(p.configs)), ", "))}
+			"this hub has no provider %q: its providers are %s. To add a provider, set the provider's addresses: --lb-addresses=NAME=…", name, strings.Join(slices.Sorted(maps.Keys(p.configs)), ", "))}
 	}
 	if p.closed {
-		return nil, errors.New("this hub is ending")
+		return nil, errors.New("this hub is shutting down")
 	}
 	if p.existing != nil {
 		var err error
@@ -187,7 +187,7 @@ func (p *Providers) StandDown() {
 	p.log.Info("Another replica is the leader. This replica stops its load balancers.", "providers", slices.Sorted(maps.Keys(made)))
 	p.ending.Go(func() {
 		if err := closeAll(made); err != nil {
-			p.log.Error("ending the load balancers", "error", err)
+			p.log.Error("stopping the load balancers failed", "error", err)
 		}
 	})
 }

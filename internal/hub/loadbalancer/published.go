@@ -134,7 +134,7 @@ func (p *Published) of(ctx context.Context, service types.NamespacedName) (expor
 	}
 	list := &discoveryv1.EndpointSliceList{}
 	if err := c.Cache.List(ctx, list, client.InNamespace(p.clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		return e, fmt.Errorf("listing what members publish: %w", err)
+		return e, fmt.Errorf("listing the objects that members publish: %w", err)
 	}
 	p.mu.Lock()
 	all := maps.Clone(p.contents[service])
@@ -201,7 +201,7 @@ func (p *Published) slice(ctx context.Context, service types.NamespacedName, nam
 		}
 	}
 	if have.slice == nil && p.budget.Waits(name) {
-		refused = "its EndpointSlices exceed the hub's --member-budget"
+		refused = "the cluster's EndpointSlices exceed the hub's --member-budget"
 	}
 	return have.slice, refused, nil
 }

@@ -114,7 +114,7 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		options, _ := cloudprovider.OptionsOf(mcs)
 		if !options.Abandon && time.Since(since) < c.abandon {
 			condition := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeleting, Message: fmt.Sprintf(
-				"The load balancer of provider %s cannot be deleted: %[3]v. The hub retries for %[2]v. To give up at once, set the annotation %[4]s: \"true\".",
+				"The load balancer of provider %s cannot be deleted: %[3]v. The hub retries for %[2]v. To give up now, set the annotation %[4]s: \"true\".",
 				name, c.abandon, err, cloudprovider.AnnotationAbandon)}
 			return errors.Join(err, c.applyStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{condition}))
 		}

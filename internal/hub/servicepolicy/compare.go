@@ -45,12 +45,12 @@ func (v *Comparer) Start(ctx context.Context) error {
 		right, err := v.compare(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			v.Log.Warn("Comparing the policies with the MultiClusterServices failed. The hub retries.", "error", err)
+			v.Log.Warn("Comparing the ServicePolicies with the MultiClusterServices failed. The hub retries.", "error", err)
 		case right:
 			wrong, next = 0, interval
 		default:
 			if wrong++; wrong > patience {
-				return errors.New("policies do not follow the MultiClusterServices")
+				return errors.New("the ServicePolicies do not match the MultiClusterServices")
 			}
 		}
 		select {
@@ -75,7 +75,7 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 	}
 	all, policies := &networkingv1alpha1.MultiClusterServiceList{}, &brokerv1alpha1.ServicePolicyList{}
 	if err := errors.Join(v.Reader.List(ctx, all), v.Reader.List(ctx, policies, client.InNamespace(v.Clusterset))); err != nil {
-		return false, fmt.Errorf("listing MultiClusterServices and policies: %w", err)
+		return false, fmt.Errorf("listing MultiClusterServices and ServicePolicies: %w", err)
 	}
 	standing := map[types.NamespacedName]*brokerv1alpha1.ServicePolicySpec{}
 	for i := range policies.Items {

@@ -103,7 +103,7 @@ func (r *reconciler) all(ctx context.Context) []reconcile.Request {
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s, err := r.gather(ctx, req.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("gathering what there is of MultiClusterService %s: %w", req, err)
+		return reconcile.Result{}, fmt.Errorf("reading the objects of MultiClusterService %s: %w", req, err)
 	}
 	again, err := r.apply(ctx, req.NamespacedName, s.mcs)
 	if err == nil && s.mcs != nil {
@@ -116,7 +116,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		err = errors.New(refusal)
 	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("writing the policy or the conditions of MultiClusterService %s: %w", req, err)
+		return reconcile.Result{}, fmt.Errorf("writing the ServicePolicy or the conditions of MultiClusterService %s: %w", req, err)
 	}
 	if result.RequeueAfter == 0 && again > 0 {
 		result = kit.After(again)

@@ -46,8 +46,8 @@ func (s state) serviceFound() metav1.Condition {
 	c := metav1.Condition{Type: networkingv1alpha1.ConditionServiceFound, Status: metav1.ConditionFalse}
 	if s.service == nil {
 		c.Reason = networkingv1alpha1.ReasonNoService
-		c.Message = fmt.Sprintf("The broker's API server has no Service %s/%s: a MultiClusterService exposes the Service with the same name and namespace. "+
-			"Clusters still share their Services of that name, but a load balancer has no ports to serve. Create the Service there; it needs no pods.",
+		c.Message = fmt.Sprintf("The broker's API server has no Service %s/%s. A MultiClusterService exposes the Service with the same name and namespace. "+
+			"Clusters still share their Services of that name, but a load balancer has no ports to serve. Create the Service on the broker. The Service needs no pods there.",
 			s.mcs.Namespace, s.mcs.Name)
 		return c
 	}
@@ -57,7 +57,7 @@ func (s state) serviceFound() metav1.Condition {
 		for _, p := range s.service.Spec.Ports {
 			has = append(has, networkingv1alpha1.ExposurePort{Name: p.Name, Port: p.Port}.String())
 		}
-		c.Message = fmt.Sprintf("The Service has no port %s; it has %s. %s Correct spec.ports, or the Service's ports.", strings.Join(missing[:min(len(missing), maxNamed)], ", nor "),
+		c.Message = fmt.Sprintf("The Service has no port %s. The ports of the Service are %s. %s Correct spec.ports, or the Service's ports.", strings.Join(missing[:min(len(missing), maxNamed)], ", nor "),
 			strings.Join(has[:min(len(has), maxNamed)], ", "), effect(len(missing), len(s.mcs.Spec.Ports)))
 		return c
 	}
@@ -80,12 +80,12 @@ func (s state) clustersFound() metav1.Condition {
 	if unknown := s.unknown(); len(unknown) > 0 {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionClustersFound, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNoSuchCluster,
-			Message: fmt.Sprintf("These clusters are not in the clusterset and are ignored until they join: %s.", names.ListClusters(unknown)),
+			Message: fmt.Sprintf("These clusters are not members of the clusterset and are ignored until they join: %s.", names.ListClusters(unknown)),
 		}
 	}
 	return metav1.Condition{
 		Type: networkingv1alpha1.ConditionClustersFound, Status: metav1.ConditionTrue, Reason: networkingv1alpha1.ReasonFound,
-		Message: "All named clusters are members of the clusterset.",
+		Message: "All clusters that the MultiClusterService names are members of the clusterset.",
 	}
 }
 
@@ -104,11 +104,11 @@ func (s state) exported() metav1.Condition {
 	if len(s.exporters) == 0 {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNotExported,
-			Message: fmt.Sprintf("No cluster exports the Service: no cluster %s has an exportable Service %s/%s%s.",
+			Message: fmt.Sprintf("No cluster exports the Service: %s has an exportable Service %s/%s%s.",
 				among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports)),
 		}
 	}
-	to := "nobody but the load balancer"
+	to := "the load balancer only"
 	if s.mcs.Spec.Has(networkingv1alpha1.ExposureTypeCrossCluster) {
 		to = "all members that have the namespace"
 		if consumers := s.mcs.Spec.Consumers(); len(consumers) > 0 {
@@ -117,7 +117,7 @@ func (s state) exported() metav1.Condition {
 	}
 	return metav1.Condition{
 		Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionTrue, Reason: networkingv1alpha1.ReasonExported,
-		Message: fmt.Sprintf("Exported by %s, to %s.", names.ListClusters(s.exporters), to),
+		Message: fmt.Sprintf("The Service is exported by %s to %s.", names.ListClusters(s.exporters), to),
 	}
 }
 
@@ -126,14 +126,14 @@ func withPort(ports []networkingv1alpha1.ExposurePort) string {
 	if len(ports) == 0 {
 		return ""
 	}
-	return " and has one of the ports in spec.ports"
+	return " with one of the ports in spec.ports"
 }
 
 func among(providers []string) string {
 	if len(providers) == 0 {
-		return "of the members"
+		return "none of the members"
 	}
-	return "of " + names.ListClusters(providers)
+	return "none of the provider clusters " + names.ListClusters(providers)
 }
 
 // changedConditions returns the conditions that changed. A new condition counts only if it reports a problem.

@@ -36,22 +36,22 @@ func TestExplainAnswers(t *testing.T) {
 	as := func(account string, expires time.Duration) credential.Membership {
 		return credential.Membership{ClusterID: "c1", Clusterset: "set", Server: "https://b", Token: tokenOf(account, now.Add(expires))}
 	}
-	const fresh = "\nMake a new join file, then join with it: atoll broker token create c1 --clusterset set --output c1.join --context CONTEXT_OF_BROKER"
+	const fresh = "\nCreate a new join file, then join with that file: atoll broker token create c1 --clusterset set --output c1.join --context CONTEXT_OF_BROKER"
 	for name, c := range map[string]struct {
 		err  error
 		as   credential.Membership
 		want string
 	}{
-		"expired": {apierrors.NewUnauthorized("no"), as("join-c1", -90*time.Minute), "the broker at https://b does not accept the token: it expired 1h30m0s ago" + fresh},
-		"used":    {apierrors.NewUnauthorized("no"), as("join-c1", time.Hour), "it was used, revoked or replaced by a newer join file" + fresh},
+		"expired": {apierrors.NewUnauthorized("no"), as("join-c1", -90*time.Minute), "the broker at https://b does not accept the token: the token expired 1h30m0s ago" + fresh},
+		"used":    {apierrors.NewUnauthorized("no"), as("join-c1", time.Hour), "the join file was already used, was revoked, or was replaced by a newer join file" + fresh},
 		"revoked": {apierrors.NewUnauthorized("no"), as("member-c1", time.Hour), "the token was revoked, or a later join has replaced the token" + fresh},
 		"rights are gone": {apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "member-c1", errors.New("RBAC")), as("join-c1", time.Hour),
-			"it was used, revoked or replaced by a newer join file" + fresh},
+			"the join file was already used, was revoked, or was replaced by a newer join file" + fresh},
 		"forbidden": {apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "member-c1", errors.New("RBAC")), as("member-c1", time.Hour),
 			"refuses cluster c1 in clusterset set"},
 		"used for certain": {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "member-c1-x"), as("join-c1", time.Hour),
 			"was used already, but this cluster has no record of using it\nIf an earlier attempt to join this cluster was interrupted, create a new join file. Otherwise another cluster has joined as c1." +
-				" Remove it first, which ends its exports in all clusters: atoll broker members remove c1 --clusterset set --force --context CONTEXT_OF_BROKER."},
+				" Remove that cluster first, which ends its exports in all clusters: atoll broker members remove c1 --clusterset set --force --context CONTEXT_OF_BROKER."},
 		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may already be used"},
 		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "cannot be reached from this machine"},
 		"other":               {errors.New("boom"), as("join-c1", time.Hour), "connecting to the broker at https://b: boom"},

@@ -16,14 +16,14 @@ import (
 
 // Log messages for an API server that does not respond, with the fix.
 const (
-	unreached  = "An API server cannot be reached. The program retries. Check that the API server runs, that its address is right, and that the network lets this program connect to it."
-	distrusted = "An API server's certificate is not trusted. The program retries. Check the address, this machine's clock, and whether the certificate authority changed: " +
-		"a member gets the broker's new one with a new join file."
-	unaccepted = "An API server does not accept this program's credentials. The program retries with renewed ones. If this persists, check its service account; " +
-		"for the broker, join the cluster again with a new join file."
-	unserved = "An API server does not serve a kind of object. The program retries. Install its CustomResourceDefinition, which atoll join and the charts contain."
-	busy     = "An API server cannot answer. The program retries. If this persists, check its log, its etcd and its priority and fairness settings."
-	strange  = "An API server's answer is not valid. The program retries. Check that it is a Kubernetes API server of a supported version."
+	unreached  = "An API server cannot be reached. The program retries. Check that the API server is running, that its address is correct, and that this program can connect to it."
+	distrusted = "An API server's certificate is not trusted. The program retries. Check the address, this machine's clock, and whether the certificate authority changed. " +
+		"If the broker's certificate authority changed, each member needs a new join file."
+	unaccepted = "An API server does not accept this program's credentials. The program retries with renewed credentials. If this persists, check the program's ServiceAccount. " +
+		"If the broker's API server is affected, join the cluster again with a new join file."
+	unserved = "An API server does not serve a kind of object that this program needs. The program retries. Install the missing CustomResourceDefinition, which atoll join and the Helm charts contain."
+	busy     = "An API server cannot answer requests. The program retries. If this persists, check the API server's log, its etcd, and its API Priority and Fairness settings."
+	strange  = "An API server's answer is not valid. The program retries. Check that the address belongs to a Kubernetes API server of a supported version."
 )
 
 type failure struct {

@@ -14,7 +14,7 @@ import (
 func NewIdentity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("naming this replica: %w", err)
+		return "", fmt.Errorf("creating an identity for this replica: %w", err)
 	}
 	return host + "_" + string(uuid.NewUUID()), nil
 }
@@ -25,7 +25,7 @@ func NewIdentity() (string, error) {
 func ObservedLock(config *rest.Config, namespace, name, identity string, other func()) (resourcelock.Interface, error) {
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, name, resourcelock.ResourceLockConfig{Identity: identity}, config, RenewDeadline)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the election of a leader: %w", err)
+		return nil, fmt.Errorf("preparing leader election: %w", err)
 	}
 	return observedLock{lock, other}, nil
 }

@@ -28,7 +28,7 @@ func (h *Health) Serve(ctx context.Context, address string) error {
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("listening for probes: %w", err)
+		return fmt.Errorf("listening for health probes: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })

@@ -42,7 +42,7 @@ func Terms(ctx context.Context, log *slog.Logger, what string, served func(conte
 		if time.Since(began) > longTerm {
 			pause = firstPause
 		}
-		log.Warn("The controllers ended. They are restarted.", "error", err)
+		log.Warn("The controllers stopped. The program restarts the controllers.", "error", err)
 		sleep(ctx, pause)
 	}
 }

@@ -41,7 +41,7 @@ func (h *watchdog) run(silence time.Duration) {
 			return
 		case <-timer.C:
 			e = apiwatch.Event{Type: apiwatch.Error, Object: &metav1.Status{
-				Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "the watch has been silent for too long",
+				Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "the watch has delivered no events for too long",
 			}}
 			open = false
 		case e, open = <-h.Interface.ResultChan():

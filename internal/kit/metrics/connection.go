@@ -8,7 +8,7 @@ import (
 )
 
 var connectedDesc = prometheus.NewDesc(namespace+"_broker_connected",
-	"Whether the agent's watches of the broker deliver its own writes.", nil, nil)
+	"Whether the agent's watches on the broker deliver the agent's own writes.", nil, nil)
 
 // Connection sets the function that reports whether the broker is connected.
 func (m *Metrics) Connection(connected func() bool) {
@@ -18,7 +18,7 @@ func (m *Metrics) Connection(connected func() bool) {
 // ServeBuild registers the build info metric. If a process has several programs, the first one is reported.
 func ServeBuild(registry prometheus.Registerer, program, version string) {
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "build_info", Help: "Always 1; the labels name the program and its version.",
+		Namespace: namespace, Name: "build_info", Help: "The value is always 1. The labels name the program and its version.",
 		ConstLabels: prometheus.Labels{"program": program, "version": version, "goversion": runtime.Version()},
 	}, func() float64 { return 1 })
 	if err := registry.Register(build); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {

@@ -4,9 +4,9 @@ import "github.com/prometheus/client_golang/prometheus"
 
 var (
 	leftOutDesc = prometheus.NewDesc(namespace+"_import_left_out",
-		"Number of the broker's objects that arrive late because their cluster exceeds this cluster's per-member budget.", []string{"source_cluster"}, nil)
+		"Number of objects on the broker that arrive late because their source cluster exceeds this cluster's per-member budget.", []string{"source_cluster"}, nil)
 	eventsDesc = prometheus.NewDesc(namespace+"_events_left_out_total",
-		"Number of Events that were not recorded because there were too many about one other cluster.", []string{"source_cluster"}, nil)
+		"Number of Events that were not recorded because too many Events were about the same other cluster.", []string{"source_cluster"}, nil)
 )
 
 // LeftOut sets the function that returns the number of late objects by source cluster.

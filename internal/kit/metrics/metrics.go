@@ -41,11 +41,11 @@ func New(traffic *Traffic) *Metrics {
 		slices: newSliceVectors(),
 		imports: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "serviceimport_endpoints",
-			Help: "Number of endpoints of imported services, by the cluster that they are in.",
+			Help: "Number of endpoints of imported services, by the cluster that contains the endpoints.",
 		}, []string{"source_cluster"}),
 		propagation: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "propagation_duration_seconds",
-			Help:    "Time from a change of endpoints until other clusters have it, by stage.",
+			Help:    "Time from a change of endpoints until other clusters have the change, by stage.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 18), // 1 ms to 131 s
 		}, []string{"stage"}),
 		traffic:    traffic,

@@ -29,11 +29,11 @@ const conflicting = "Conflict"
 
 var (
 	exportCondition = prometheus.NewDesc(namespace+"_serviceexport_status_condition",
-		"Conditions of the cluster's ServiceExports: 1 for each existing combination of labels.", []string{"namespace", "serviceexport", "condition", "status", "reason"}, nil)
+		"Conditions of the cluster's ServiceExports. The value is 1 for each existing combination of labels.", []string{"namespace", "serviceexport", "condition", "status", "reason"}, nil)
 	importClusters = prometheus.NewDesc(namespace+"_serviceimport_status_clusters",
 		"Number of clusters that export a service.", []string{"namespace", "serviceimport"}, nil)
 	conflictCount = prometheus.NewDesc(namespace+"_conflicts",
-		"Number of the cluster's ServiceExports that are in conflict with others', by reason.", []string{"reason"}, nil)
+		"Number of the cluster's ServiceExports that conflict with exports of other clusters, by reason.", []string{"reason"}, nil)
 )
 
 // Objects sets the function that lists this cluster's ServiceExports and ServiceImports. If it fails, they are not

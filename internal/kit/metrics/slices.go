@@ -26,8 +26,8 @@ func newSliceVectors() sliceVectors {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, label)
 	}
 	return sliceVectors{
-		added:   histogram("endpoints_added_per_sync", "Number of endpoints added by one sync that changed something."),
-		removed: histogram("endpoints_removed_per_sync", "Number of endpoints removed by one sync that changed something."),
+		added:   histogram("endpoints_added_per_sync", "Number of endpoints added by one sync that changed EndpointSlices."),
+		removed: histogram("endpoints_removed_per_sync", "Number of endpoints removed by one sync that changed EndpointSlices."),
 		desired: gauge("endpoints_desired", "Number of desired endpoints."),
 		have:    gauge("num_endpoint_slices", "Number of EndpointSlices."),
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -19,7 +19,7 @@ type Traffic struct {
 func NewTraffic() *Traffic {
 	bytes := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: namespace, Name: "broker_bytes_total",
-		Help: "Bytes on the connections to the broker.",
+		Help: "Number of bytes on the connections to the broker, by direction.",
 	}, []string{"direction"})
 	return &Traffic{bytes: bytes, received: bytes.WithLabelValues("received"), sent: bytes.WithLabelValues("sent")}
 }

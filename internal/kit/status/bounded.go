@@ -51,7 +51,7 @@ func (b *Bounded) Eventf(regarding, related runtime.Object, eventType, reason, a
 	}
 	text := fmt.Sprintf(note, args...)
 	if before > 0 {
-		more := fmt.Sprintf(" (%d Events before this one were left out.)", before)
+		more := fmt.Sprintf(" (%d earlier Events were not recorded.)", before)
 		text = cut(text, maxNote-len(more)) + more // never cut the count
 	}
 	b.to.Eventf(regarding, related, eventType, reason, action, "%s", text)

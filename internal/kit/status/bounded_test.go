@@ -34,7 +34,7 @@ func TestEventsOfOneMemberAreBounded(t *testing.T) {
 	now = now.Add(eventsOfMemberEvery)
 	say("c2")
 	say("c2")
-	if got := <-to.Events; !strings.HasSuffix(got, "(180 Events before this one were left out.)") || len(got) > maxNote+len("Warning R ") {
+	if got := <-to.Events; !strings.HasSuffix(got, "(180 earlier Events were not recorded.)") || len(got) > maxNote+len("Warning R ") {
 		t.Errorf("got %d bytes, ending in %q", len(got), got[len(got)-60:])
 	}
 	if len(to.Events) != 0 || b.LeftOut()["c2"] != many-eventsOfMember+1 {

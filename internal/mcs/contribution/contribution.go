@@ -32,12 +32,12 @@ func Validate(service *corev1.Service) Validity {
 	case service == nil:
 		return Validity{
 			Reason:  mcsv1beta1.ServiceExportReasonNoService,
-			Message: "There is no Service of this name in this namespace. It is exported when it is created.",
+			Message: "This namespace has no Service of this name. The Service is exported when it is created.",
 		}
 	case service.Spec.Type == corev1.ServiceTypeExternalName:
 		return Validity{
 			Reason:  mcsv1beta1.ServiceExportReasonInvalidServiceType,
-			Message: "Services of type ExternalName cannot be exported. Create one in each cluster that needs it.",
+			Message: "Services of type ExternalName cannot be exported. Create the ExternalName Service in each cluster that needs it.",
 		}
 	case IsDerived(service):
 		return Validity{
@@ -46,7 +46,7 @@ func Validate(service *corev1.Service) Validity {
 				service.Labels[names.LabelServiceName]),
 		}
 	default:
-		return Validity{Valid: true, Reason: mcsv1beta1.ServiceExportReasonValid, Message: "The ServiceExport and its Service are exportable."}
+		return Validity{Valid: true, Reason: mcsv1beta1.ServiceExportReasonValid, Message: "The ServiceExport is valid, and its Service can be exported."}
 	}
 }
 
@@ -68,7 +68,7 @@ const reasonNamespaceNotPermitted mcsv1beta1.ServiceExportConditionReason = "Nam
 func Warnings(export *mcsv1beta1.ServiceExport, refused []validation.Refused) string {
 	warnings := unknownChoice(export)
 	if len(refused) > 0 {
-		warnings = fmt.Sprintf("Left out of the export: %s. Everything else is exported. %s", validation.Summary(refused), warnings)
+		warnings = fmt.Sprintf("Some parts of the Service or its ServiceExport are not exported: %s. All other parts are exported. %s", validation.Summary(refused), warnings)
 	}
 	return strings.TrimSpace(warnings)
 }
@@ -141,7 +141,7 @@ func Withheld(service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec)
 	for _, p := range service.Spec.Ports {
 		has = append(has, strings.TrimSpace(fmt.Sprintf("%s %d", p.Name, p.Port)))
 	}
-	return fmt.Sprintf("The Service has none of the ports that MultiClusterService %s/%s exposes: it has %s, not %s. "+
+	return fmt.Sprintf("The Service has none of the ports that MultiClusterService %s/%s exposes. Ports of the Service: %s. Exposed ports: %s. "+
 		"Nothing is exported, so clients in other clusters cannot reach this cluster's Service. Correct spec.ports of the MultiClusterService or the ports of the Service.",
 		policy.ServiceNamespace, policy.ServiceName, few(has), few(exposed))
 }
@@ -154,7 +154,7 @@ func few(ports []string) string {
 	case len(ports) <= named:
 		return strings.Join(ports, ", ")
 	default:
-		return fmt.Sprintf("%s and %d more", strings.Join(ports[:named], ", "), len(ports)-named)
+		return fmt.Sprintf("%s (further ports: %d)", strings.Join(ports[:named], ", "), len(ports)-named)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestWarnings(t *testing.T) {
 	if len(spec.ExportedLabels) != 1 || len(spec.ExportedAnnotations) != 0 || len(spec.Ports) != 1 || len(refused) != 2 {
 		t.Errorf("exported is %+v, without %v", spec, refused)
 	}
-	if got, want := Warnings(export, refused), `Left out of the export: exported label "team": a valid label must`; !strings.HasPrefix(got, want) || !strings.Contains(got, "; and 1 more. Everything else is exported.") {
+	if got, want := Warnings(export, refused), `Some parts of the Service or its ServiceExport are not exported: exported label "team": a valid label must`; !strings.HasPrefix(got, want) || !strings.Contains(got, "; further problems: 1. All other parts are exported.") {
 		t.Errorf("it says %s", got)
 	}
 	if got := Warnings(export, nil); got != "" {
@@ -199,7 +199,7 @@ func TestNoPortIsExposed(t *testing.T) {
 	if _, some := policy.Restrict(spec); some || len(spec.Ports) > 0 {
 		t.Errorf("contributed is %+v", spec)
 	}
-	const want = "The Service has none of the ports that MultiClusterService shop/web exposes: it has http 80, metrics 9090, not 81, grpc. " +
+	const want = "The Service has none of the ports that MultiClusterService shop/web exposes. Ports of the Service: http 80, metrics 9090. Exposed ports: 81, grpc. " +
 		"Nothing is exported, so clients in other clusters cannot reach this cluster's Service. Correct spec.ports of the MultiClusterService or the ports of the Service."
 	if got := Withheld(service, policy); got != want {
 		t.Errorf("message %q", got)
@@ -207,7 +207,7 @@ func TestNoPortIsExposed(t *testing.T) {
 	for range 1000 {
 		policy.Ports = append(policy.Ports, brokerv1alpha1.PolicyPort{Name: strings.Repeat("p", 15)})
 	}
-	if got := Withheld(service, policy); len(got) > 500 || !strings.Contains(got, "and 997 more") {
+	if got := Withheld(service, policy); len(got) > 500 || !strings.Contains(got, "(further ports: 997)") {
 		t.Errorf("message %q", got)
 	}
 }

@@ -31,8 +31,8 @@ func OverlappingRanges(n validation.Network, self, source names.ClusterID, membe
 	if overlaps == "" {
 		return ""
 	}
-	return fmt.Sprintf("Cluster %q advertises its Services by their cluster IPs, which are also in use in cluster %q: %s. "+
-		"Its endpoints are not imported. Change the ranges of one of the two clusters, or run the agent of %[1]q with --advertise-mode=pods if its pods can be reached.",
+	return fmt.Sprintf("The endpoints of cluster %q are not imported, because the cluster advertises cluster IPs that are also in use in cluster %q: %s. "+
+		"Change the address ranges of one of the two clusters. If other clusters can reach the pods of %[1]q, run its agent with --advertise-mode=pods instead.",
 		source, self, overlaps)
 }
 

@@ -37,13 +37,13 @@ func mergeIPFamilies(exports []Export) ([]corev1.IPFamily, []Conflict) {
 	var parts []string
 	for _, f := range union {
 		if clusters := only[string(f)]; len(clusters) > 0 {
-			parts = append(parts, fmt.Sprintf("%s only from %s", f, names.ListClusters(clusters)))
+			parts = append(parts, fmt.Sprintf("Clusters that export only %s addresses: %s.", f, names.ListClusters(clusters)))
 		}
 	}
 	return union, []Conflict{{
 		Reason: mcsv1beta1.ServiceExportReasonIPFamilyConflict,
-		Message: fmt.Sprintf("Conflicting IP families. Using %q, the union in the order of the oldest service export in %q. %d/%d clusters disagree: %s.",
-			list(union), exports[0].ClusterID, disagree, len(exports), strings.Join(parts, "; ")),
+		Message: fmt.Sprintf("Conflicting IP families. Using %q from all service exports, in the order of the oldest service export in %q. %d/%d clusters disagree. %s",
+			list(union), exports[0].ClusterID, disagree, len(exports), strings.Join(parts, " ")),
 	}}
 }
 

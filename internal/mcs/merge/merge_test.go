@@ -156,7 +156,7 @@ func TestConflicts(t *testing.T) {
 				export("c1", 0), export("c2", 1, families(corev1.IPv6Protocol)),
 				export("c3", 2, families(corev1.IPv6Protocol, corev1.IPv4Protocol)),
 			},
-			[]string{`IPFamilyConflict: Conflicting IP families. Using "IPv4, IPv6", the union in the order of the oldest service export in "c1". 2/3 clusters disagree: IPv4 only from "c1"; IPv6 only from "c2".`},
+			[]string{`IPFamilyConflict: Conflicting IP families. Using "IPv4, IPv6" from all service exports, in the order of the oldest service export in "c1". 2/3 clusters disagree. Clusters that export only IPv4 addresses: "c1". Clusters that export only IPv6 addresses: "c2".`},
 		},
 		{
 			"IP families: one family less",
@@ -164,7 +164,7 @@ func TestConflicts(t *testing.T) {
 				export("c3", 0, families(corev1.IPv6Protocol, corev1.IPv4Protocol)),
 				export("c2", 1), export("c1", 2), export("c4", 3, families(corev1.IPv4Protocol, corev1.IPv6Protocol)),
 			},
-			[]string{`IPFamilyConflict: Conflicting IP families. Using "IPv6, IPv4", the union in the order of the oldest service export in "c3". 2/4 clusters disagree: IPv4 only from "c2", "c1".`},
+			[]string{`IPFamilyConflict: Conflicting IP families. Using "IPv6, IPv4" from all service exports, in the order of the oldest service export in "c3". 2/4 clusters disagree. Clusters that export only IPv4 addresses: "c2", "c1".`},
 		},
 		{
 			"IP families: another order is no conflict",

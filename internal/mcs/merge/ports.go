@@ -98,9 +98,9 @@ const longestPorts = 600
 func portMessage(exports []Export, union []mcsv1beta1.ServicePort, origins []string, disagree int) string {
 	text, listed := "", 0
 	for i, e := range exports {
-		from := "service export"
+		format := "%q from service export in %q"
 		if i == 0 {
-			from = "oldest service export"
+			format = "%q from oldest service export in %q"
 		}
 		var ports []string
 		part := ""
@@ -108,7 +108,7 @@ func portMessage(exports []Export, union []mcsv1beta1.ServicePort, origins []str
 			if origins[j] != e.ClusterID {
 				continue
 			}
-			longer := fmt.Sprintf("%q from %s in %q", strings.Join(append(ports, describe(p)), ", "), from, e.ClusterID)
+			longer := fmt.Sprintf(format, strings.Join(append(ports, describe(p)), ", "), e.ClusterID)
 			if len(text)+len(longer) > longestPorts {
 				return portSentence(strings.TrimSuffix(text+part, " and "), len(union)-listed, disagree, len(exports))
 			}

@@ -26,14 +26,14 @@ var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 // ParseClusterID returns s as a ClusterID, or an error that names the broken rule.
 func ParseClusterID(s string) (ClusterID, error) {
 	if s == "" {
-		return "", errors.New("a cluster id is needed: one or two DNS labels, such as \"c1\" or \"c1.eu\"")
+		return "", errors.New("the cluster id is missing: use one or two DNS labels, such as \"c1\" or \"c1.eu\"")
 	}
 	if len(s) > maxClusterID {
-		return "", fmt.Errorf("cluster id %q has %d characters, at most %d are allowed", s, len(s), maxClusterID)
+		return "", fmt.Errorf("cluster id %q has %d characters, but at most %d are allowed", s, len(s), maxClusterID)
 	}
 	labels := strings.Split(s, ".")
 	if len(labels) > 2 {
-		return "", fmt.Errorf("cluster id %q has %d labels, at most two are allowed", s, len(labels))
+		return "", fmt.Errorf("cluster id %q has %d labels, but at most two are allowed", s, len(labels))
 	}
 	for _, l := range labels {
 		if !label.MatchString(l) {

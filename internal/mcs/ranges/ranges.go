@@ -37,13 +37,13 @@ func parseRange(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
 		if a, noAddress := netip.ParseAddr(text); noAddress == nil && a.Zone() == "" {
-			return prefix, fmt.Errorf("%q is an address, not a range; the range of this address alone is %s", text, netip.PrefixFrom(a, a.BitLen()))
+			return prefix, fmt.Errorf("%q is an address, not an address range: write %s for this address alone", text, netip.PrefixFrom(a, a.BitLen()))
 		}
-		return prefix, fmt.Errorf("%.50q is not a range of addresses such as 10.1.0.0/16 or fd00:1::/48", text)
+		return prefix, fmt.Errorf("%.50q is not an address range such as 10.1.0.0/16 or fd00:1::/48", text)
 	}
 	switch masked := prefix.Masked(); {
 	case prefix.Addr().Is4In6():
-		return prefix, fmt.Errorf("%q is not a range of addresses: write an IPv4 range as 10.1.0.0/16", text)
+		return prefix, fmt.Errorf("%q is an IPv4-mapped IPv6 range: write an IPv4 range such as 10.1.0.0/16", text)
 	case prefix != masked:
 		return prefix, fmt.Errorf("%q is an address with a prefix length: write %s for the whole range, or %s for the address alone",
 			text, masked, netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()))

@@ -93,13 +93,13 @@ func (r Rules) Reason(id names.ClusterID) Reason {
 func (r Reason) Explain(namespace string, on command.Cluster) (why, undo string) {
 	switch r {
 	case SystemNamespace:
-		return fmt.Sprintf("namespace %s has each cluster's own system Services, so services are not imported into it", namespace),
+		return fmt.Sprintf("namespace %s contains each cluster's own system Services, so no services are imported into this namespace", namespace),
 			on.Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
 	case ByNamespace:
-		return fmt.Sprintf("annotation %s of namespace %s refuses imports from that cluster", names.AnnotationRefuseImports, namespace),
+		return fmt.Sprintf("annotation %s of namespace %s refuses imports from the exporting cluster", names.AnnotationRefuseImports, namespace),
 			on.Kubectl("annotate namespace %s %s-", namespace, names.AnnotationRefuseImports)
 	case ByAgent:
-		return "the flag --" + Flag + " of this cluster's atoll-agent excludes that cluster", "Remove the cluster from --" + Flag + " of atoll-agent."
+		return "the flag --" + Flag + " of this cluster's atoll-agent excludes the exporting cluster", "Remove the exporting cluster from the flag --" + Flag + " of atoll-agent."
 	}
 	return "", ""
 }

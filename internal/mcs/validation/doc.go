@@ -48,7 +48,7 @@ func Summary(refused []Refused) string {
 	}
 	first := shorten(refused[0].String(), 360)
 	if more := len(refused) - 1; more > 0 {
-		return fmt.Sprintf("%s; and %d more", first, more)
+		return fmt.Sprintf("%s; further problems: %d", first, more)
 	}
 	return first
 }

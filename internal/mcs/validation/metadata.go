@@ -19,9 +19,9 @@ func Metadata(labels, annotations map[string]string) (keptLabels, keptAnnotation
 		switch {
 		case why != "":
 		case len(into) == MaxKeys:
-			why = fmt.Sprintf("there are more than %d", MaxKeys)
+			why = fmt.Sprintf("at most %d keys are allowed", MaxKeys)
 		case used+size > MaxMetadata:
-			why = fmt.Sprintf("with it there would be more than %d KiB", MaxMetadata>>10)
+			why = fmt.Sprintf("the exported labels and annotations together must not exceed %d KiB", MaxMetadata>>10)
 		}
 		if why != "" {
 			refused = append(refused, Refused{what + " " + quote(key), why})
@@ -56,7 +56,7 @@ func labelProblem(key, value string) string {
 func keyProblem(key string) string {
 	prefix, _, _ := strings.Cut(key, "/")
 	if prefix == "atoll.dev" || prefix == "multicluster.kubernetes.io" {
-		return "keys of this domain mean something to Atoll"
+		return "Atoll reserves keys with this prefix"
 	}
 	return strings.Join(validation.IsQualifiedName(key), "; ")
 }

@@ -42,7 +42,7 @@ func ParseNetwork(services, pods []string) (Network, error) {
 		for _, cidr := range list.from {
 			prefix, err := netip.ParsePrefix(cidr)
 			if err != nil {
-				return Network{}, fmt.Errorf("%q is not a range of addresses such as 10.1.0.0/16: %w", cidr, err)
+				return Network{}, fmt.Errorf("%q is not an address range such as 10.1.0.0/16: %w", cidr, err)
 			}
 			*list.to = append(*list.to, prefix.Masked())
 		}
@@ -98,21 +98,21 @@ func (n Network) addressProblem(source names.ClusterID, family discoveryv1.Addre
 		return why
 	}
 	if n.IsHost != nil && n.IsHost(address) {
-		return "is the address of a node, or of the API server, in this cluster"
+		return "the address belongs to a node or to the API server of this cluster"
 	}
 	for _, own := range n.own() {
 		for _, r := range own.ranges {
 			if r.Contains(address) {
-				return fmt.Sprintf("is in this cluster's range %s of %s", r, own.of)
+				return fmt.Sprintf("the address is in this cluster's %s CIDR %s", own.of, r)
 			}
 		}
 	}
 	if n.Learned != nil && n.Learned.Contains(address) {
-		return "is in a range that a node of this cluster has for pods"
+		return "the address is in the pod CIDR of a node in this cluster"
 	}
 	if n.Allowed != nil {
 		if allowed, fixed := n.Allowed(source); fixed && !allowed.Contains(address) {
-			return "is outside the ranges that the broker permits to that cluster: " + describe(allowed)
+			return "the address is outside the ranges that the broker permits for the exporting cluster: " + describe(allowed)
 		}
 	}
 	return ""
@@ -124,7 +124,7 @@ type ownRanges struct {
 	ranges []netip.Prefix
 }
 
-func (n Network) own() [2]ownRanges { return [2]ownRanges{{"Services", n.Services}, {"pods", n.Pods}} }
+func (n Network) own() [2]ownRanges { return [2]ownRanges{{"Service", n.Services}, {"pod", n.Pods}} }
 
 // Overlaps describes another cluster's ranges that overlap this cluster's, "" for none.
 func (n Network) Overlaps(theirs []netip.Prefix) string {
@@ -136,14 +136,14 @@ func (n Network) Overlaps(theirs []netip.Prefix) string {
 		for _, own := range n.own() {
 			for _, o := range own.ranges {
 				if t.Overlaps(o) {
-					found = append(found, fmt.Sprintf("its %s overlaps the %s %s here", rangeText(t), own.of, o))
+					found = append(found, fmt.Sprintf("%s overlaps this cluster's %s CIDR %s", rangeText(t), own.of, o))
 				}
 			}
 		}
 	}
 	const most = 4 // an Event's note has 1024 bytes
 	if more := len(found) - most; more > 0 {
-		found = append(found[:most], fmt.Sprintf("and %d more", more))
+		found = append(found[:most], fmt.Sprintf("further overlaps: %d", more))
 	}
 	return strings.Join(found, ", ")
 }
@@ -161,7 +161,7 @@ func describe(allowed ranges.Set) string {
 	texts := allowed.Texts()
 	switch more := len(texts) - most; {
 	case len(texts) == 0:
-		return "none at all"
+		return "none"
 	case more > 0:
 		return fmt.Sprintf("%s and %d more ranges", strings.Join(texts[:most], ", "), more)
 	}

@@ -70,27 +70,27 @@ func TestRefusedAddresses(t *testing.T) {
 		{v6, "::127.0.0.1", "IPv4-compatible"},
 		{v6, "2002:7f00:1::1", "6to4"},
 		{v6, "2001:0:1::1", "Teredo"},
-		{v4, "0.1.2.3", "this network"},
+		{v4, "0.1.2.3", "in the reserved range 0.0.0.0/8"},
 		{v4, "240.0.0.1", "reserved"},
 		{v4, "224.0.0.251", "multicast"},
 		{v6, "ff02::1", "multicast"},
 		{v4, "0.0.0.0", "not a unicast"},
 		{v6, "::", "not a unicast"},
 		{v4, "255.255.255.255", "not a unicast"},
-		{v4, "10.96.0.1", "range 10.96.0.0/12 of Services"},
-		{v6, "fd00:96::1", "of Services"},
-		{v4, "10.244.7.7", "range 10.244.0.0/16 of pods"},
-		{v4, "192.168.1.10", "of a node, or of the API server"},
-		{v6, "fd00:1::10", "of a node, or of the API server"},
+		{v4, "10.96.0.1", "Service CIDR 10.96.0.0/12"},
+		{v6, "fd00:96::1", "Service CIDR"},
+		{v4, "10.244.7.7", "pod CIDR 10.244.0.0/16"},
+		{v4, "192.168.1.10", "belongs to a node or to the API server"},
+		{v6, "fd00:1::10", "belongs to a node or to the API server"},
 		{v4, "192.168.1.11", ""},
-		{v4, "db.example.org", "no IP address"},
-		{v4, "", "no IP address"},
-		{v4, "010.1.2.3", "no IP address"},
-		{v4, strings.Repeat("9", 1<<16), "no IP address"},
-		{v6, "fd00:2::7%eth0", "no IP address"},
-		{v4, "2001:db8::7", "not of the EndpointSlice's address type"},
-		{v6, "10.1.2.3", "not of the EndpointSlice's address type"},
-		{v6, "::ffff:10.96.0.1", "not of the EndpointSlice's address type"}, // an IPv4 address in disguise
+		{v4, "db.example.org", "not an IP address"},
+		{v4, "", "not an IP address"},
+		{v4, "010.1.2.3", "not an IP address"},
+		{v4, strings.Repeat("9", 1<<16), "not an IP address"},
+		{v6, "fd00:2::7%eth0", "not an IP address"},
+		{v4, "2001:db8::7", "does not match the EndpointSlice's address type"},
+		{v6, "10.1.2.3", "does not match the EndpointSlice's address type"},
+		{v6, "::ffff:10.96.0.1", "does not match the EndpointSlice's address type"}, // an IPv4 address in disguise
 	} {
 		clean, refused := n.Slice("c2", sliceAt(tt.family, tt.address))
 		if (len(refused) == 0) != (tt.why == "") || len(clean.Endpoints) != 1-len(refused) || !strings.Contains(Summary(refused), tt.why) {
@@ -126,11 +126,11 @@ func TestAllowedRanges(t *testing.T) {
 		says   string
 	}{
 		{"c2", sliceAt(v4, "10.2.0.1"), "10.2.0.1", ""},
-		{"c2", sliceAt(v4, "10.2.0.1", "10.3.0.1", "10.2.0.2"), "10.2.0.1 10.2.0.2", `"10.3.0.1": is outside the ranges that the broker permits to that cluster: 10.2.0.0/16, 10.96.0.0/12`},
-		{"c2", sliceAt(v4, "10.3.0.1", "10.2.0.1", "10.3.0.2"), "10.2.0.1", "; and 1 more"},
-		{"c2", sliceAt(v6, "fd00:2::1", "fd00:2::2"), "", `"fd00:2::1": is outside`},
+		{"c2", sliceAt(v4, "10.2.0.1", "10.3.0.1", "10.2.0.2"), "10.2.0.1 10.2.0.2", `"10.3.0.1": the address is outside the ranges that the broker permits for the exporting cluster: 10.2.0.0/16, 10.96.0.0/12`},
+		{"c2", sliceAt(v4, "10.3.0.1", "10.2.0.1", "10.3.0.2"), "10.2.0.1", "; further problems: 1"},
+		{"c2", sliceAt(v6, "fd00:2::1", "fd00:2::2"), "", `"fd00:2::1": the address is outside`},
 		{"c3", sliceAt(v6, "fd00:3::1", "fd00:4::1"), "fd00:3::1", `"fd00:4::1"`},
-		{"c4", sliceAt(v4, "10.2.0.1"), "", "permits to that cluster: none at all"},
+		{"c4", sliceAt(v4, "10.2.0.1"), "", "permits for the exporting cluster: none"},
 		{"c5", sliceAt(v4, "10.9.0.1"), "", "10.4.0.0/24 and 2 more ranges"},
 		{"c1", sliceAt(v4, "10.9.0.1"), "10.9.0.1", ""},
 		{"c3", sliceAt(v4, "127.0.0.1"), "", "loopback"},
@@ -149,15 +149,15 @@ func TestAllowedRanges(t *testing.T) {
 func TestOverlaps(t *testing.T) {
 	n := ownNetwork(t)
 	for theirs, want := range map[string]string{
-		"10.96.0.0/16":  "its 10.96.0.0/16 overlaps the Services 10.96.0.0/12 here",
-		"10.244.1.1/32": "its 10.244.1.1 overlaps the pods 10.244.0.0/16 here",
+		"10.96.0.0/16":  "10.96.0.0/16 overlaps this cluster's Service CIDR 10.96.0.0/12",
+		"10.244.1.1/32": "10.244.1.1 overlaps this cluster's pod CIDR 10.244.0.0/16",
 		"10.1.0.0/16":   "",
 	} {
 		if got := n.Overlaps([]netip.Prefix{netip.MustParsePrefix(theirs)}); got != want {
 			t.Errorf("%s: %q, want %q", theirs, got, want)
 		}
 	}
-	if _, err := ParseNetwork(nil, []string{"10.1.0.0"}); err == nil || !strings.Contains(err.Error(), `"10.1.0.0" is not a range`) {
+	if _, err := ParseNetwork(nil, []string{"10.1.0.0"}); err == nil || !strings.Contains(err.Error(), `"10.1.0.0" is not an address range`) {
 		t.Errorf("an address as a range: %v", err)
 	}
 }

@@ -20,17 +20,17 @@ func servicePorts(ports []mcsv1beta1.ServicePort) (kept []mcsv1beta1.ServicePort
 		switch {
 		case why != "":
 		case p.Port < 1 || p.Port > 65535:
-			why = fmt.Sprintf("%d is not between 1 and 65535", p.Port)
+			why = fmt.Sprintf("port number %d is not between 1 and 65535", p.Port)
 		case p.Name == "" && len(ports) > 1:
-			why = "a Service with several ports names all of them"
+			why = "a Service with several ports must name each port"
 		case slices.ContainsFunc(kept, func(k mcsv1beta1.ServicePort) bool { return k.Name == p.Name }):
 			why = "another port has the same name"
 		case slices.ContainsFunc(kept, func(k mcsv1beta1.ServicePort) bool {
 			return k.Port == p.Port && protocolOf(k.Protocol) == protocolOf(p.Protocol)
 		}):
-			why = fmt.Sprintf("another port is also %d/%s", p.Port, protocolOf(p.Protocol))
+			why = fmt.Sprintf("another port has the same number and protocol, %d/%s", p.Port, protocolOf(p.Protocol))
 		case len(kept) == MaxPorts:
-			why = fmt.Sprintf("there are more than %d ports", MaxPorts)
+			why = fmt.Sprintf("at most %d ports are allowed", MaxPorts)
 		default:
 			kept = append(kept, p)
 			continue
@@ -53,11 +53,11 @@ func slicePorts(ports []discoveryv1.EndpointPort) (kept []discoveryv1.EndpointPo
 		switch {
 		case why != "":
 		case p.Port != nil && (*p.Port < 1 || *p.Port > 65535):
-			why = fmt.Sprintf("%d is not between 1 and 65535", *p.Port)
+			why = fmt.Sprintf("port number %d is not between 1 and 65535", *p.Port)
 		case slices.ContainsFunc(kept, func(k discoveryv1.EndpointPort) bool { return ptr.Deref(k.Name, "") == name }):
 			why = "another port has the same name"
 		case len(kept) == MaxPorts:
-			why = fmt.Sprintf("there are more than %d ports", MaxPorts)
+			why = fmt.Sprintf("at most %d ports are allowed", MaxPorts)
 		default:
 			kept = append(kept, p)
 			continue
@@ -73,12 +73,12 @@ func slicePorts(ports []discoveryv1.EndpointPort) (kept []discoveryv1.EndpointPo
 // portProblem says why Services and EndpointSlices cannot have a port, "" if they can.
 func portProblem(name string, protocol corev1.Protocol, appProtocol *string) string {
 	if name != "" && len(validation.IsDNS1123Label(name)) > 0 {
-		return "the name is not a DNS label"
+		return "the port name is not a DNS label"
 	}
 	switch protocol {
 	case "", corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
 	default:
-		return "protocol " + quote(string(protocol)) + " is none of TCP, UDP and SCTP"
+		return "protocol " + quote(string(protocol)) + " is not TCP, UDP or SCTP"
 	}
 	if appProtocol != nil {
 		if problems := validation.IsQualifiedName(*appProtocol); len(problems) > 0 {

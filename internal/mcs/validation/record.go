@@ -23,9 +23,9 @@ func Record(spec brokerv1alpha1.ExportedServiceSpec) (clean brokerv1alpha1.Expor
 	for i, f := range spec.IPFamilies {
 		switch {
 		case f != corev1.IPv4Protocol && f != corev1.IPv6Protocol:
-			refuse("IP family "+quote(string(f)), "is neither IPv4 nor IPv6")
+			refuse("IP family "+quote(string(f)), "the IP family must be IPv4 or IPv6")
 		case slices.Contains(spec.IPFamilies[:i], f):
-			refuse("IP family "+quote(string(f)), "is there twice")
+			refuse("IP family "+quote(string(f)), "the IP family is listed twice")
 		default:
 			clean.IPFamilies = append(clean.IPFamilies, f)
 		}
@@ -33,7 +33,7 @@ func Record(spec brokerv1alpha1.ExportedServiceSpec) (clean brokerv1alpha1.Expor
 	switch spec.SessionAffinity {
 	case "", corev1.ServiceAffinityNone, corev1.ServiceAffinityClientIP:
 	default:
-		refuse("session affinity "+quote(string(spec.SessionAffinity)), "is neither None nor ClientIP")
+		refuse("session affinity "+quote(string(spec.SessionAffinity)), "the value must be None or ClientIP")
 		clean.SessionAffinity = corev1.ServiceAffinityNone
 	}
 	if why := affinityProblem(clean.SessionAffinity, spec.SessionAffinityConfig); why != "" {
@@ -41,15 +41,15 @@ func Record(spec brokerv1alpha1.ExportedServiceSpec) (clean brokerv1alpha1.Expor
 		clean.SessionAffinityConfig = nil
 	}
 	if p := spec.InternalTrafficPolicy; p != nil && *p != corev1.ServiceInternalTrafficPolicyCluster && *p != corev1.ServiceInternalTrafficPolicyLocal {
-		refuse("internal traffic policy "+quote(string(*p)), "is neither Cluster nor Local")
+		refuse("internal traffic policy "+quote(string(*p)), "the value must be Cluster or Local")
 		clean.InternalTrafficPolicy = nil
 	}
 	if d := spec.TrafficDistribution; d != nil && !slices.Contains(distributions, *d) {
-		refuse("traffic distribution "+quote(*d), "is none of PreferClose, PreferSameZone and PreferSameNode")
+		refuse("traffic distribution "+quote(*d), "the value must be PreferClose, PreferSameZone or PreferSameNode")
 		clean.TrafficDistribution = nil
 	}
 	if spec.OnClusterLoss != "" && spec.OnClusterLoss != names.OnLossWithdraw && spec.OnClusterLoss != names.OnLossKeep {
-		refuse("onClusterLoss "+quote(spec.OnClusterLoss), "is neither withdraw nor keep")
+		refuse("onClusterLoss "+quote(spec.OnClusterLoss), "the value must be withdraw or keep")
 		clean.OnClusterLoss = ""
 	}
 	var metadata []Refused
@@ -97,7 +97,7 @@ func affinityProblem(affinity corev1.ServiceAffinity, config *corev1.SessionAffi
 	case affinity != corev1.ServiceAffinityClientIP:
 		return "the session affinity is not ClientIP"
 	case *config.ClientIP.TimeoutSeconds < 1 || *config.ClientIP.TimeoutSeconds > MaxAffinitySeconds:
-		return fmt.Sprintf("a timeout of %d s is not between 1 and %d", *config.ClientIP.TimeoutSeconds, MaxAffinitySeconds)
+		return fmt.Sprintf("the timeout of %d seconds is not between 1 and %d seconds", *config.ClientIP.TimeoutSeconds, MaxAffinitySeconds)
 	}
 	return ""
 }

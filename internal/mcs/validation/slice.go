@@ -19,7 +19,7 @@ func Slice(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, 
 	if slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6 {
 		empty := *slice
 		empty.Endpoints = nil
-		return &empty, []Refused{{"address type " + quote(string(slice.AddressType)), "is neither IPv4 nor IPv6"}}
+		return &empty, []Refused{{"address type " + quote(string(slice.AddressType)), "the address type must be IPv4 or IPv6"}}
 	}
 	ports, refused := slicePorts(slice.Ports)
 	most := MaxEndpoints
@@ -32,7 +32,7 @@ func Slice(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, 
 		if i == most {
 			refused = append(refused, Refused{
 				fmt.Sprintf("%d endpoints", len(slice.Endpoints)-i),
-				fmt.Sprintf("an EndpointSlice with %d ports has at most %d", len(ports), most),
+				fmt.Sprintf("an EndpointSlice with %d ports can have at most %d endpoints", len(ports), most),
 			})
 			if endpoints == nil {
 				endpoints = slice.Endpoints[:i:i]
@@ -64,7 +64,7 @@ func Slice(slice *discoveryv1.EndpointSlice) (clean *discoveryv1.EndpointSlice, 
 func endpoint(family discoveryv1.AddressType, e *discoveryv1.Endpoint, zones *zoneCache) (clean discoveryv1.Endpoint, refused []Refused, same bool) {
 	clean = *e
 	if len(e.Addresses) == 0 {
-		return clean, []Refused{{"an endpoint", "has no address"}}, false
+		return clean, []Refused{{"an endpoint", "the endpoint has no address"}}, false
 	}
 	address, why := Address(family, e.Addresses[0])
 	if why != "" {
@@ -77,14 +77,14 @@ func endpoint(family discoveryv1.AddressType, e *discoveryv1.Endpoint, zones *zo
 		clean.Addresses = []string{canonical}
 	}
 	if len(e.Addresses) > 1 { // the API defines no meaning for others, and kube-proxy ignores them
-		refused = append(refused, Refused{"endpoint " + quote(canonical), fmt.Sprintf("has %d addresses, of which only the first is used", len(e.Addresses))})
+		refused = append(refused, Refused{"endpoint " + quote(canonical), fmt.Sprintf("the endpoint has %d addresses, but only the first address is used", len(e.Addresses))})
 	}
 	if e.Hostname != nil && len(validation.IsDNS1123Label(*e.Hostname)) > 0 {
-		refused = append(refused, Refused{"host name " + quote(*e.Hostname), "is not a DNS label"})
+		refused = append(refused, Refused{"hostname " + quote(*e.Hostname), "the hostname is not a DNS label"})
 		clean.Hostname, same = nil, false
 	}
 	if e.Zone != nil && !zones.valid(*e.Zone) {
-		refused = append(refused, Refused{"zone " + quote(*e.Zone), "is not a label value"}) // hints use it
+		refused = append(refused, Refused{"zone " + quote(*e.Zone), "the zone is not a valid label value"}) // hints use it
 		clean.Zone, same = nil, false
 	}
 	return clean, refused, same

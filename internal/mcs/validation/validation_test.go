@@ -49,30 +49,30 @@ func TestRecord(t *testing.T) {
 		says   string
 	}{
 		{same, same, ""},
-		{add(mcsv1beta1.ServicePort{Name: "big", Port: 70000}), same, `port "big" 70000: 70000 is not between 1 and 65535`},
-		{add(mcsv1beta1.ServicePort{Name: "none"}), same, `port "none" 0: 0 is not`},
-		{add(mcsv1beta1.ServicePort{Name: "Web_1", Port: 81}), same, "the name is not a DNS label"},
-		{add(mcsv1beta1.ServicePort{Name: strings.Repeat("x", 1<<16), Port: 81}), same, "the name is not a DNS label"},
+		{add(mcsv1beta1.ServicePort{Name: "big", Port: 70000}), same, `port "big" 70000: port number 70000 is not between 1 and 65535`},
+		{add(mcsv1beta1.ServicePort{Name: "none"}), same, `port "none" 0: port number 0 is not`},
+		{add(mcsv1beta1.ServicePort{Name: "Web_1", Port: 81}), same, "the port name is not a DNS label"},
+		{add(mcsv1beta1.ServicePort{Name: strings.Repeat("x", 1<<16), Port: 81}), same, "the port name is not a DNS label"},
 		{add(mcsv1beta1.ServicePort{Name: "http", Port: 81}), same, "another port has the same name"},
-		{add(mcsv1beta1.ServicePort{Name: "http2", Port: 80}), same, "another port is also 80/TCP"},
+		{add(mcsv1beta1.ServicePort{Name: "http2", Port: 80}), same, "another port has the same number and protocol, 80/TCP"},
 		{add(mcsv1beta1.ServicePort{Name: "quic", Port: 80, Protocol: corev1.ProtocolUDP}), add(mcsv1beta1.ServicePort{Name: "quic", Port: 80, Protocol: corev1.ProtocolUDP}), ""},
-		{add(mcsv1beta1.ServicePort{Name: "icmp", Port: 81, Protocol: "ICMP"}), same, `protocol "ICMP" is none of`},
+		{add(mcsv1beta1.ServicePort{Name: "icmp", Port: 81, Protocol: "ICMP"}), same, `protocol "ICMP" is not TCP`},
 		{add(mcsv1beta1.ServicePort{Name: "app", Port: 81, AppProtocol: ptr.To("a b")}), same, `appProtocol "a b"`},
-		{add(mcsv1beta1.ServicePort{Port: 81}), same, "a Service with several ports names all of them"},
+		{add(mcsv1beta1.ServicePort{Port: 81}), same, "a Service with several ports must name each port"},
 		{func(s *spec) { s.Ports = []mcsv1beta1.ServicePort{{Port: 80}} }, func(s *spec) { s.Ports = []mcsv1beta1.ServicePort{{Port: 80}} }, ""},
-		{func(s *spec) { s.IPFamilies = append(s.IPFamilies, "IPv4") }, same, `IP family "IPv4": is there twice`},
+		{func(s *spec) { s.IPFamilies = append(s.IPFamilies, "IPv4") }, same, `IP family "IPv4": the IP family is listed twice`},
 		{func(s *spec) { s.IPFamilies = append(s.IPFamilies, "IPv5") }, same, `IP family "IPv5"`},
-		{func(s *spec) { s.SessionAffinity = "Cookie" }, func(s *spec) { s.SessionAffinity, s.SessionAffinityConfig = "None", nil }, `session affinity "Cookie": is neither None nor ClientIP`},
-		{func(s *spec) { s.SessionAffinityConfig.ClientIP.TimeoutSeconds = ptr.To[int32](86401) }, func(s *spec) { s.SessionAffinityConfig = nil }, "86401 s is not between 1 and 86400"},
-		{func(s *spec) { s.SessionAffinityConfig.ClientIP.TimeoutSeconds = ptr.To[int32](0) }, func(s *spec) { s.SessionAffinityConfig = nil }, "0 s is not"},
+		{func(s *spec) { s.SessionAffinity = "Cookie" }, func(s *spec) { s.SessionAffinity, s.SessionAffinityConfig = "None", nil }, `session affinity "Cookie": the value must be None or ClientIP`},
+		{func(s *spec) { s.SessionAffinityConfig.ClientIP.TimeoutSeconds = ptr.To[int32](86401) }, func(s *spec) { s.SessionAffinityConfig = nil }, "86401 seconds is not between 1 and 86400"},
+		{func(s *spec) { s.SessionAffinityConfig.ClientIP.TimeoutSeconds = ptr.To[int32](0) }, func(s *spec) { s.SessionAffinityConfig = nil }, "0 seconds is not"},
 		{func(s *spec) { s.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicy("Near")) }, func(s *spec) { s.InternalTrafficPolicy = nil }, `internal traffic policy "Near"`},
 		{func(s *spec) { s.TrafficDistribution = ptr.To("PreferFar") }, func(s *spec) { s.TrafficDistribution = nil }, `traffic distribution "PreferFar"`},
 		{func(s *spec) { s.OnClusterLoss = "explode" }, func(s *spec) { s.OnClusterLoss = "" }, `onClusterLoss "explode"`},
 		{func(s *spec) { s.ExportedLabels["a b"] = "c" }, same, `exported label "a b": name part`},
-		{func(s *spec) { s.ExportedLabels["atoll.dev/managed-by"] = "me" }, same, "keys of this domain mean something to Atoll"},
+		{func(s *spec) { s.ExportedLabels["atoll.dev/managed-by"] = "me" }, same, "Atoll reserves keys with this prefix"},
 		{func(s *spec) { s.ExportedLabels["long"] = strings.Repeat("x", 64) }, same, "must be no more than 63"},
-		{func(s *spec) { s.ExportedAnnotations["big"] = strings.Repeat("x", MaxMetadata) }, same, "more than 64 KiB"},
-		{func(s *spec) { s.ExportedAnnotations["multicluster.kubernetes.io/derived-service"] = "x" }, same, "keys of this domain"},
+		{func(s *spec) { s.ExportedAnnotations["big"] = strings.Repeat("x", MaxMetadata) }, same, "must not exceed 64 KiB"},
+		{func(s *spec) { s.ExportedAnnotations["multicluster.kubernetes.io/derived-service"] = "x" }, same, "Atoll reserves keys"},
 	} {
 		given := record(tt.change)
 		before := *given.DeepCopy()
@@ -145,12 +145,12 @@ func TestSlice(t *testing.T) {
 		{ports(port("http", 81)), same, "another port has the same name"},
 		{ports(port("UPPER", 81)), same, "not a DNS label"},
 		{ports(discoveryv1.EndpointPort{Name: ptr.To("x"), Protocol: ptr.To(corev1.Protocol("QUIC"))}), same, `protocol "QUIC"`},
-		{endpoint(at("127.0.0.1")), same, "not of the EndpointSlice's address type"},
+		{endpoint(at("127.0.0.1")), same, "does not match the EndpointSlice's address type"},
 		{endpoint(at()), same, "has no address"},
 		{endpoint(at("fd00:0:0::3")), endpoint(at("fd00::3")), ""}, // written in its canonical form
-		{endpoint(at("fd00::3", "fd00::4")), endpoint(at("fd00::3")), "2 addresses, of which only the first is used"},
+		{endpoint(at("fd00::3", "fd00::4")), endpoint(at("fd00::3")), "2 addresses, but only the first address is used"},
 		{endpoint(at("fe80::3", "fd00::4")), same, "link-local"},
-		{endpoint(discoveryv1.Endpoint{Addresses: []string{"fd00::3"}, Hostname: ptr.To("a.b")}), endpoint(at("fd00::3")), `host name "a.b"`},
+		{endpoint(discoveryv1.Endpoint{Addresses: []string{"fd00::3"}, Hostname: ptr.To("a.b")}), endpoint(at("fd00::3")), `hostname "a.b"`},
 		{endpoint(discoveryv1.Endpoint{Addresses: []string{"fd00::3"}, Zone: ptr.To("a b")}), endpoint(at("fd00::3")), `zone "a b"`},
 		{func(s *discoveryv1.EndpointSlice) { s.AddressType = "FQDN" }, func(s *discoveryv1.EndpointSlice) { s.AddressType, s.Endpoints = "FQDN", nil }, `address type "FQDN"`},
 	} {
@@ -212,7 +212,7 @@ func TestCleanSlice(t *testing.T) {
 	if !maps.Equal(s.Labels, map[string]string{names.LabelSourceCluster: "c2", names.LabelServiceName: "web"}) || len(s.Annotations) != 2 || addressesOf(s) != "10.1.0.1" {
 		t.Errorf("left is %+v", s)
 	}
-	if count, summary := RefusedOf(s); count != 2 || summary != `endpoint "127.0.0.1": is a loopback address; and 1 more` {
+	if count, summary := RefusedOf(s); count != 2 || summary != `endpoint "127.0.0.1": the address is a loopback address; further problems: 1` {
 		t.Errorf("refused: %d, %s", count, summary)
 	}
 	if s := published(map[string]string{names.AnnotationSourceSlice: names.ClusterIPSlice("web", "IPv4")}); len(s.Endpoints) != 1 {

@@ -120,11 +120,11 @@ func (r *Reconciler) Service(ctx context.Context, service types.NamespacedName) 
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	have, err := imported.Slice(ctx, r.cluster.Client, r.cluster.ID, req.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the imported slice of %s: %w", req, err)
+		return reconcile.Result{}, fmt.Errorf("reading the imported EndpointSlice of %s: %w", req, err)
 	}
 	want, service, waits, err := r.want(ctx, req.NamespacedName, have)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading what slice %s depends on: %w", req, err)
+		return reconcile.Result{}, fmt.Errorf("reading the objects that EndpointSlice %s depends on: %w", req, err)
 	}
 	if waits {
 		r.going.Over(req.NamespacedName)
@@ -135,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	result, refusal, err := kit.Outcome(imported.Write(ctx, r.cluster, have, want))
 	if err != nil {
-		return result, fmt.Errorf("importing slice %s: %w", req, err)
+		return result, fmt.Errorf("importing EndpointSlice %s: %w", req, err)
 	}
 	if refusal == "" && result.RequeueAfter == 0 {
 		of := metrics.Service{Namespace: service.Namespace, Name: service.Name, Cluster: r.cluster.ID.String()}

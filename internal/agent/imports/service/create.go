@@ -70,7 +70,7 @@ func (r *Reconciler) lostIPs(ctx context.Context, imp *mcsv1beta1.ServiceImport,
 	}
 	services := &corev1.ServiceList{}
 	if err := r.cluster.Client.List(ctx, services, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("looking for the owner of %v: %w", keep, err)
+		return nil, fmt.Errorf("looking for the Service that uses the addresses %v: %w", keep, err)
 	}
 	for i := range services.Items {
 		s := &services.Items[i]
@@ -84,7 +84,7 @@ func (r *Reconciler) lostIPs(ctx context.Context, imp *mcsv1beta1.ServiceImport,
 		}
 	}
 	if len(lost) == 0 {
-		return nil, fmt.Errorf("creating the derived Service with the addresses %v that it had: %v", keep, refusal)
+		return nil, fmt.Errorf("creating the derived Service with its previous addresses %v: %v", keep, refusal)
 	}
 	return lost, nil
 }
@@ -93,7 +93,7 @@ func (r *Reconciler) lostIPs(ctx context.Context, imp *mcsv1beta1.ServiceImport,
 func (r *Reconciler) sayLost(imp *mcsv1beta1.ServiceImport, lost []string, refusal error) {
 	if len(lost) > 0 {
 		status.Say(r.recorder, imp, nil, corev1.EventTypeWarning, "ClusterSetIPLost", "Import", fmt.Sprintf(
-			"The derived Service cannot get its clusterset IP %s again: %v", strings.Join(lost, " and "), refusal))
+			"The derived Service cannot reuse its previous clusterset IP %s: %v", strings.Join(lost, " and "), refusal))
 	}
 }
 
@@ -111,6 +111,6 @@ func (r *Reconciler) withDistribution(imp *mcsv1beta1.ServiceImport, write func(
 		}
 		r.refused.Store(*imp.Spec.TrafficDistribution, true)
 	}
-	return fmt.Sprintf("Its traffic distribution %s is not supported by this cluster's API server: Kubernetes 1.34 or later is required. PreferClose is used instead.",
+	return fmt.Sprintf("This cluster's API server does not support the traffic distribution %s, which requires Kubernetes 1.34 or later. The derived Service uses PreferClose instead.",
 		*imp.Spec.TrafficDistribution), write(older)
 }

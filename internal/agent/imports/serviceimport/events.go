@@ -51,7 +51,7 @@ func (r *Reconciler) sayForeign(service types.NamespacedName, have *mcsv1beta1.S
 	}
 	if r.isNew("ForeignServiceImport", service, foreign) {
 		status.Say(r.recorder, have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import", fmt.Sprintf(
-			"Another tool or person created this ServiceImport, so the service is not imported. Delete it, or hand it over to Atoll: %s",
+			"Another tool or person created this ServiceImport, so the service is not imported. Delete the ServiceImport, or let Atoll manage it: %s",
 			command.Here.Kubectl("label serviceimport %s -n %s %s=%s", have.Name, have.Namespace, names.LabelManagedBy, names.AgentManager)))
 	}
 }
@@ -75,7 +75,7 @@ func (r *Reconciler) sayLeftOut(service types.NamespacedName, exported local.Exp
 		eventType = corev1.EventTypeWarning
 	}
 	status.Say(r.recorder, namespaceOf(service), importOf(service), eventType, string(left.Reason), "Import", fmt.Sprintf(
-		"The export of %s from cluster %q is not imported: %s. To import it: %s", service.Name, left.Cluster, why, undo))
+		"The export of Service %s from cluster %q is not imported: %s. To import the Service: %s", service.Name, left.Cluster, why, undo))
 }
 
 // sayMalformed reports the invalid parts of a namespace's annotation for refused clusters.
@@ -107,6 +107,6 @@ func (r *Reconciler) sayRefused(service types.NamespacedName, have *mcsv1beta1.S
 	}
 	if r.isNew("ImportRefused", service, kind) {
 		status.Say(r.recorder, about, related, corev1.EventTypeWarning, "ImportRefused", "Import", fmt.Sprintf(
-			"The API server refuses ServiceImport %s in this cluster. The agent tries again every 20 to 30 seconds: %s", service.Name, why))
+			"This cluster's API server rejects ServiceImport %s. The agent retries every 20 to 30 seconds. The API server's message: %s", service.Name, why))
 	}
 }

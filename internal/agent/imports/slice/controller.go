@@ -82,11 +82,11 @@ func New(d Dependencies, member, broker cache.Cache) (controller.TypedController
 func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	have, err := imported.Slice(ctx, r.Cluster.Client, req.Cluster, req.Source)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the imported slice of %v: %w", req, err)
+		return reconcile.Result{}, fmt.Errorf("reading the imported EndpointSlice of %v: %w", req, err)
 	}
 	in, err := r.gather(ctx, req, have)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading what slice %v depends on: %w", req, err)
+		return reconcile.Result{}, fmt.Errorf("reading the objects that EndpointSlice %v depends on: %w", req, err)
 	}
 	if in.waits {
 		if in.again == 0 {
@@ -116,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	result, refusal, err := kit.Outcome(imported.Write(ctx, r.Cluster, have, d.want))
 	if err != nil {
-		return result, fmt.Errorf("importing slice %v: %w", req, err)
+		return result, fmt.Errorf("importing EndpointSlice %v: %w", req, err)
 	}
 	r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
 	if d.want == nil && have != nil && refusal == "" && result.RequeueAfter == 0 {

@@ -79,7 +79,7 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 	var warnings []status.Warning
 	if count, summary := validation.RefusedOf(in.record); count > 0 {
 		warnings = []status.Warning{{Reason: ReasonRecordInvalid, Message: fmt.Sprintf(
-			"Parts of the export of cluster %q are invalid, and this cluster ignores them: %s. Correct them in that cluster.", req.Cluster, summary)}}
+			"This cluster ignores invalid parts of the export from cluster %q: %s. Correct the export in that cluster.", req.Cluster, summary)}}
 	}
 	if in.state == border.Refused {
 		return decision{warnings: append(warnings, refused(req.Cluster, in.detail))}
@@ -91,7 +91,7 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 	clean, gone := without(clean, in.out)
 	if gone > 0 {
 		warnings = append(warnings, status.Warning{Reason: ReasonEndpointsLost, Message: fmt.Sprintf(
-			"No heartbeat from cluster %q. Endpoints that do not answer are withdrawn until they answer: %d. The other endpoints are kept.", req.Cluster, gone)})
+			"Cluster %q sends no heartbeat. Number of endpoints that were withdrawn because they do not answer: %d. The other endpoints are kept.", req.Cluster, gone)})
 	}
 	d := decision{warnings: warnings, want: endpoints.Import{
 		Import: in.imp, Cluster: req.Cluster, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
@@ -147,12 +147,12 @@ func keepRevision(have, want *discoveryv1.EndpointSlice) {
 
 func refused(cluster names.ClusterID, what string) status.Warning {
 	return status.Warning{Reason: ReasonEndpointsRefused, Message: fmt.Sprintf(
-		"Endpoints of cluster %q are not imported: %s. Its other endpoints are imported. Correct these in that cluster.", cluster, what)}
+		"Some endpoints of cluster %q are not imported: %s. The cluster's other endpoints are imported. Correct the endpoints in that cluster.", cluster, what)}
 }
 
 // LostMessage returns the message for a lost cluster.
 func LostMessage(cluster names.ClusterID) string {
-	return fmt.Sprintf("Cluster %q is unreachable: no heartbeat, and no endpoint answers. Its endpoints are withdrawn until it is back.", cluster)
+	return fmt.Sprintf("Cluster %q is unreachable: it sends no heartbeat, and its endpoints do not answer. The endpoints are withdrawn until the cluster is reachable again.", cluster)
 }
 
 func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Warning {

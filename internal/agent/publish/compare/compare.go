@@ -45,7 +45,7 @@ const (
 )
 
 // errOutdated says that the cache differs from the broker.
-var errOutdated = errors.New("the agent's cache differs from the broker: a watch may be silent")
+var errOutdated = errors.New("the agent's cache differs from the objects on the broker: a watch may have stopped delivering events")
 
 // Publisher is a controller of this member's published objects. A key is the name in its requests.
 type Publisher interface {
@@ -144,7 +144,7 @@ type seen struct {
 func (v *Comparer) compare(ctx context.Context) (right bool, err error) {
 	counter, err := v.Lease.Counter(ctx)
 	if err != nil {
-		return false, fmt.Errorf("reading the counter: %w", err)
+		return false, fmt.Errorf("reading this cluster's comparison counter: %w", err)
 	}
 	var open map[key]seen // wrong at every check so far
 	for attempt := range attempts {
@@ -186,7 +186,7 @@ func (v *Comparer) compare(ctx context.Context) (right bool, err error) {
 		return false, nil
 	}
 	if err := v.Lease.Count(ctx, counter, refused); err != nil {
-		return false, fmt.Errorf("counting the comparison: %w", err)
+		return false, fmt.Errorf("increasing this cluster's comparison counter: %w", err)
 	}
 	return true, nil
 }
@@ -230,7 +230,7 @@ func (v *Comparer) objects(ctx context.Context) (map[key]seen, error) {
 		list.SetGroupVersionKind(kind)
 		for {
 			if err := v.Broker.Live.List(ctx, list, client.InNamespace(v.Cluster.Clusterset), self, client.Limit(pageSize), client.Continue(list.Continue)); err != nil {
-				return nil, fmt.Errorf("listing the own objects on the broker: %w", err)
+				return nil, fmt.Errorf("listing this cluster's objects on the broker: %w", err)
 			}
 			for i := range list.Items {
 				o := &list.Items[i]

@@ -46,7 +46,7 @@ func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, record
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	policy, known, err := r.cluster.Policy(ctx, req.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the policy of %s: %w", req, err)
+		return reconcile.Result{}, fmt.Errorf("reading the ServicePolicy of %s: %w", req, err)
 	}
 	export, err := kit.Get(ctx, r.cluster.Client, req.NamespacedName, &mcsv1beta1.ServiceExport{})
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if refusal != "" && service != nil {
 		status.Say(r.recorder, service, nil, corev1.EventTypeWarning, "ExportRefused", "Export", fmt.Sprintf(
-			"A MultiClusterService exports this Service, but this cluster refuses its ServiceExport. The agent tries again every 20 to 30 seconds: %s", refusal))
+			"A MultiClusterService exports this Service, but this cluster's API server rejects the ServiceExport. The agent retries every 20 to 30 seconds. The API server's message: %s", refusal))
 	}
 	return result, nil
 }

@@ -85,7 +85,7 @@ func (r *Reconciler) find(ctx context.Context, service types.NamespacedName, now
 		return t, fmt.Errorf("reading the export of %s: %w", service, err)
 	}
 	if t.have, err = r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service); err != nil {
-		return t, fmt.Errorf("reading the record of %s: %w", service, err)
+		return t, fmt.Errorf("reading the ExportedService of %s: %w", service, err)
 	}
 	left := time.Duration(0)
 	if t.own.Service == nil && t.own.Contribution != nil { // copied from the record
@@ -134,7 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	problem := status.Outcome{Failure: refusal}
 	if err != nil {
 		problem.Failure = err.Error()
-		err = fmt.Errorf("writing the record of %s: %w", req, err)
+		err = fmt.Errorf("writing the ExportedService of %s: %w", req, err)
 	}
 	if t.own.Export == nil {
 		problem = status.Outcome{}

@@ -68,10 +68,10 @@ type todo struct {
 
 func (r *Reconciler) find(ctx context.Context, source types.NamespacedName, now time.Time) (t todo, err error) {
 	if t.have, err = r.broker.Slice(ctx, r.cluster.Clusterset, r.cluster.ID, source); err != nil {
-		return t, fmt.Errorf("reading the published slice of %s: %w", source, err)
+		return t, fmt.Errorf("reading the published EndpointSlice of %s: %w", source, err)
 	}
 	if t.of, err = r.gather(ctx, source, t.have); err != nil {
-		return t, fmt.Errorf("reading what slice %s depends on: %w", source, err)
+		return t, fmt.Errorf("reading the objects that EndpointSlice %s depends on: %w", source, err)
 	}
 	t.want, t.refused = t.of.want(source.Name)
 	gone := time.Duration(0) // how long there has been nothing to publish
@@ -139,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	t.of.service.Namespace = req.Namespace
 	r.note(t.of.service, req.Name, t.want, t.refused, refusal, err)
 	if err != nil {
-		err = fmt.Errorf("publishing slice %s: %w", req, err)
+		err = fmt.Errorf("publishing EndpointSlice %s: %w", req, err)
 	}
 	return result, err
 }
@@ -216,7 +216,7 @@ func (r *Reconciler) note(service types.NamespacedName, name string, want *disco
 	if want != nil && refused != "" {
 		problem.Warnings = []status.Warning{{
 			Reason:  "EndpointsInvalid",
-			Message: fmt.Sprintf("Left out of the EndpointSlices: %s. The other endpoints are exported. Correct the EndpointSlice.", refused),
+			Message: fmt.Sprintf("Some parts of the Service's EndpointSlices are not exported: %s. All other parts are exported. Correct the EndpointSlices.", refused),
 		}}
 	}
 	r.problems.SetSlice(service, Part+name, problem)

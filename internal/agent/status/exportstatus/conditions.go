@@ -79,7 +79,7 @@ func ready(own local.Own, so Progress) metav1.Condition {
 		condition.Message = "The export did not reach the broker. The agent retries: " + so.Record.Failure
 	case !own.Validity.Valid:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
-		condition.Message = "Nothing is exported while this ServiceExport is not valid."
+		condition.Message = "Nothing is exported until this ServiceExport is valid."
 	case own.Withheld != "":
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = own.Withheld
@@ -122,10 +122,10 @@ func Warnings(own local.Own, closed bool) []status.Warning {
 // systemNamespace warns about an export from a system namespace: who imports it, and how to change that.
 func systemNamespace(namespace string, closed bool) string {
 	label := command.Of("CLUSTER").Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed)
-	message := fmt.Sprintf("Clusters import this Service only if their namespace %s has a label. "+
-		"To allow it, run in each cluster: %s", namespace, label)
+	message := fmt.Sprintf("Clusters import this Service only if their namespace %s has the label that allows imports. "+
+		"To add the label, run this command in each cluster: %s", namespace, label)
 	if closed {
-		message = fmt.Sprintf("Namespace %s of this cluster has no label that allows imports, so exports of the same name in other clusters are not imported into this one. %s", namespace, message)
+		message = fmt.Sprintf("Namespace %s of this cluster has no label that allows imports, so this cluster does not import exports of the same Service from other clusters. %s", namespace, message)
 	}
 	return message
 }

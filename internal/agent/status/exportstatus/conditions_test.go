@@ -42,7 +42,7 @@ func TestReady(t *testing.T) {
 			"an endpoint is refused", true, true, "", status.Outcome{Failure: "no", Warnings: []status.Warning{cut}},
 			"False", "Failed", "Not all endpoints reached the broker. The agent retries: no",
 		},
-		{"nothing to export", false, true, "", status.Outcome{}, "False", "Pending", "Nothing is exported while this ServiceExport is not valid."},
+		{"nothing to export", false, true, "", status.Outcome{}, "False", "Pending", "Nothing is exported until this ServiceExport is valid."},
 		{"no broker", true, false, "", status.Outcome{}, "False", "Pending", "The agent has not reached the broker yet."},
 	} {
 		own := local.Own{Validity: contribution.Validity{Valid: tt.valid}}
@@ -95,9 +95,9 @@ func TestRefusedPartsAreAWarning(t *testing.T) {
 // whose ports a MultiClusterService leaves out is not called exported.
 func TestReadyNamesWhyNobodyImports(t *testing.T) {
 	own := local.Own{Export: &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}, Validity: contribution.Validity{Valid: true}}
-	const open = "Clusters import this Service only if their namespace default has a label. " +
-		"To allow it, run in each cluster: kubectl label namespace default --overwrite atoll.dev/exports=allowed --context CONTEXT_OF_CLUSTER"
-	const here = "Namespace default of this cluster has no label that allows imports, so exports of the same name in other clusters are not imported into this one. "
+	const open = "Clusters import this Service only if their namespace default has the label that allows imports. " +
+		"To add the label, run this command in each cluster: kubectl label namespace default --overwrite atoll.dev/exports=allowed --context CONTEXT_OF_CLUSTER"
+	const here = "Namespace default of this cluster has no label that allows imports, so this cluster does not import exports of the same Service from other clusters. "
 	for closed, want := range map[bool]string{false: open, true: here + open} {
 		if got := Warnings(own, closed); len(got) != 1 || got[0] != (status.Warning{Reason: "SystemNamespace", Message: want}) {
 			t.Errorf("closed %v: %+v", closed, got)
@@ -126,10 +126,10 @@ func TestConditionsStandUntilMoreIsKnown(t *testing.T) {
 	}{
 		{"restarted, no broker", true, false, false, "", "before|opposed"},
 		{"new, no broker", false, false, false, "", "The agent has not reached the broker yet."},
-		{"restarted, endpoints untried", true, true, false, "", "before|All clusters that export this service agree."},
-		{"new, endpoints untried", false, true, false, "", "All clusters that export this service agree."},
-		{"the record is refused", true, true, false, "no", "The export did not reach the broker. The agent retries: no|All clusters that export this service agree."},
-		{"all is known", true, true, true, "", "The Service is exported to the clusterset.|All clusters that export this service agree."},
+		{"restarted, endpoints untried", true, true, false, "", "before|All clusters that export this service agree on its properties."},
+		{"new, endpoints untried", false, true, false, "", "All clusters that export this service agree on its properties."},
+		{"the record is refused", true, true, false, "no", "The export did not reach the broker. The agent retries: no|All clusters that export this service agree on its properties."},
+		{"all is known", true, true, true, "", "The Service is exported to the clusterset.|All clusters that export this service agree on its properties."},
 	} {
 		own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true, Reason: "Valid"}}
 		if tt.before {

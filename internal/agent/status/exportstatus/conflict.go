@@ -17,7 +17,7 @@ func conflict(conflicts []merge.Conflict) metav1.Condition {
 			Type:    string(mcsv1beta1.ServiceExportConditionConflict),
 			Status:  metav1.ConditionFalse,
 			Reason:  string(mcsv1beta1.ServiceExportReasonNoConflicts),
-			Message: "All clusters that export this service agree.",
+			Message: "All clusters that export this service agree on its properties.",
 		}
 	}
 	var reasons []string
@@ -40,7 +40,7 @@ const maxConflictMessage = 1024
 func conflictMessage(conflicts []merge.Conflict) string {
 	message := conflicts[0].Message
 	for i, c := range conflicts[1:] {
-		more := fmt.Sprintf(" More properties are in conflict: %d. The condition's reason lists all of them.", len(conflicts)-1-i)
+		more := fmt.Sprintf(" Number of further properties in conflict: %d. The condition's reason lists all conflicts.", len(conflicts)-1-i)
 		if len(message)+1+len(c.Message)+len(more) > maxConflictMessage {
 			return message + more
 		}

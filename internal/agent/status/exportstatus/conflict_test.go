@@ -19,7 +19,7 @@ func TestConflict(t *testing.T) {
 		status                metav1.ConditionStatus
 		reason, message, told string
 	}{
-		"none": {nil, metav1.ConditionFalse, "NoConflicts", "All clusters that export this service agree.", "NoConflicts"},
+		"none": {nil, metav1.ConditionFalse, "NoConflicts", "All clusters that export this service agree on its properties.", "NoConflicts"},
 		"one":  {[]merge.Conflict{ports}, metav1.ConditionTrue, "PortConflict", "About ports.", "PortConflict"},
 		"two": {
 			[]merge.Conflict{ports, kind}, metav1.ConditionTrue,
@@ -43,7 +43,7 @@ func TestConflictMessageIsBounded(t *testing.T) {
 		conflicts = append(conflicts, merge.Conflict{Reason: "PortConflict", Message: strings.Repeat("x", 300)})
 	}
 	got := conflict(conflicts).Message
-	if want := "x More properties are in conflict: 6. The condition's reason lists all of them."; len(got) > 1024 || !strings.HasSuffix(got, want) {
+	if want := "x Number of further properties in conflict: 6. The condition's reason lists all conflicts."; len(got) > 1024 || !strings.HasSuffix(got, want) {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }

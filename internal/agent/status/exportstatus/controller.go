@@ -110,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	so, pending, err := r.progress(ctx, req.NamespacedName, own)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading how the export of %s goes: %w", req, err)
+		return reconcile.Result{}, fmt.Errorf("reading the progress of the export of %s: %w", req, err)
 	}
 	if pending {
 		return reconcile.Result{}, nil // the next event of the record, or of the slice, queues the export

@@ -23,16 +23,16 @@ func Notices(sources []*discoveryv1.EndpointSlice) []status.Warning {
 	if slice, more := endpoints.FirstForeign(sources); slice != nil {
 		warnings = append(warnings, status.Warning{
 			Reason: "ForeignEndpoints",
-			Message: fmt.Sprintf("EndpointSlice %s%s is not exported: its labels mark its endpoints as another cluster's (%s, or %s of Karmada), "+
-				"and the Service has no other EndpointSlices. If the endpoints are in this cluster, remove the label.",
+			Message: fmt.Sprintf("EndpointSlice %s%s is not exported: the label %s, or Karmada's value of the label %s, marks its endpoints as endpoints of another cluster. "+
+				"The Service has no other EndpointSlices. If the endpoints are in this cluster, remove the label.",
 				slice.Name, and(more), names.LabelSourceCluster, discoveryv1.LabelManagedBy),
 		})
 	}
 	if endpoints.Truncated(sources) {
 		warnings = append(warnings, status.Warning{
 			Reason: "EndpointsTruncated",
-			Message: fmt.Sprintf("The Endpoints object has reached the maximum of %d addresses that Kubernetes copies to EndpointSlices: "+
-				"further addresses are used neither in this cluster nor in others. Create EndpointSlices instead.", endpoints.MaxMirrored),
+			Message: fmt.Sprintf("The Endpoints object has reached the maximum of %d addresses that Kubernetes copies to EndpointSlices. "+
+				"No cluster uses the remaining addresses. Create EndpointSlices instead.", endpoints.MaxMirrored),
 		})
 	}
 	return warnings

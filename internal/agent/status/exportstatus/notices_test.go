@@ -31,7 +31,7 @@ func TestNotices(t *testing.T) {
 	})
 	if diff := cmp.Diff([]status.Warning{
 		{Reason: "UnsupportedAddressType", Message: "EndpointSlice b (and 1 more) is not exported: it has addresses of type FQDN, and only IP addresses can be exported."},
-		{Reason: "EndpointsTruncated", Message: "The Endpoints object has reached the maximum of 1000 addresses that Kubernetes copies to EndpointSlices: further addresses are used neither in this cluster nor in others. Create EndpointSlices instead."},
+		{Reason: "EndpointsTruncated", Message: "The Endpoints object has reached the maximum of 1000 addresses that Kubernetes copies to EndpointSlices. No cluster uses the remaining addresses. Create EndpointSlices instead."},
 	}, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -39,8 +39,8 @@ func TestNotices(t *testing.T) {
 	foreign.Labels = map[string]string{names.LabelSourceCluster: "c2"}
 	if diff := cmp.Diff([]status.Warning{{
 		Reason: "ForeignEndpoints",
-		Message: "EndpointSlice a is not exported: its labels mark its endpoints as another cluster's (multicluster.kubernetes.io/source-cluster, " +
-			"or endpointslice.kubernetes.io/managed-by of Karmada), and the Service has no other EndpointSlices. If the endpoints are in this cluster, remove the label.",
+		Message: "EndpointSlice a is not exported: the label multicluster.kubernetes.io/source-cluster, " +
+			"or Karmada's value of the label endpointslice.kubernetes.io/managed-by, marks its endpoints as endpoints of another cluster. The Service has no other EndpointSlices. If the endpoints are in this cluster, remove the label.",
 	}}, Notices([]*discoveryv1.EndpointSlice{foreign})); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

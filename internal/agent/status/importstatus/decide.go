@@ -57,7 +57,7 @@ func awaits(clusters []names.ClusterID) string {
 	for _, id := range clusters {
 		ids = append(ids, id.String())
 	}
-	return fmt.Sprintf("The broker has lost the records of %s. The import does not change until they publish again or are removed.", names.ListClusters(ids))
+	return fmt.Sprintf("The broker has lost the export records of %s. The import does not change until those clusters publish the records again or are removed.", names.ListClusters(ids))
 }
 
 // warning is a problem with the imports from a cluster.
@@ -116,7 +116,7 @@ func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, problems m
 		texts = append(texts, r.Message)
 	}
 	if len(refused) > 0 {
-		return Pending(fmt.Sprintf("Not all endpoints from %s can be written. The agent retries: %s", names.ListClusters(refused), reason))
+		return Pending(fmt.Sprintf("The agent cannot write all endpoints from %s, and retries: %s", names.ListClusters(refused), reason))
 	}
 	return Imported(imp, texts)
 }

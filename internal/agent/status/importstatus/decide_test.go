@@ -26,10 +26,10 @@ func TestWant(t *testing.T) {
 		status   metav1.ConditionStatus
 		message  string
 	}{
-		"all is well":                  {service: "web-clusterset", status: metav1.ConditionTrue, message: "The service is imported and reached at 10.0.0.1."},
+		"all is well":                  {service: "web-clusterset", status: metav1.ConditionTrue, message: "The service is imported. Clients reach the service at 10.0.0.1."},
 		"no derived Service yet":       {status: metav1.ConditionUnknown, message: "as it was"},
 		"it is refused":                {problems: map[string]status.Outcome{"service": {Failure: "quota"}}, status: metav1.ConditionFalse, message: "quota"},
-		"a slice is refused":           {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": {Failure: "quota"}, "c2/b": {Failure: "quota"}}, status: metav1.ConditionFalse, message: `Not all endpoints from "c2" can be written`},
+		"a slice is refused":           {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": {Failure: "quota"}, "c2/b": {Failure: "quota"}}, status: metav1.ConditionFalse, message: `The agent cannot write all endpoints from "c2"`},
 		"two slices, one warning":      {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": refused("first"), "c2/b": refused("second")}, status: metav1.ConditionTrue, message: "10.0.0.1. first"},
 		"two clusters, two warnings":   {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": refused("first"), "c3/b": refused("second")}, status: metav1.ConditionTrue, message: "10.0.0.1. first second"},
 		"a warning of the own Service": {service: "web-clusterset", problems: map[string]status.Outcome{"service": refused("of its distribution")}, status: metav1.ConditionTrue, message: "10.0.0.1. of its distribution"},

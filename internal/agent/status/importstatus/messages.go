@@ -18,9 +18,9 @@ import (
 
 // Imported is the condition of a working import. warnings list what is left out or differs from the request.
 func Imported(imp *mcsv1beta1.ServiceImport, warnings []string) *metav1.Condition {
-	message := "The service is imported. It is headless and reached by its DNS name."
+	message := "The service is imported. The service is headless, so clients reach it by its DNS name."
 	if imp.Spec.Type != mcsv1beta1.Headless {
-		message = fmt.Sprintf("The service is imported and reached at %s.", strings.Join(imp.Spec.IPs, " and "))
+		message = fmt.Sprintf("The service is imported. Clients reach the service at %s.", strings.Join(imp.Spec.IPs, " and "))
 	}
 	return &metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceImportConditionReady),
@@ -36,7 +36,7 @@ func renamed(imp *mcsv1beta1.ServiceImport) string {
 	if has == "" || has == usual {
 		return ""
 	}
-	return fmt.Sprintf(" Its derived Service is named %s, because another tool or person created Service %s/%s.", has, imp.Namespace, usual)
+	return fmt.Sprintf(" The derived Service is named %s, because another tool or person created Service %s/%s.", has, imp.Namespace, usual)
 }
 
 // NotSupported is the condition of an import without an IP family of this cluster; families are this cluster's.
@@ -53,8 +53,8 @@ func NotSupported(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily) *me
 		Type:   string(mcsv1beta1.ServiceImportConditionReady),
 		Status: metav1.ConditionFalse,
 		Reason: string(mcsv1beta1.ServiceImportReasonIPFamilyNotSupported),
-		Message: fmt.Sprintf("The service is exported only with %s addresses, by %s, but Services of this cluster only have %s addresses. "+
-			"It is imported when a cluster exports it with %[3]s addresses.", there, names.ListClusters(clusters), here),
+		Message: fmt.Sprintf("The service is exported only with %s addresses, by %s. Services in this cluster have only %s addresses. "+
+			"The service is imported when a cluster exports it with %[3]s addresses.", there, names.ListClusters(clusters), here),
 	}
 }
 
@@ -64,8 +64,8 @@ func Portless(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
 	for _, c := range imp.Status.Clusters {
 		clusters = append(clusters, c.Cluster)
 	}
-	return Pending(fmt.Sprintf("The service has no port: %s exports it without a valid one. Clients cannot connect to it. "+
-		"Compare the ports of the Service in that cluster with spec.ports of its MultiClusterService.", names.ListClusters(clusters)))
+	return Pending(fmt.Sprintf("The service has no port, because %s exports no valid port. Clients cannot connect to the service. "+
+		"Compare the ports of the Service in that cluster with spec.ports of the MultiClusterService.", names.ListClusters(clusters)))
 }
 
 // Failed is the condition of an import whose derived Service the API server refused.

@@ -25,38 +25,38 @@ func TestMessages(t *testing.T) {
 	}{
 		"one address": {
 			*Imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1"), nil), metav1.ConditionTrue, "Ready",
-			"The service is imported and reached at 10.0.0.1.",
+			"The service is imported. Clients reach the service at 10.0.0.1.",
 		},
 		"something left out": {
 			*Imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1"), []string{"Cluster \"c2\" is unreachable."}), metav1.ConditionTrue, "Ready",
-			"The service is imported and reached at 10.0.0.1. Cluster \"c2\" is unreachable.",
+			"The service is imported. Clients reach the service at 10.0.0.1. Cluster \"c2\" is unreachable.",
 		},
 		"two addresses": {
 			*Imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1", "fd00::1"), nil), metav1.ConditionTrue, "Ready",
-			"The service is imported and reached at 10.0.0.1 and fd00::1.",
+			"The service is imported. Clients reach the service at 10.0.0.1 and fd00::1.",
 		},
 		"headless": {
 			*Imported(imp(mcsv1beta1.Headless, nil), nil), metav1.ConditionTrue, "Ready",
-			"The service is imported. It is headless and reached by its DNS name.",
+			"The service is imported. The service is headless, so clients reach it by its DNS name.",
 		},
 		"what is done otherwise than asked for": {
 			*Imported(imp(mcsv1beta1.Headless, nil), []string{"PreferClose is used instead."}), metav1.ConditionTrue, "Ready",
-			"The service is imported. It is headless and reached by its DNS name. PreferClose is used instead.",
+			"The service is imported. The service is headless, so clients reach it by its DNS name. PreferClose is used instead.",
 		},
 		"no port": {
 			*ready(imp(mcsv1beta1.ClusterSetIP, []string{"c1"}), []corev1.IPFamily{v4}, nil, ""), metav1.ConditionFalse, "Pending",
-			`The service has no port: "c1" exports it without a valid one. Clients cannot connect to it. ` +
-				`Compare the ports of the Service in that cluster with spec.ports of its MultiClusterService.`,
+			`The service has no port, because "c1" exports no valid port. Clients cannot connect to the service. ` +
+				`Compare the ports of the Service in that cluster with spec.ports of the MultiClusterService.`,
 		},
 		"IPv6 in a cluster of IPv4": {
 			*NotSupported(imp(mcsv1beta1.ClusterSetIP, []string{"c1", "c2"}), []corev1.IPFamily{v4}), metav1.ConditionFalse, "IPFamilyNotSupported",
-			`The service is exported only with IPv6 addresses, by "c1", "c2", but Services of this cluster only have IPv4 addresses. ` +
-				`It is imported when a cluster exports it with IPv4 addresses.`,
+			`The service is exported only with IPv6 addresses, by "c1", "c2". Services in this cluster have only IPv4 addresses. ` +
+				`The service is imported when a cluster exports it with IPv4 addresses.`,
 		},
 		"IPv4 in a cluster of IPv6": {
 			*NotSupported(imp(mcsv1beta1.Headless, []string{"c1"}), []corev1.IPFamily{v6}), metav1.ConditionFalse, "IPFamilyNotSupported",
-			`The service is exported only with IPv4 addresses, by "c1", but Services of this cluster only have IPv6 addresses. ` +
-				`It is imported when a cluster exports it with IPv6 addresses.`,
+			`The service is exported only with IPv4 addresses, by "c1". Services in this cluster have only IPv6 addresses. ` +
+				`The service is imported when a cluster exports it with IPv6 addresses.`,
 		},
 		"refused": {
 			*Failed("exceeded quota"), metav1.ConditionFalse, "Pending",
