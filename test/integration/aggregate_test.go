@@ -130,14 +130,14 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 			e.Name = "a.b.c"
 			e.Labels["multicluster.kubernetes.io/service-name"], e.Labels["atoll.dev/service-namespace"] = "a.b", "c"
 		})},
-		{"a ServiceImport that is no entry", "members write aggregates only", made(func(e *mcsv1beta1.ServiceImport) { delete(e.Labels, "atoll.dev/managed-by") })},
+		{"a ServiceImport that is no entry", "a member may write only aggregated ServiceImports", made(func(e *mcsv1beta1.ServiceImport) { delete(e.Labels, "atoll.dev/managed-by") })},
 		{"an entry that can't be deleted", "no finalizers", made(func(e *mcsv1beta1.ServiceImport) { e.Finalizers = []string{"example.org/keep"} })},
 		{"an entry with an owner", "no owners", made(func(e *mcsv1beta1.ServiceImport) {
 			e.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "y"}}
 		})},
 		{"an entry with an address", "no addresses", made(func(e *mcsv1beta1.ServiceImport) { e.Spec.IPs = []string{"10.1.2.3"} })},
 		{"changing another's entry", naming, joined(entry, func(e *mcsv1beta1.ServiceImport) { e.Annotations = entry.Annotations })},
-		{"making another's entry something else", "members write aggregates only", joined(entry, func(e *mcsv1beta1.ServiceImport) { delete(e.Labels, "atoll.dev/managed-by") })},
+		{"making another's entry something else", "a member may write only aggregated ServiceImports", joined(entry, func(e *mcsv1beta1.ServiceImport) { delete(e.Labels, "atoll.dev/managed-by") })},
 		{"another's entry with an address", "no addresses", joined(entry, func(e *mcsv1beta1.ServiceImport) { e.Spec.IPs = []string{"10.1.2.3"} })},
 		{"the status of another's entry", naming, func() error {
 			e := entry.DeepCopy()
@@ -146,10 +146,10 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 		}()},
 		{"deleting another's entry", naming, member.Delete(ctx, entry.DeepCopy())},
 		{"deleting all entries", "", member.DeleteAllOf(ctx, &mcsv1beta1.ServiceImport{}, client.InNamespace(broker.DefaultNamespace))},
-		{"taking over somebody else's object", "members write aggregates only", joined(foreign, func(e *mcsv1beta1.ServiceImport) {
+		{"taking over somebody else's object", "a member may write only aggregated ServiceImports", joined(foreign, func(e *mcsv1beta1.ServiceImport) {
 			e.Labels["multicluster.kubernetes.io/service-name"] = "foreign"
 		})},
-		{"deleting somebody else's object", "members write aggregates only", member.Delete(ctx, foreign.DeepCopy())},
+		{"deleting somebody else's object", "a member may write only aggregated ServiceImports", member.Delete(ctx, foreign.DeepCopy())},
 		{"an entry elsewhere", "", made(func(e *mcsv1beta1.ServiceImport) { e.Namespace = "default" })},
 	} {
 		expectForbidden(t, tt.what, tt.err, tt.words)

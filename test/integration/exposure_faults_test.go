@@ -109,7 +109,7 @@ func TestServicesThatComeAndGo(t *testing.T) {
 	mcs := exposed(t, ns, "{types: [CrossCluster], ports: [{name: p81}]}")
 	create(t, lab.Broker, mcs)
 	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, "no Service "+ns+"/web")
-	expectWarning(t, ns, "NoService", "Create the Service there")
+	expectWarning(t, ns, "NoService", "Create the Service on the broker")
 	hubs := service(ns, "web", 80, 81)
 	create(t, lab.Broker, hubs)
 	expectExposed(t, mcs, "ServiceFound", metav1.ConditionTrue, "")

@@ -165,7 +165,7 @@ func TestProviderThatCannotBeMade(t *testing.T) {
 	p.set(func(p *steered) { p.broken = errors.New("its folder is read-only") })
 	start(t)
 	c := expect(t, old, loadbalancer.ConditionReady, "False/ProviderFailed")
-	if !strings.Contains(c.Message, "The state of its load balancers is unknown") || !strings.Contains(c.Message, "its folder is read-only") {
+	if !strings.Contains(c.Message, "The state of the provider's load balancers is unknown") || !strings.Contains(c.Message, "its folder is read-only") {
 		t.Error(c.Message)
 	}
 	if len(old.Status.LoadBalancer.Ingress) != 1 || meta.FindStatusCondition(old.Status.Conditions, loadbalancer.ConditionReachable) != nil {

@@ -238,7 +238,7 @@ func TestStolenJoinFile(t *testing.T) {
 	said := &planes.Log{To: t.Output()}
 	must(t, text, "join - --no-workloads --offline --context c1")
 	stop := startAgent(t, asAgent(t, "c1"), said)
-	said.Expect(t, "no replica of this agent has stored the token from it")
+	said.Expect(t, "no replica of this agent has stored a token from the join file")
 	stop()
 	must(t, "", "leave --yes --offline --context c1")
 

@@ -26,9 +26,9 @@ func TestPermissionsOfMembers(t *testing.T) {
 		"set c2 --namespaces Shop,shop,a*b": {`"Shop" is neither`, `"a*b" is neither`},
 		"set c2 --namespaces shop --no-namespaces": {"none of the others can be"},
 		"set c2 --ranges=":                         {"--ranges is empty", "any"},
-		"set c2 --ranges 10.1.2.3":                 {`"10.1.2.3" is an address, not a range`, "10.1.2.3/32"},
-		"set c2 --ranges 10.1.2.3/16,x":            {"10.1.0.0/16", `"x" is not a range`},
-		"set c2 --namespaces shop --ranges x":      {`"x" is not a range`}, // and nothing half written
+		"set c2 --ranges 10.1.2.3":                 {`"10.1.2.3" is an address, not an address range`, "10.1.2.3/32"},
+		"set c2 --ranges 10.1.2.3/16,x":            {"10.1.0.0/16", `"x" is not an address range`},
+		"set c2 --namespaces shop --ranges x":      {`"x" is not an address range`}, // and nothing half written
 		"set C2 --ranges 10.1.0.0/16":              {"C2"},
 		"list c9":                                  {"cluster c9 is not a member"},
 		"set c2 --ranges 10.1.0.0/16 -o sheet":     {"json"},
@@ -91,7 +91,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 	config.BinaryData = map[string][]byte{"namespaces.c4": {0xff}}
 	noError(t, on[lab.Broker].Update(t.Context(), config))
 	table := must(t, "", members+"list"+at)
-	planes.Says(t, "the table", strings.Join(strings.Fields(table), " "), "range of this address alone is 10.3.0.1/32", `"Team" is neither`, "Somebody", "c4 none 0 0 any")
+	planes.Says(t, "the table", strings.Join(strings.Fields(table), " "), "write 10.3.0.1/32 for this address alone", `"Team" is neither`, "Somebody", "c4 none 0 0 any")
 	must(t, "", members+"set c4 --namespaces shop,shop"+at)
 	must(t, "", members+"set c3 --namespaces *"+at)
 	must(t, "", members+"set c2 --namespaces * --ranges any"+at)
