@@ -58,7 +58,7 @@ func interrupted(t *testing.T) {
 		return
 	}
 	report, err := bench.Run(ctx, all, bench.Options{
-		Rounds: 1000, Endpoints: 1, Pause: 60 * time.Millisecond, Patience: patience, Timeout: time.Hour,
+		Rounds: 1000, Endpoints: 1, Pause: 60 * time.Millisecond, RoundTimeout: patience, Timeout: time.Hour,
 		Say: func(format string, _ ...any) {
 			if strings.HasPrefix(format, "measuring") {
 				time.AfterFunc(time.Second, interrupt)

@@ -167,7 +167,7 @@ func TestOutpostsAreTakenAway(t *testing.T) {
 	defer interrupt()
 	made := ""
 	report, err := verify.Run(ctx, []trial.Member{{Context: "c2", ID: "c2", Config: config, Image: "none"}}, verify.Options{
-		Patience: time.Minute, Timeout: time.Minute,
+		StepTimeout: time.Minute, Timeout: time.Minute,
 		Say: func(format string, args ...any) {
 			if made == "" {
 				made = fmt.Sprint(args[0])
