@@ -156,7 +156,7 @@ func plain(value any) error {
 	switch v := value.(type) {
 	case string:
 		if strings.Contains(v, "{{") {
-			return fmt.Errorf("Helm would interpret %q as a template action", v)
+			return fmt.Errorf("%q would be a template action for Helm", v)
 		}
 	case map[string]any:
 		for key, inner := range v {
