@@ -86,7 +86,7 @@ func allStates(ctx context.Context, socket string) (map[string]map[netip.AddrPor
 }
 
 // errNoSection means that HAProxy's configuration lacks the section.
-var errNoSection = errors.New("HAProxy's configuration does not contain the section")
+var errNoSection = errors.New("HAProxy's configuration has no such section")
 
 func parseStates(section, answer string) (map[netip.AddrPort]serverState, error) {
 	found, ok := parseAllStates(answer)

@@ -63,7 +63,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "option of a provider, in the form [PROVIDER.]NAME=VALUE; may be repeated")
 	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of this pod's node, which load balancers refuse as backends; load balancers always refuse the addresses of this machine's interfaces and of the API server")
 	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "time after which a MultiClusterService is deleted even if its load balancer cannot be deleted")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for the EndpointSlices of every member, in units of %d MiB; the hub ignores slices beyond the budget; 0 for no limit", border.DefaultBudget>>20))
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for each member's EndpointSlices, in units of %d MiB; the hub ignores slices beyond the budget; 0 for no limit", border.DefaultBudget>>20))
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log more details")
 }
 

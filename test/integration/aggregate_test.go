@@ -131,14 +131,14 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 			e.Labels["multicluster.kubernetes.io/service-name"], e.Labels["atoll.dev/service-namespace"] = "a.b", "c"
 		})},
 		{"a ServiceImport that is no entry", "a member may write only aggregated ServiceImports", made(func(e *mcsv1beta1.ServiceImport) { delete(e.Labels, "atoll.dev/managed-by") })},
-		{"an entry that can't be deleted", "no finalizers", made(func(e *mcsv1beta1.ServiceImport) { e.Finalizers = []string{"example.org/keep"} })},
-		{"an entry with an owner", "no owners", made(func(e *mcsv1beta1.ServiceImport) {
+		{"an entry that can't be deleted", "must not have finalizers", made(func(e *mcsv1beta1.ServiceImport) { e.Finalizers = []string{"example.org/keep"} })},
+		{"an entry with an owner", "owner references", made(func(e *mcsv1beta1.ServiceImport) {
 			e.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "y"}}
 		})},
-		{"an entry with an address", "no addresses", made(func(e *mcsv1beta1.ServiceImport) { e.Spec.IPs = []string{"10.1.2.3"} })},
+		{"an entry with an address", "or addresses", made(func(e *mcsv1beta1.ServiceImport) { e.Spec.IPs = []string{"10.1.2.3"} })},
 		{"changing another's entry", naming, joined(entry, func(e *mcsv1beta1.ServiceImport) { e.Annotations = entry.Annotations })},
 		{"making another's entry something else", "a member may write only aggregated ServiceImports", joined(entry, func(e *mcsv1beta1.ServiceImport) { delete(e.Labels, "atoll.dev/managed-by") })},
-		{"another's entry with an address", "no addresses", joined(entry, func(e *mcsv1beta1.ServiceImport) { e.Spec.IPs = []string{"10.1.2.3"} })},
+		{"another's entry with an address", "or addresses", joined(entry, func(e *mcsv1beta1.ServiceImport) { e.Spec.IPs = []string{"10.1.2.3"} })},
 		{"the status of another's entry", naming, func() error {
 			e := entry.DeepCopy()
 			e.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c2"}}

@@ -121,7 +121,7 @@ func TestServicesThatComeAndGo(t *testing.T) {
 	expectImport(t, "c2", ns, "web", from("c1"))
 
 	change(t, lab.Broker, hubs, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })
-	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, `no port "p81"; it has "p80" with number 80. Clusters do not export`)
+	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, `no port "p81". The ports of the Service are "p80" with number 80. Clusters do not export`)
 	remove(t, lab.Broker, hubs)
 	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, "no Service "+ns+"/web")
 	remove(t, "c1", service(ns, "web"))
@@ -141,7 +141,7 @@ func TestRightsForPolicies(t *testing.T) {
 	lease := &coordinationv1.Lease{ObjectMeta: objects.Meta(broker.DefaultNamespace, names.HubOwner.String())}
 	planes.Until(t, "the hub has a Lease", member, lease, func() error { return nil })
 	layout.SetCount(lease, 1<<40, false)
-	expectForbidden(t, "a member that confirms the hub", member.Update(t.Context(), lease), "a member writes only objects that carry its own id")
+	expectForbidden(t, "a member that confirms the hub", member.Update(t.Context(), lease), "a member may write only its own objects")
 
 	namespace(t, ns, "c1")
 	agent := as(t, "system:serviceaccount:atoll-system:atoll-agent")

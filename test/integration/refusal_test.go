@@ -43,7 +43,7 @@ func TestOwnerRefusesImports(t *testing.T) {
 	if imp.Spec.IPs[0] != before.Spec.IPs[0] {
 		t.Errorf("the clusterset IP became %s", imp.Spec.IPs[0])
 	}
-	expectImport(t, "c2", ns, "web", says(`The export from "c1" is not imported: annotation atoll.dev/refuse-imports of namespace refusing refuses it.`))
+	expectImport(t, "c2", ns, "web", says(`The export from "c1" is not imported: annotation atoll.dev/refuse-imports of namespace refusing refuses imports from the exporting cluster.`))
 	expectImport(t, "c1", ns, "web", withPorts(from("c1", "c2"), 80, 81))
 	if now := expectCondition(t, "c2", exports["c2"], "Conflict", metav1.ConditionTrue, "PortConflict"); now.Message != conflict.Message {
 		t.Errorf("the conflict became %q", now.Message)
@@ -53,7 +53,7 @@ func TestOwnerRefusesImports(t *testing.T) {
 	remove(t, "c2", exports["c2"])
 	expectGone(t, "c2", objects.Import(ns, "web"))
 	expectAddresses(t, "c2", ns)
-	planes.Told(t, on["c2"], ns, "Namespace", ns, "RefusedByNamespace", `The export of web from cluster "c1" is not imported`)
+	planes.Told(t, on["c2"], ns, "Namespace", ns, "RefusedByNamespace", `The export of Service web from cluster "c1" is not imported`)
 
 	refuse("")
 	expectImport(t, "c2", ns, "web", withPorts(from("c1"), 80))

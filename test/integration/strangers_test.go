@@ -59,7 +59,7 @@ func TestSystemNamespacesAreClosed(t *testing.T) {
 	eventually(t, "the namespace is open to exports", func() error { return on["c2"].Create(t.Context(), e) })
 	planes.CleanUp(t, on["c2"], e)
 	expectImport(t, "c2", ns, "closed", from("c2"))
-	if e := planes.Told(t, on["c1"], ns, "Namespace", ns, "SystemNamespace", "The export of closed from cluster"); e.Related.Name != "closed" {
+	if e := planes.Told(t, on["c1"], ns, "Namespace", ns, "SystemNamespace", "The export of Service closed from cluster"); e.Related.Name != "closed" {
 		t.Errorf("it is about %v", e.Related)
 	}
 	planes.Succeeds(t, "the import", planes.IsGone(on["c1"].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "closed"}, objects.Import(ns, "closed"))))

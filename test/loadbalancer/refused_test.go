@@ -48,7 +48,7 @@ func TestBackendsAreRefused(t *testing.T) {
 		return p.has(nameOf(mcs), "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080")
 	})
 	c := expect(t, mcs, loadbalancer.ConditionAccepted, "False/Refused")
-	if !strings.Contains(c.Message, "refuses 5 of") || !strings.Contains(c.Message, "cluster c1: 5 (") || strings.Contains(c.Message, "c2") {
+	if !strings.Contains(c.Message, "(5 in total)") || !strings.Contains(c.Message, "cluster c1: 5 refused (") || strings.Contains(c.Message, "c2") {
 		t.Error(c.Message)
 	}
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
@@ -99,7 +99,7 @@ func TestMemberOverTheHubsBudget(t *testing.T) {
 	create(t, second)
 	create(t, published("c2", ns, "more", "10.2.0.1"))
 	eventually(t, "the other member's is used", func() error { return p.has(nameOf(more), "80>c2/10.2.0.1:8080") })
-	if c := expect(t, more, loadbalancer.ConditionAccepted, "False/Refused"); !strings.Contains(c.Message, "cluster c1: 1 (") || !strings.Contains(c.Message, "--member-budget") {
+	if c := expect(t, more, loadbalancer.ConditionAccepted, "False/Refused"); !strings.Contains(c.Message, "cluster c1: 1 refused (") || !strings.Contains(c.Message, "--member-budget") {
 		t.Error(c.Message)
 	}
 	withdraw(t, first)

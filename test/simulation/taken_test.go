@@ -29,7 +29,7 @@ func TestAnIDIsTakenAtRunTime(t *testing.T) {
 
 	entry, owner := objects.Member("sim1"), ""
 	planes.Change(t, onBroker, entry, func(m *brokerv1alpha1.MemberCluster) { owner, m.Spec.ClusterUID = m.Spec.ClusterUID, "another" })
-	log.Expect(t, "does not take part in the clusterset", "To give it another id", "atoll leave", "atoll broker members remove sim1")
+	log.Expect(t, "does not take part in the clusterset", "To give this cluster another id", "atoll leave", "atoll broker members remove sim1")
 	planes.Change(t, members[0].Client, objects.Slice("shop", "web-1", "web"), func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses[0] = "10.201.0.2" })
 	settled(t, members)
 	expect(t, "it is as it was", members[1], "10.201.0.1")

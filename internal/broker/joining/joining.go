@@ -52,7 +52,7 @@ type NoResponseError struct{ Err error }
 
 // Error implements error.
 func (e *NoResponseError) Error() string {
-	return "the broker's answer was lost, so the join file may already be used: " + e.Err.Error()
+	return "the broker's answer was lost, so the join file may already have been used: " + e.Err.Error()
 }
 
 // Unwrap returns the cause.

@@ -51,7 +51,7 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				// Without dots in either part, the name is unambiguous.
 				refuse("variables.entry.metadata.name == variables.serviceName + '.' + variables.serviceNamespace"+
 					" && !variables.serviceName.contains('.') && !variables.serviceNamespace.contains('.')",
-					fmt.Sprintf("the name must be <service>.<namespace>, as in the labels %s and %s",
+					fmt.Sprintf("the name must be <service>.<namespace>, with the values of the labels %s and %s",
 						names.LabelServiceName, names.LabelServiceNamespace)),
 				refuse(written(fmt.Sprintf("size(variables.clusters.join('_')) > %d || %s == variables.clusters.join('_')",
 					names.MaxLabelValue, label("object", names.LabelClusters))),

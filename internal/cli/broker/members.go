@@ -86,7 +86,7 @@ func newMembersSet(o *target.Clusterset) *cobra.Command {
 		Long: `Sets the namespaces and the endpoint address ranges that a member may export. Each flag replaces
 the earlier value. Other settings stay. The cluster need not be a member yet.
 
-A namespace is a name, or a prefix of names followed by *. If all ranges have the same IP family, the member
+Give each namespace by name, or give a prefix followed by * for all names with that prefix. If all ranges have the same IP family, the member
 may not export addresses of the other IP family. With --dry-run, the command shows the exports that other clusters
 would ignore.`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
@@ -250,7 +250,7 @@ func newMembersRemove(o *target.Clusterset) *cobra.Command {
 permissions, accounts, heartbeat and exports. It lists the services that clients lose and asks for
 confirmation. For a cluster that still exists, use "atoll leave".
 
-With --force, the command expels a cluster that still exists. The broker then refuses all requests of the
+With --force, the command expels a cluster that still exists. The broker then refuses all requests from the
 cluster. Open watches of its agents end within ten minutes. A hostile client may have requested a longer
 watch, which ends when the broker's API server restarts.`,
 		Example: `  atoll broker members remove c3 --context broker --dry-run

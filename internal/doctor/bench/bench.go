@@ -200,7 +200,7 @@ func (b *bench) choose(ctx context.Context) error {
 	}
 	if b.virtual {
 		restricted = false // these addresses are not published
-		b.notes = append(b.notes, fmt.Sprintf("Cluster %s advertises cluster IPs, so it does not publish changes of endpoints, and the benchmark does not measure them.", b.from.name))
+		b.notes = append(b.notes, fmt.Sprintf("Cluster %s advertises cluster IPs and does not publish endpoint changes, so the benchmark does not measure them.", b.from.name))
 	}
 	var err error
 	b.endpoints, err = addresses(b.family, allowed, restricted, b.Endpoints+1)

@@ -45,7 +45,7 @@ func identities(there []*Cluster, all *Results) {
 				result.Hint = "Name contexts of different clusters."
 			case a.id() != "" && a.id() == b.id():
 				result.Status, result.Message = Error, fmt.Sprintf("contexts %s and %s are different clusters with the same cluster id %s", b.Context, a.Context, a.id())
-				result.Hint = fmt.Sprintf("Change the id of one cluster. First let the cluster leave the clusterset, which withdraws its exports and deletes its imports: %s. Then let the cluster join with a join file for the new id: %s", a.On.Atoll("leave"), a.On.Atoll("join FILE"))
+				result.Hint = fmt.Sprintf("Change the id of one cluster. First remove the cluster from the clusterset, which withdraws its exports and deletes its imports: %s. Then join it with a join file for the new id: %s", a.On.Atoll("leave"), a.On.Atoll("join FILE"))
 			}
 			if a.member() && b.member() && (a.Survey.Clusterset != b.Survey.Clusterset || a.Survey.Server != b.Survey.Server) {
 				set.Status = Error

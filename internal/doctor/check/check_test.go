@@ -283,7 +283,7 @@ func TestEvaluate(t *testing.T) {
 			e.Before, c1.Broker = true, ""
 			c1.Survey, c2.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}, &survey.Survey{BrokerErr: survey.ErrNotJoined}
 			c1.fail(to("10.2."))
-		}, "ATOLL1301=skipped ATOLL2101=warning", "Let cluster c2 join with --advertise-mode cluster-ip"},
+		}, "ATOLL1301=skipped ATOLL2101=warning", "Join cluster c2 with --advertise-mode cluster-ip"},
 		"may not install": {func(e *Evidence, c1, c2 *Cluster) {
 			e.Before = true
 			c1.Survey, c2.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}, &survey.Survey{BrokerErr: survey.ErrNotJoined}

@@ -59,7 +59,7 @@ func (ch *checker) rights() {
 	again := "Install the permissions again: " + c.On.Atoll("join FILE")
 	ch.account(AgentRights, c.Agent, again)
 	ch.account(DNSRights, c.DNS, again)
-	ch.account(BrokerRights, c.OnBroker, "Install the member's permissions on the broker again: "+command.Broker.Atoll("broker deploy --clusterset %s", c.Survey.Clusterset)+". Then create a join file, and let the cluster join again: "+command.Broker.Atoll("broker token create %s --clusterset %s", c.Survey.ClusterID, c.Survey.Clusterset))
+	ch.account(BrokerRights, c.OnBroker, "Install the member's permissions on the broker again: "+command.Broker.Atoll("broker deploy --clusterset %s", c.Survey.Clusterset)+". Then create a join file, and join the cluster again: "+command.Broker.Atoll("broker token create %s --clusterset %s", c.Survey.ClusterID, c.Survey.Clusterset))
 }
 
 func (ch *checker) account(id ID, rights Rights, hint string) {
@@ -124,7 +124,7 @@ func (ch *checker) credentials() {
 	case s.Expires.IsZero():
 		ch.skip(Credentials, "the credentials cannot be read")
 	case left <= 0:
-		ch.say(Credentials, Error, "Create a new join file: "+command.Broker.Atoll("broker token create %s --clusterset %s", s.ClusterID, s.Clusterset)+". Then let the cluster join again: "+ch.cluster.On.Atoll("join FILE"), "the credentials expired %s ago", round(-left))
+		ch.say(Credentials, Error, "Create a new join file: "+command.Broker.Atoll("broker token create %s --clusterset %s", s.ClusterID, s.Clusterset)+". Then join the cluster again: "+ch.cluster.On.Atoll("join FILE"), "the credentials expired %s ago", round(-left))
 	case left < soon:
 		ch.say(Credentials, Warning, "The agents renew the credentials as long as they reach the broker. Look at the agents' log: "+render.ShowAgentLog(ch.cluster.On), "the credentials expire in %s, and the agents have not renewed them", round(left))
 	default:

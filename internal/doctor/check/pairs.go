@@ -52,7 +52,7 @@ func (p pair) connections() {
 		p.say(Connections, Error, p.hint(joined, services), "%s of cluster %s cannot be reached: %s", which, p.to.Name, firstError(want))
 		return
 	case which == "Services" && !joined:
-		p.say(Connections, Warning, "Let cluster "+p.to.Name+" join with --advertise-mode cluster-ip, or route the addresses of its pods.", "Services of cluster %s can be reached, but its pods cannot: %s", p.to.Name, firstError(pods))
+		p.say(Connections, Warning, "Join cluster "+p.to.Name+" with --advertise-mode cluster-ip, or make its pod addresses routable from the other clusters.", "Services of cluster %s can be reached, but its pods cannot: %s", p.to.Name, firstError(pods))
 	default:
 		p.say(Connections, OK, "", "to %s of cluster %s, response time %s", which, p.to.Name, milliseconds(want[0]))
 	}

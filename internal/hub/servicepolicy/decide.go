@@ -73,7 +73,7 @@ func effect(missing, of int) string {
 	if missing == of {
 		return "Clusters do not export a Service that has none of the ports in spec.ports."
 	}
-	return fmt.Sprintf("%d of %d ports in spec.ports do not exist and are not exposed.", missing, of)
+	return fmt.Sprintf("The Service does not have %d of the %d ports in spec.ports. They are not exposed.", missing, of)
 }
 
 func (s state) clustersFound() metav1.Condition {
@@ -104,7 +104,7 @@ func (s state) exported() metav1.Condition {
 	if len(s.exporters) == 0 {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNotExported,
-			Message: fmt.Sprintf("No cluster exports the Service: %s has an exportable Service %s/%s%s.",
+			Message: fmt.Sprintf("No cluster exports the Service, because %s has an exportable Service %s/%s%s.",
 				among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports)),
 		}
 	}

@@ -18,7 +18,7 @@ func checkAgreement(file credential.Membership, expected names.ClusterID, state 
 			"the join file is for cluster %q, not for cluster %q", file.ClusterID, expected)
 	}
 	if j := state.joined; j != nil {
-		leave := "To change the cluster id or the clusterset, first let the cluster leave, which withdraws its exports and deletes its imports: " + state.on.Atoll("leave") + ". Then let the cluster join again."
+		leave := "To change the cluster id or the clusterset, first remove the cluster from the clusterset. This withdraws its exports and deletes its imports: " + state.on.Atoll("leave") + ". Then join the cluster again."
 		if j.ClusterID != file.ClusterID {
 			return hint(leave, "this cluster is already a member with the cluster id %q, but the join file is for cluster id %q", j.ClusterID, file.ClusterID)
 		}
@@ -38,7 +38,7 @@ func checkAgreement(file credential.Membership, expected names.ClusterID, state 
 		if property == aboutv1beta1.ClustersetProperty {
 			next = "Create a join file for the existing clusterset: " + command.Broker.Atoll("broker token create %s --clusterset %s", file.ClusterID, have.Spec.Value)
 		}
-		return hint(next+". If nothing else uses the ClusterProperty, delete it, and let the cluster join again: "+state.on.Kubectl("delete clusterproperty %s", property),
+		return hint(next+". If nothing else uses the ClusterProperty, delete it, and join the cluster again: "+state.on.Kubectl("delete clusterproperty %s", property),
 			"this cluster's ClusterProperty %s has the value %q, but the join file has the value %q", property, have.Spec.Value, wanted)
 	}
 	return nil

@@ -30,10 +30,10 @@ func TestSettle(t *testing.T) {
 		"as expected":                  {"c1", memberState{}, ""},
 		"not as expected":              {"c2", memberState{}, `for cluster "c1", not for cluster "c2"` + "\nCreate a join file for this cluster: atoll broker token create c2 --clusterset set --context CONTEXT_OF_BROKER"},
 		"again":                        {"", joined("c1", "set"), ""},
-		"another id":                   {"", joined("c2", "set"), `already a member with the cluster id "c2", but the join file is for cluster id "c1"` + "\nTo change the cluster id or the clusterset, first let the cluster leave, which withdraws its exports and deletes its imports: atoll leave"},
+		"another id":                   {"", joined("c2", "set"), `already a member with the cluster id "c2", but the join file is for cluster id "c1"` + "\nTo change the cluster id or the clusterset, first remove the cluster from the clusterset. This withdraws its exports and deletes its imports: atoll leave"},
 		"another clusterset":           {"", joined("c1", "other"), `already a member of clusterset "other"`},
 		"its own property":             {"", says(aboutv1beta1.ClusterIDProperty, "c1"), ""},
-		"another id by its property":   {"", says(aboutv1beta1.ClusterIDProperty, "prod"), "token create prod --clusterset set --context CONTEXT_OF_BROKER. If nothing else uses the ClusterProperty, delete it, and let the cluster join again: kubectl delete clusterproperty cluster.clusterset.k8s.io"},
+		"another id by its property":   {"", says(aboutv1beta1.ClusterIDProperty, "prod"), "token create prod --clusterset set --context CONTEXT_OF_BROKER. If nothing else uses the ClusterProperty, delete it, and join the cluster again: kubectl delete clusterproperty cluster.clusterset.k8s.io"},
 		"another clusterset by its":    {"", says(aboutv1beta1.ClustersetProperty, "staging"), "token create c1 --clusterset staging"},
 		"the clusterset by a property": {"", says(aboutv1beta1.ClustersetProperty, "set"), ""},
 	} {

@@ -52,7 +52,7 @@ func TestExplainAnswers(t *testing.T) {
 		"used for certain": {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "member-c1-x"), as("join-c1", time.Hour),
 			"was used already, but this cluster has no record of using it\nIf an earlier attempt to join this cluster was interrupted, create a new join file. Otherwise another cluster has joined as c1." +
 				" Remove that cluster first, which ends its exports in all clusters: atoll broker members remove c1 --clusterset set --force --context CONTEXT_OF_BROKER."},
-		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may already be used"},
+		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may already have been used"},
 		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "cannot be reached from this machine"},
 		"other":               {errors.New("boom"), as("join-c1", time.Hour), "connecting to the broker at https://b: boom"},
 	} {

@@ -149,7 +149,7 @@ func CheckRemoval(ctx context.Context, on *install.Target, r RemoveRequest) erro
 		return fmt.Errorf("reading the heartbeat of %s: %w", r.Cluster, err)
 	}
 	if renewed := lease.Spec.RenewTime; err == nil && renewed != nil && time.Since(renewed.Time) < fresh && !r.Force && !r.DryRun {
-		return hint("To let the cluster leave: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel the cluster, which ends its exports in all clusters: "+on.On.Atoll("broker members remove %s --clusterset %s --force", r.Cluster, r.Namespace),
+		return hint("If the cluster still exists, remove it from the clusterset: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel the cluster, which ends its exports in all clusters: "+on.On.Atoll("broker members remove %s --clusterset %s --force", r.Cluster, r.Namespace),
 			"cluster %s seems to be alive: its last heartbeat is %s old", r.Cluster, time.Since(renewed.Time).Round(time.Second))
 	}
 	return known(ctx, on, r)

@@ -31,7 +31,7 @@ func newSliceVectors() sliceVectors {
 		desired: gauge("endpoints_desired", "Number of desired endpoints."),
 		have:    gauge("num_endpoint_slices", "Number of EndpointSlices."),
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "changes", Help: "Number of writes of EndpointSlices.",
+			Namespace: namespace, Subsystem: subsystem, Name: "changes", Help: "Number of EndpointSlice writes.",
 		}, []string{"controller", "operation"}),
 	}
 }
