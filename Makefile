@@ -146,17 +146,17 @@ WITH_PROGRAMS := ./test/membership ./test/integration ./test/loadbalancer ./test
 .PHONY: test-parts
 test-parts: build lint fuzz ## Tests of all packages, with real API servers, but no scenarios
 	@echo "== tests with real API servers"
-	@# What starts programs waits most of its time, so all of it runs beside all others, in five labs for membership and integration. THEN too: it takes the
-	@# longest, and begins when the programs' tests have started.
+	@# What starts programs waits most of its time and runs beside all others: tests of membership and integration, in five labs, and some. When the others
+	@# are done, so that the processors have nothing else to do, THEN is made beside what is left.
 	@hub='Hub|MultiClusterService|Leader|Foreign'; join='Join|Leav'; failed=; running=; \
 		$(ANEW) -run "$$hub" ./test/membership & running+=" $$!"; \
 		$(ANEW) -run "$$join" -skip "$$hub" ./test/membership & running+=" $$!"; \
 		$(ANEW) -skip "$$hub|$$join" ./test/membership & running+=" $$!"; \
 		$(ANEW) -run '^Test[A-M]' ./test/integration & running+=" $$!"; \
 		$(ANEW) -skip '^Test[A-M]' ./test/integration & running+=" $$!"; \
-		{ $(ANEW) -p 1 $(filter-out ./test/membership ./test/integration ./test/scenario,$(WITH_PROGRAMS)) && \
-			$(GO_TEST) -p 1 $$(go list ./... | grep -vxFf <(go list $(WITH_PROGRAMS))) \
-			| { grep --line-buffered -v "no test files" || true; }; } & running+=" $$!"; \
+		$(ANEW) -p 1 $(filter-out ./test/membership ./test/integration ./test/scenario,$(WITH_PROGRAMS)) & running+=" $$!"; \
+		$(GO_TEST) -p 2 $$(go list ./... | grep -vxFf <(go list $(WITH_PROGRAMS))) \
+			| { grep --line-buffered -v "no test files" || true; } || failed=1; \
 		$(if $(THEN),$(MAKE) --no-print-directory -o build $(THEN) || failed=1;) \
 		for p in $$running; do wait $$p || failed=1; done; test -z "$$failed"
 	@go -C tools test -count=1 ./release
