@@ -21,7 +21,7 @@ func newPrograms() *cobra.Command {
 
 The command builds each version of the programs once, from the Go module registry into the user's cache
 directory. A build takes some minutes. The command writes the progress to standard error.`, strings.Join(kubebin.Programs(), ", ")),
-		Example: `  # kubectl of the lab's own version
+		Example: `  # use the kubectl version of the lab
   export PATH=$(atoll lab programs):$PATH`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -86,7 +86,7 @@ func newMember(to *output.Manifests) *cobra.Command {
 		Short: "Render the objects that `atoll join` applies, except the Secret",
 		Long: `Renders the objects that "atoll join" applies in a cluster, except the Secret. "atoll render secret" renders the
 Secret from a join file. The agent exchanges the token of the join file and checks that the cluster id is free. The
-agent then renews the token in the Secret, so no other tool may keep writing the Secret.`,
+agent then renews the token in the Secret, so make sure that no other tool overwrites the Secret.`,
 		Example: `  atoll render member --cluster-id c1 --region eu --output-dir c1`,
 		Args:    cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return member.Complete(&what) }),
 		RunE: func(cmd *cobra.Command, _ []string) error {

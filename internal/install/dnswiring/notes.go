@@ -27,7 +27,7 @@ func notes(cm *corev1.ConfigMap, text string) []string {
 		}
 	}
 	if !reloads(text) {
-		all = append(all, "the Corefile does not use the plugin reload: restart the DNS pods, because they read the Corefile only when they start")
+		all = append(all, "the Corefile does not enable the reload plugin, so the DNS pods read the Corefile only when they start: restart the DNS pods")
 	}
 	return all
 }
