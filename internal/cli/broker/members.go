@@ -86,9 +86,9 @@ func newMembersSet(o *target.Clusterset) *cobra.Command {
 		Long: `Sets the namespaces and the endpoint address ranges that a member may export. Each flag replaces
 the earlier value. Other settings stay. The cluster need not be a member yet.
 
-Give each namespace by name, or give a prefix followed by * for all names with that prefix. If all ranges have the same IP family, the member
-may not export addresses of the other IP family. With --dry-run, the command shows the exports that other clusters
-would ignore.`,
+Give each namespace by name, or give a prefix followed by * for all names with that prefix. If all ranges
+have the same IP family, the member may not export addresses of the other IP family. With --dry-run, the
+command shows the exports that other clusters would ignore.`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
   atoll broker members set c2 --namespaces '*' --context broker         # all
   atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored
