@@ -35,12 +35,16 @@ func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error)
 		}
 	}
 	var exported, alone, imported []string
-	only := map[string]bool{} // services of which the agent has seen one exporter
+	state, err := readMember(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	only := map[string]bool{} // services that only this cluster exports
 	for _, i := range imports.Items {
 		if i.Labels[names.LabelManagedBy] == names.AgentManager {
 			service := client.ObjectKeyFromObject(&i).String()
 			imported = append(imported, service)
-			only[service] = len(i.Status.Clusters) == 1
+			only[service] = len(i.Status.Clusters) == 1 && state.joined != nil && i.Status.Clusters[0].Cluster == state.joined.ClusterID.String()
 		}
 	}
 	for _, e := range exports.Items {
