@@ -124,6 +124,7 @@ func TestRevocation(t *testing.T) {
 		t.Errorf("remove --dry-run printed\n%s", plan)
 	}
 	ends(t, 64, "", "broker members remove c1 --context broker", "add --yes")
+	refused(t, "", "broker members remove c9 --yes --context broker", "has no cluster c9", "atoll broker members list")
 	lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
 	noError(t, as.Update(t.Context(), lease))
 	refused(t, "", "broker members remove c1 --yes --context broker", "cluster c1 seems to be alive", "atoll leave", "--force")

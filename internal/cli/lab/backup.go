@@ -68,7 +68,7 @@ members' credentials do not work until "lab rejoin".`,
 					all += " " + c.Name
 				}
 			}
-			next(cmd, o, "%s rejoin%s"+all)
+			next(cmd, o, "%s rejoin%s%s", all)
 			return nil
 		},
 	}

@@ -64,8 +64,8 @@ const unitsHelp = `
 
 The units of a cluster are etcd, apiserver, controller-manager and scheduler, the node programs containerd,
 kubelet and kube-proxy, and Atoll's agent and dns. kube-proxy stands for kube-proxy on every
-node, and kube-proxy-n2 for kube-proxy on node n2. The units of the broker are etcd, apiserver and controller-manager. "lab status"
-lists all units.`
+node, and kube-proxy-n2 for kube-proxy on node n2. The units of the broker are etcd, apiserver and
+controller-manager. "lab status" lists all units.`
 
 func newKill(o *options) *cobra.Command {
 	return &cobra.Command{

@@ -60,7 +60,7 @@ func (e *Ending) AddFlags(flags *pflag.FlagSet) {
 
 // Confirm asks the user to confirm the effects that impact lists: by an answer on a terminal, elsewhere by --yes. A dry
 // run needs no confirmation.
-func (e *Ending) Confirm(cmd *cobra.Command, question string, impact func() ([]string, error)) error {
+func (e *Ending) Confirm(cmd *cobra.Command, effect string, impact func() ([]string, error)) error {
 	if e.DryRun {
 		return nil
 	}
@@ -76,9 +76,9 @@ func (e *Ending) Confirm(cmd *cobra.Command, question string, impact func() ([]s
 	}
 	in, ok := cmd.InOrStdin().(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return fmt.Errorf("%w: %s Standard input is not a terminal, so the command cannot ask for confirmation: add --yes, or run the command with --dry-run first", target.ErrUsage, question)
+		return fmt.Errorf("%w: %s Standard input is not a terminal, so the command cannot ask for confirmation: add --yes, or run the command with --dry-run first", target.ErrUsage, effect)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s Type yes to continue: ", question)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s Type yes to continue: ", effect)
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading the answer: %w", err)

@@ -290,6 +290,18 @@ func TestStatus(t *testing.T) {
 			d.Status.ReadyReplicas = 1
 			s.Cluster.Deployments[render.DNSName] = d
 		}, false, false, "warning atoll-dns: 1 of 2 pods are ready"},
+		"one DNS server during a rollout": {func(s *survey.Survey) {
+			d := s.Cluster.Deployments[render.DNSName]
+			d.Status.ReadyReplicas = 1
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "ReplicaSetUpdated"}}
+			s.Cluster.Deployments[render.DNSName] = d
+		}, false, true, "pending atoll-dns: 1 of 2 pods are ready: the Deployment is rolling out"},
+		"one DNS server after a rollout": {func(s *survey.Survey) {
+			d := s.Cluster.Deployments[render.DNSName]
+			d.Status.ReadyReplicas = 1
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}}
+			s.Cluster.Deployments[render.DNSName] = d
+		}, false, false, "warning atoll-dns: 1 of 2 pods are ready"},
 		"no DNS": {func(s *survey.Survey) { s.Cluster.DNS.Wired = nil },
 			true, true, "error DNS: This cluster's DNS servers do not forward"},
 		"an agent that is run otherwise": {func(s *survey.Survey) { delete(s.Cluster.Deployments, render.AgentName) },

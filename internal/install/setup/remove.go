@@ -167,7 +167,7 @@ func known(ctx context.Context, on *install.Target, r RemoveRequest) error {
 		return fmt.Errorf("listing the member's accounts: %w", err)
 	}
 	if found.entry == nil && len(found.objects)+len(found.aggregates)+len(accounts.Items) == 0 {
-		return hint("To list the members: "+on.On.Kubectl("get memberclusters -n %s", r.Namespace),
+		return hint("To list the members: "+on.On.Atoll("broker members list --clusterset %s", r.Namespace),
 			"clusterset %s has no cluster %s", r.Namespace, r.Cluster)
 	}
 	return nil

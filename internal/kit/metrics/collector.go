@@ -18,10 +18,10 @@ func newCollector(descriptions ...*prometheus.Desc) *collector {
 }
 
 // set sets the function that computes the metrics.
-func (a *collector) set(tell func(chan<- prometheus.Metric)) {
+func (a *collector) set(collect func(chan<- prometheus.Metric)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.collect = tell
+	a.collect = collect
 }
 
 // Describe implements prometheus.Collector.
@@ -34,10 +34,10 @@ func (a *collector) Describe(descriptions chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (a *collector) Collect(values chan<- prometheus.Metric) {
 	a.mu.Lock()
-	tell := a.collect
+	collect := a.collect
 	a.mu.Unlock()
-	if tell != nil {
-		tell(values)
+	if collect != nil {
+		collect(values)
 	}
 }
 

@@ -37,7 +37,7 @@ type Reconciler struct {
 	pace       *border.Pace
 	recorder   events.EventRecorder
 	feed       *kit.Feed[reconcile.Request]
-	lastEvents sync.Map // of said: the subject of the last Event (string)
+	lastEvents sync.Map // of eventKey: the subject of the last Event (string)
 }
 
 // New returns the controller and its reconciler.
