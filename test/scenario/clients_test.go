@@ -6,8 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os/exec"
+	"strconv"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/atoll-mcs/atoll/lab/echo"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -23,7 +27,9 @@ func TestClients(t *testing.T) {
 	server, err := echo.Listen(t.Context(), echo.Options{HTTP: web, TCP: other, UDP: other}, echo.Identity{Pod: "web-0", Cluster: "c1", Node: "c1-n1"})
 	planes.NoError(t, err)
 	go server.Serve(t.Context())
-	unready := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	sources := sets.New[string]()
+	unready := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sources.Insert(r.RemoteAddr)
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprint(w, "pod=web-0 cluster=c1 node=c1-n1\n")
 	}))
@@ -41,7 +47,7 @@ func TestClients(t *testing.T) {
 		"udp refused":  {udpClient, nobody, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			output, err := exec.Command("sh", "-c", test.client, "sh", test.target, "3").Output()
+			output, err := exec.Command("sh", "-c", test.client, "sh", test.target, "3", strconv.Itoa(firstPort)).Output()
 			planes.NoError(t, err)
 			answers := parseAnswers(string(output))
 			if len(answers) != test.answers || (firstFailure(string(output)) == "no output") != (test.answers > 0) {
@@ -51,6 +57,14 @@ func TestClients(t *testing.T) {
 				t.Errorf("%q has answered", answers)
 			}
 		})
+	}
+	for source := range sources {
+		if port := netip.MustParseAddrPort(source).Port(); port < firstPort || port >= 32000 {
+			t.Errorf("a request came from port %d", port)
+		}
+	}
+	if len(sources) != 3 {
+		t.Errorf("requests came from %v, instead of from three ports", sources)
 	}
 }
 

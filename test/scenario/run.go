@@ -46,6 +46,7 @@ type Run struct {
 	env        map[string]string
 	output     string   // of the last verb that had any
 	answers    []string // of the last http, udp or tcp, as CLUSTER/POD
+	requests   int      // sent by http, udp and tcp until now
 	namespaces map[string][]string
 	killed     map[string]bool // CLUSTER/UNIT that were not started again
 	rewired    map[string]bool // clusters whose DNS may no longer ask atoll-dns

@@ -137,7 +137,7 @@ func answering(pods ...string) *fakeLab {
 			return Result{}
 		}
 		times := 0
-		fmt.Sscan(command.Args[len(command.Args)-1], &times)
+		fmt.Sscan(command.Args[len(command.Args)-2], &times)
 		var out strings.Builder
 		for range times {
 			cluster, pod, ok := strings.Cut(pods[next%len(pods)], "/")

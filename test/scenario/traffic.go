@@ -51,10 +51,11 @@ func parseAnswers(output string) (answers []string) {
 }
 
 // The clients run in the pod as `sh -c CLIENT sh TARGET N` and print a line
-// for each request: the answer, or "failed: …".
+// for each request: the answer, or "failed: …". HTTP requests come from
+// ports FIRST, FIRST+1 and so on: `sh -c CLIENT sh TARGET N FIRST`.
 const (
 	httpClient = `i=0; while [ $i -lt "$2" ]; do i=$((i+1)); ` +
-		`a=$(curl -sS --fail --globoff --noproxy '*' --max-time 3 "$1" 2>&1) && echo "$a" || echo "failed: $a"; done`
+		`a=$(curl -sS --fail --globoff --noproxy '*' --max-time 3 --local-port $(($3+i))-32000 "$1" 2>&1) && echo "$a" || echo "failed: $a"; done`
 	tcpClient = `i=0; while [ $i -lt "$2" ]; do i=$((i+1)); ` +
 		`a=$(echo hello | socat -t3 - "TCP:$1,connect-timeout=3" 2>&1) && [ -n "$a" ] && echo "$a" || echo "failed: $a"; done`
 	// Nothing tells that no more datagrams will come, so each client waits
@@ -107,6 +108,11 @@ func parseTimes(text string) (int, error) {
 	return n, nil
 }
 
+// Requests of a script have source ports of their own. Connection tracking sends a connection from a port where it sent
+// the last one from there, for two minutes after the last packet of one without an answer: with reused ports, the first
+// attempts of an `eventually`, at a backend that is gone, would fail later requests.
+const firstPort, sourcePorts = 12000, 18000
+
 // traffic sends requests from inside a pod and keeps the answers.
 func (r *Run) traffic(ctx context.Context, client string, args []string) error {
 	r.answers, r.output = nil, ""
@@ -121,7 +127,8 @@ func (r *Run) traffic(ctx context.Context, client string, args []string) error {
 		}
 	}
 	result := r.kubectl(ctx, pod.cluster, "exec", "-n", pod.namespace, pod.pod, "--",
-		"sh", "-c", client, "sh", args[1], strconv.Itoa(times))
+		"sh", "-c", client, "sh", args[1], strconv.Itoa(times), strconv.Itoa(firstPort+r.requests%sourcePorts))
+	r.requests += times
 	r.output = result.text()
 	r.answers = parseAnswers(result.Stdout)
 	if result.Err != nil {
