@@ -179,7 +179,7 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 		"imageGCHighThresholdPercent": 100, "volumePluginDir": filepath.Join(dir, "volume-plugins"), "podLogsDir": filepath.Join(dir, "logs"),
 		"makeIPTablesUtilChains": false, "volumeStatsAggPeriod": "-1s", "maxPods": 250,
 		// Fast settings: tests create hundreds of pods at once, and wait for ConfigMap changes.
-		"kubeAPIQPS": 500, "kubeAPIBurst": 1000, "serializeImagePulls": false, "registryPullQPS": 0, "syncFrequency": "10s",
+		"kubeAPIQPS": 500, "kubeAPIBurst": 1000, "serializeImagePulls": false, "registryPullQPS": 0, "syncFrequency": "2s",
 		"configMapAndSecretChangeDetectionStrategy": "Watch",
 	}
 	u := l.unit(c, name, address, unitKubelet,
