@@ -129,11 +129,10 @@ func newVersion() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{version.String(), kubebin.KubernetesVersion, kubebin.CoreDNSVersion}
-			if done, err := format.Structured(cmd.OutOrStdout(), v); done || err != nil {
+			return output.Write(cmd.OutOrStdout(), format, v, func(w io.Writer, v versions) error {
+				_, err := fmt.Fprintf(w, "atoll       %s\nkubernetes  %s\ncoredns     %s\n", v.Atoll, v.Kubernetes, v.CoreDNS)
 				return err
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "atoll       %s\nkubernetes  %s\ncoredns     %s\n", v.Atoll, v.Kubernetes, v.CoreDNS)
-			return err
+			})
 		},
 	}
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)

@@ -71,11 +71,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	if err != nil && report.Rounds == 0 {
 		return err // there is no result
 	}
-	done, failed := o.format.Structured(cmd.OutOrStdout(), report)
-	if !done {
-		failed = print(cmd.OutOrStdout(), report)
-	}
-	return errors.Join(err, failed)
+	return errors.Join(err, output.Write(cmd.OutOrStdout(), o.format, report, print))
 }
 
 // print writes a table, with explanations above and below.
@@ -86,14 +82,11 @@ func print(w io.Writer, r bench.Report) error {
 		ways = append(ways, t.Cluster+" "+milliseconds(t.Milliseconds))
 	}
 	fmt.Fprintf(w, "a small request from this machine takes: %s\n\n", strings.Join(ways, ", "))
-	columns := []output.Column[bench.Figure]{
-		{Header: "WHAT", Of: func(f bench.Figure) string { return f.What }},
-		{Header: "TO", Of: func(f bench.Figure) string { return f.To }},
-		{Header: "P50", Of: func(f bench.Figure) string { return milliseconds(f.Took.P50) }},
-		{Header: "P99", Of: func(f bench.Figure) string { return milliseconds(f.Took.P99) }},
-		{Header: "REQUESTS", Of: func(f bench.Figure) string { return fmt.Sprintf("%.1f", f.Requests) }},
+	table := output.NewTable(w, "WHAT", "TO", "P50", "P99", "REQUESTS")
+	for _, f := range r.Figures {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.1f\n", f.What, f.To, milliseconds(f.Took.P50), milliseconds(f.Took.P99), f.Requests)
 	}
-	if err := output.Rows(w, output.Table, r.Figures, func(f bench.Figure) string { return f.What }, columns...); err != nil {
+	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, n := range r.Notes {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -222,22 +221,15 @@ func addPermissionsFormat(command *cobra.Command, format *output.Format) {
 }
 
 func writePermissions(cmd *cobra.Command, format output.Format, rows []setup.MemberPermissions) error {
-	number := func(of func(setup.MemberPermissions) int) func(setup.MemberPermissions) string {
-		return func(r setup.MemberPermissions) string { return strconv.Itoa(of(r)) }
-	}
-	return output.Rows(cmd.OutOrStdout(), format, rows, func(r setup.MemberPermissions) string { return r.Cluster },
-		output.Column[setup.MemberPermissions]{Header: "CLUSTER", Of: func(r setup.MemberPermissions) string { return r.Cluster }},
-		output.Column[setup.MemberPermissions]{Header: "NAMESPACES", Of: func(r setup.MemberPermissions) string {
-			return output.Permitted(!slices.Contains(r.Namespaces, "*"), r.Namespaces, "all")
-		}},
-		output.Column[setup.MemberPermissions]{Header: "EXPORTS", Of: number(func(r setup.MemberPermissions) int { return r.Exports })},
-		output.Column[setup.MemberPermissions]{Header: "REFUSED", Of: number(func(r setup.MemberPermissions) int { return r.NotPermitted })},
-		output.Column[setup.MemberPermissions]{Header: "RANGES", Of: func(r setup.MemberPermissions) string { return output.Permitted(!r.AnyAddress, r.Ranges, anyAddress) }},
-		output.Column[setup.MemberPermissions]{Header: "ADDRESSES", Of: number(func(r setup.MemberPermissions) int { return r.Addresses })},
-		output.Column[setup.MemberPermissions]{Header: "OUTSIDE", Of: number(func(r setup.MemberPermissions) int { return r.Outside })},
-		output.Column[setup.MemberPermissions]{Header: "MISTAKES", Of: func(r setup.MemberPermissions) string { return output.Text(strings.Join(r.Mistakes, "; ")) }},
-		output.Column[setup.MemberPermissions]{Header: "EXAMPLES", Wide: true, Of: func(r setup.MemberPermissions) string { return output.List(r.Examples) }},
-	)
+	return output.Rows(cmd.OutOrStdout(), format, rows, func(r setup.MemberPermissions) string { return r.Cluster }, output.Columns[setup.MemberPermissions]{
+		Headers: []string{"CLUSTER", "NAMESPACES", "EXPORTS", "REFUSED", "RANGES", "ADDRESSES", "OUTSIDE", "MISTAKES"},
+		Wide:    []string{"EXAMPLES"},
+		Cells: func(r setup.MemberPermissions) []any {
+			namespaces := output.Permitted(!slices.Contains(r.Namespaces, "*"), r.Namespaces, "all")
+			within := output.Permitted(!r.AnyAddress, r.Ranges, anyAddress)
+			return []any{r.Cluster, namespaces, r.Exports, r.NotPermitted, within, r.Addresses, r.Outside, strings.Join(r.Mistakes, "; "), r.Examples}
+		},
+	})
 }
 
 func newMembersRemove(o *target.Clusterset) *cobra.Command {

@@ -174,22 +174,20 @@ cluster is complete.`,
 			if err != nil {
 				return err
 			}
-			return output.Rows(cmd.OutOrStdout(), format, tokens, func(t setup.JoinToken) string { return t.Cluster },
-				output.Column[setup.JoinToken]{Header: "CLUSTER", Of: func(t setup.JoinToken) string { return t.Cluster }},
-				output.Column[setup.JoinToken]{Header: "STATE", Of: func(t setup.JoinToken) string { return string(t.State) }},
-				output.Column[setup.JoinToken]{Header: "EXPIRES", Of: func(t setup.JoinToken) string { return moment(t.Expires) }},
-				output.Column[setup.JoinToken]{Header: "USED", Of: func(t setup.JoinToken) string { return moment(t.Used) }},
-			)
+			return output.Rows(cmd.OutOrStdout(), format, tokens, func(t setup.JoinToken) string { return t.Cluster }, output.Columns[setup.JoinToken]{
+				Headers: []string{"CLUSTER", "STATE", "EXPIRES", "USED"},
+				Cells:   func(t setup.JoinToken) []any { return []any{t.Cluster, t.State, moment(t.Expires), moment(t.Used)} },
+			})
 		},
 	}
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML, output.Name)
 	return command
 }
 
-// moment formats a time, or a dash for nil.
+// moment formats a time, which may be nil.
 func moment(at *time.Time) string {
 	if at == nil {
-		return output.Text("")
+		return ""
 	}
 	return at.UTC().Format(time.RFC3339)
 }

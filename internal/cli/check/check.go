@@ -78,9 +78,8 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	o.Options.Broker, o.Say = o.Several.Broker(), steps.Say(cmd)
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.Timeout)
 	defer cancel()
-	table := o.format == output.Table
 	p := printer{w: cmd.OutOrStdout()}
-	if table && !o.NoPods { // show the checks that need no pods without waiting
+	if o.format == output.Table && !o.NoPods { // show the checks that need no pods without waiting
 		o.Read = func(e check.Evidence) {
 			p.print(slices.DeleteFunc(check.Evaluate(e), func(r check.Result) bool { return r.ID.NeedsPods() }))
 		}
@@ -93,16 +92,17 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		return fmt.Errorf("the checks ended before all results were available (--timeout %v): %w", o.Timeout, err)
 	}
 	results := check.Evaluate(*evidence)
-	if _, err := o.format.Structured(cmd.OutOrStdout(), results); err != nil {
-		return err
-	}
-	if table {
+	err = output.Write(cmd.OutOrStdout(), o.format, results, func(_ io.Writer, results check.Results) error {
 		rest := results
 		if o.Read != nil {
 			rest = slices.DeleteFunc(slices.Clone(results), func(r check.Result) bool { return !r.ID.NeedsPods() })
 		}
 		p.print(rest)
 		p.count(results)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if failed := results.Count(check.Error); failed > 0 {
 		return &target.FailedError{Failed: failed, Of: "checks"}

@@ -55,10 +55,8 @@ The first line is the verdict, which also determines the exit status:
 				return err
 			}
 			x := report.Explain(found, service)
-			if done, err := format.Structured(cmd.OutOrStdout(), x); err != nil {
+			if err := output.Write(cmd.OutOrStdout(), format, x, print); err != nil {
 				return err
-			} else if !done {
-				print(cmd.OutOrStdout(), x)
 			}
 			if status := exitStatus[x.Verdict]; status != 0 {
 				return target.Exit(status)
@@ -90,7 +88,7 @@ func parse(cluster *target.Scoped, namespace, text string) (types.NamespacedName
 	return types.NamespacedName{Namespace: namespace, Name: text}, err
 }
 
-func print(w io.Writer, x report.Explanation) {
+func print(w io.Writer, x report.Explanation) error {
 	sentence := map[report.Verdict]string{
 		report.Works: "%s works in cluster %s.", report.WorksInPart: "%s works in part in cluster %s.", report.DoesNotWork: "%s does not work in cluster %s.",
 		report.CannotTell: "Cannot tell whether %s works in cluster %s.",
@@ -109,12 +107,14 @@ func print(w io.Writer, x report.Explanation) {
 	}
 	if len(x.Values) > 0 {
 		fmt.Fprintln(w, "\nMERGED TO")
-		values(w, x.Values)
+		if err := values(w, x.Values); err != nil {
+			return err
+		}
 	}
 	if i := x.Import; i != nil {
 		fmt.Fprintf(w, "\nIMPORTED AS\n  ServiceImport %s/%s, %s, %s\n", i.Namespace, i.Name, i.Type, i.Status)
 		if x.DerivedService != "" {
-			fmt.Fprintf(w, "  clusterset IP %s of Service %s\n", output.List(i.IPs), x.DerivedService)
+			fmt.Fprintf(w, "  clusterset IP %s of Service %s\n", output.Text(i.IPs), x.DerivedService)
 		}
 	}
 	if len(x.Sources) > 0 {
@@ -123,7 +123,9 @@ func print(w io.Writer, x report.Explanation) {
 		for _, s := range x.Sources {
 			fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%s\n", s.Cluster, s.Published, s.Imported, s.ReadyHere, s.Reason)
 		}
-		_ = table.Flush() // standard output: the error cannot be shown
+		if err := table.Flush(); err != nil {
+			return err
+		}
 	}
 	if len(x.Records) > 0 {
 		fmt.Fprintln(w, "\nDNS")
@@ -138,9 +140,10 @@ func print(w io.Writer, x report.Explanation) {
 			fmt.Fprintf(w, "  The cluster's DNS forwards queries to atoll-dns (%s).\n", strings.Join(x.DNS, ", "))
 		}
 	}
+	return nil
 }
 
-func values(w io.Writer, choices []merge.Choice) {
+func values(w io.Writer, choices []merge.Choice) error {
 	table := output.NewTable(w)
 	for _, c := range choices {
 		var others []string
@@ -149,5 +152,5 @@ func values(w io.Writer, choices []merge.Choice) {
 		}
 		fmt.Fprintf(table, "  %s\t%s\tfrom %s\t%s\n", c.Property, output.Text(c.Using), c.From, strings.Join(others, "; "))
 	}
-	_ = table.Flush()
+	return table.Flush()
 }

@@ -14,7 +14,7 @@ import (
 func TestPrint(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	var got bytes.Buffer
-	print(&got, report.Explanation{
+	err := print(&got, report.Explanation{
 		Name: "web.shop.svc.clusterset.local", Cluster: "c3", Verdict: report.Works,
 		Findings: report.Findings{{Severity: report.Warning, About: "export", Message: "Conflicting ports"}},
 		Exports:  []report.Export{{Cluster: "c1", ExportedAt: at, Status: "Published"}, {Cluster: "c2", ExportedAt: at, Status: "PortConflict"}},
@@ -47,7 +47,7 @@ DNS
   web.shop.svc.clusterset.local A 10.0.0.1 and 2 more
   The cluster's DNS forwards queries to atoll-dns (coredns).
 `
-	if got.String() != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
+	if err != nil || got.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s\n%v", got.String(), want, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -85,13 +86,16 @@ func (o *options) run(cmd *cobra.Command, contexts []string) (err error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", o.file, err)
 	}
-	if done, err := o.format.Structured(cmd.OutOrStdout(), gathered{o.file, files, missing}); done || err != nil {
+	err = output.Write(cmd.OutOrStdout(), o.format, gathered{o.file, files, missing}, func(w io.Writer, g gathered) error {
+		for _, m := range g.Missing {
+			fmt.Fprintln(cmd.ErrOrStderr(), "missing:", m)
+		}
+		_, err := fmt.Fprintln(w, g.File)
+		return err
+	})
+	if err != nil || o.format != output.Table { // programs need no hint
 		return err
 	}
-	for _, m := range missing {
-		fmt.Fprintln(cmd.ErrOrStderr(), "missing:", m)
-	}
-	fmt.Fprintln(cmd.OutOrStdout(), o.file)
 	steps.Next(cmd, "list the contents of the file: tar tzf "+o.file)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +41,7 @@ show only data from the member, and the exit status is 1.`,
 
 // newSub returns a subcommand that lists rows.
 func newSub[T any](use, short, long, example string, namespaced bool, args cobra.PositionalArgs,
-	rows func(*survey.Survey) []T, scope func(*survey.Scope), name func(T) string, columns ...output.Column[T],
+	rows func(*survey.Survey) []T, scope func(*survey.Scope), name func(T) string, columns output.Columns[T],
 ) *cobra.Command {
 	var o options
 	command := &cobra.Command{
@@ -52,7 +51,7 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 			if err != nil {
 				return err
 			}
-			if err := output.Rows(cmd.OutOrStdout(), o.format, rows(found), name, columns...); err != nil {
+			if err := output.Rows(cmd.OutOrStdout(), o.format, rows(found), name, columns); err != nil {
 				return err
 			}
 			return found.BrokerErr // the list is incomplete
@@ -110,32 +109,19 @@ address ranges of the member.`,
 		"  atoll get clusters\n  atoll get clusters -o wide --context c1", false, cobra.NoArgs,
 		report.Members, func(s *survey.Scope) { s.Namespace, s.Installation = "", true },
 		func(m report.Member) string { return m.Cluster },
-		output.Column[report.Member]{Header: "CLUSTER", Of: func(m report.Member) string { return m.Cluster }},
-		output.Column[report.Member]{Header: "STATE", Of: func(m report.Member) string { return string(m.State) }},
-		output.Column[report.Member]{Header: "HEARTBEAT", Of: heartbeat},
-		output.Column[report.Member]{Header: "EXPORTS", Of: func(m report.Member) string { return strconv.Itoa(m.Exports) }},
-		output.Column[report.Member]{Header: "KUBERNETES", Of: func(m report.Member) string { return output.Text(m.Kubernetes) }},
-		output.Column[report.Member]{Header: "AGENT", Of: func(m report.Member) string { return output.Text(m.Agent) }},
-		output.Column[report.Member]{Header: "ADVERTISES", Of: func(m report.Member) string { return m.Advertises }},
-		output.Column[report.Member]{Header: "REGION", Of: func(m report.Member) string { return output.Text(m.Region) }},
-		output.Column[report.Member]{Header: "OVER-BUDGET-OF", Of: func(m report.Member) string { return output.List(m.OverBudgetOf) }},
-		output.Column[report.Member]{Header: "MAY-EXPORT", Wide: true, Of: func(m report.Member) string {
-			return output.Permitted(!slices.Contains(m.Namespaces, "*"), m.Namespaces, "all")
-		}},
-		output.Column[report.Member]{Header: "ALLOWED-RANGES", Wide: true, Of: func(m report.Member) string {
-			return output.Permitted(m.AllowedRanges != nil, ptr.Deref(m.AllowedRanges, nil), "any")
-		}},
-		output.Column[report.Member]{Header: "FAMILIES", Wide: true, Of: func(m report.Member) string { return output.List(m.IPFamilies) }},
-		output.Column[report.Member]{Header: "PODS", Wide: true, Of: func(m report.Member) string { return output.List(m.PodCIDRs) }},
-		output.Column[report.Member]{Header: "SERVICES", Wide: true, Of: func(m report.Member) string { return output.List(m.ServiceCIDRs) }},
+		output.Columns[report.Member]{
+			Headers: []string{"CLUSTER", "STATE", "HEARTBEAT", "EXPORTS", "KUBERNETES", "AGENT", "ADVERTISES", "REGION", "OVER-BUDGET-OF"},
+			Wide:    []string{"MAY-EXPORT", "ALLOWED-RANGES", "FAMILIES", "PODS", "SERVICES"},
+			Cells: func(m report.Member) []any {
+				return []any{
+					m.Cluster, m.State, output.Heartbeat(m), m.Exports, m.Kubernetes, m.Agent, m.Advertises, m.Region, m.OverBudgetOf,
+					output.Permitted(!slices.Contains(m.Namespaces, "*"), m.Namespaces, "all"),
+					output.Permitted(m.AllowedRanges != nil, ptr.Deref(m.AllowedRanges, nil), "any"),
+					m.IPFamilies, m.PodCIDRs, m.ServiceCIDRs,
+				}
+			},
+		},
 	)
-}
-
-func heartbeat(m report.Member) string {
-	if m.HeartbeatSeconds == nil {
-		return "-"
-	}
-	return duration.HumanDuration(time.Duration(*m.HeartbeatSeconds) * time.Second)
 }
 
 func newExports() *cobra.Command {
@@ -144,14 +130,13 @@ of this cluster, STATUS is Ready, or the reason of the ServiceExport's condition
 		"  atoll get exports -A\n  atoll get exports web -n shop -o wide", true, cobra.MaximumNArgs(1),
 		report.Exports, func(*survey.Scope) {},
 		func(e report.Export) string { return e.Namespace + "/" + e.Name + "/" + e.Cluster },
-		output.Column[report.Export]{Header: "NAMESPACE", Of: func(e report.Export) string { return e.Namespace }},
-		output.Column[report.Export]{Header: "NAME", Of: func(e report.Export) string { return e.Name }},
-		output.Column[report.Export]{Header: "CLUSTER", Of: func(e report.Export) string { return output.Text(e.Cluster) }},
-		output.Column[report.Export]{Header: "TYPE", Of: func(e report.Export) string { return output.Text(e.Type) }},
-		output.Column[report.Export]{Header: "PORTS", Of: func(e report.Export) string { return output.List(e.Ports) }},
-		output.Column[report.Export]{Header: "STATUS", Of: func(e report.Export) string { return e.Status }},
-		output.Column[report.Export]{Header: "AGE", Of: func(e report.Export) string { return age(e.ExportedAt) }},
-		output.Column[report.Export]{Header: "MESSAGE", Wide: true, Of: func(e report.Export) string { return output.Text(e.Message) }},
+		output.Columns[report.Export]{
+			Headers: []string{"NAMESPACE", "NAME", "CLUSTER", "TYPE", "PORTS", "STATUS", "AGE"},
+			Wide:    []string{"MESSAGE"},
+			Cells: func(e report.Export) []any {
+				return []any{e.Namespace, e.Name, e.Cluster, e.Type, e.Ports, e.Status, age(e.ExportedAt), e.Message}
+			},
+		},
 	)
 }
 
@@ -161,18 +146,16 @@ value in effect. FROM is the cluster whose export has this value. OTHERS lists o
 		"  atoll get conflicts -A\n  atoll get conflicts web -n shop -o yaml", true, cobra.MaximumNArgs(1),
 		report.Conflicts, func(*survey.Scope) {},
 		func(c report.Conflict) string { return c.Namespace + "/" + c.Name },
-		output.Column[report.Conflict]{Header: "NAMESPACE", Of: func(c report.Conflict) string { return c.Namespace }},
-		output.Column[report.Conflict]{Header: "NAME", Of: func(c report.Conflict) string { return c.Name }},
-		output.Column[report.Conflict]{Header: "PROPERTY", Of: func(c report.Conflict) string { return c.Property }},
-		output.Column[report.Conflict]{Header: "USING", Of: func(c report.Conflict) string { return output.Text(c.Using) }},
-		output.Column[report.Conflict]{Header: "FROM", Of: func(c report.Conflict) string { return c.From }},
-		output.Column[report.Conflict]{Header: "OTHERS", Of: func(c report.Conflict) string {
-			var others []string
-			for _, cluster := range slices.Sorted(maps.Keys(c.Others)) {
-				others = append(others, c.Others[cluster]+" from "+cluster)
-			}
-			return output.List(others)
-		}},
+		output.Columns[report.Conflict]{
+			Headers: []string{"NAMESPACE", "NAME", "PROPERTY", "USING", "FROM", "OTHERS"},
+			Cells: func(c report.Conflict) []any {
+				var others []string
+				for _, cluster := range slices.Sorted(maps.Keys(c.Others)) {
+					others = append(others, c.Others[cluster]+" from "+cluster)
+				}
+				return []any{c.Namespace, c.Name, c.Property, c.Using, c.From, others}
+			},
+		},
 	)
 }
 
@@ -182,16 +165,14 @@ ENDPOINTS shows the number of ready endpoints and the number of all endpoints.`,
 		"  atoll get imports -A\n  atoll get imports web -n shop -o yaml", true, cobra.MaximumNArgs(1),
 		report.Imports, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },
 		func(i report.Import) string { return i.Namespace + "/" + i.Name },
-		output.Column[report.Import]{Header: "NAMESPACE", Of: func(i report.Import) string { return i.Namespace }},
-		output.Column[report.Import]{Header: "NAME", Of: func(i report.Import) string { return i.Name }},
-		output.Column[report.Import]{Header: "TYPE", Of: func(i report.Import) string { return i.Type }},
-		output.Column[report.Import]{Header: "IP", Of: func(i report.Import) string { return output.List(i.IPs) }},
-		output.Column[report.Import]{Header: "CLUSTERS", Of: func(i report.Import) string { return output.List(i.Clusters) }},
-		output.Column[report.Import]{Header: "ENDPOINTS", Of: func(i report.Import) string { return fmt.Sprintf("%d/%d", i.ReadyEndpoints, i.Endpoints) }},
-		output.Column[report.Import]{Header: "STATUS", Of: func(i report.Import) string { return i.Status }},
-		output.Column[report.Import]{Header: "AGE", Of: func(i report.Import) string { return age(i.Created) }},
-		output.Column[report.Import]{Header: "PORTS", Wide: true, Of: func(i report.Import) string { return output.List(i.Ports) }},
-		output.Column[report.Import]{Header: "MESSAGE", Wide: true, Of: func(i report.Import) string { return output.Text(i.Message) }},
+		output.Columns[report.Import]{
+			Headers: []string{"NAMESPACE", "NAME", "TYPE", "IP", "CLUSTERS", "ENDPOINTS", "STATUS", "AGE"},
+			Wide:    []string{"PORTS", "MESSAGE"},
+			Cells: func(i report.Import) []any {
+				endpoints := fmt.Sprintf("%d/%d", i.ReadyEndpoints, i.Endpoints)
+				return []any{i.Namespace, i.Name, i.Type, i.IPs, i.Clusters, endpoints, i.Status, age(i.Created), i.Ports, i.Message}
+			},
+		},
 	)
 }
 
@@ -199,23 +180,21 @@ func newEndpoints() *cobra.Command {
 	return newSub("endpoints [SERVICE]", "List the endpoints that a cluster has imported", `Lists the endpoints of imported services in a cluster, and the cluster of each endpoint.`,
 		"  atoll get endpoints web -n shop\n  atoll get endpoints -A -o name", true, cobra.MaximumNArgs(1),
 		report.Endpoints, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },
-		func(e report.Endpoint) string { return output.List(e.Addresses) },
-		output.Column[report.Endpoint]{Header: "NAMESPACE", Of: func(e report.Endpoint) string { return e.Namespace }},
-		output.Column[report.Endpoint]{Header: "SERVICE", Of: func(e report.Endpoint) string { return e.Service }},
-		output.Column[report.Endpoint]{Header: "CLUSTER", Of: func(e report.Endpoint) string { return e.Cluster }},
-		output.Column[report.Endpoint]{Header: "ADDRESS", Of: func(e report.Endpoint) string { return output.List(e.Addresses) }},
-		output.Column[report.Endpoint]{Header: "PORTS", Of: func(e report.Endpoint) string { return output.List(e.Ports) }},
-		output.Column[report.Endpoint]{Header: "STATE", Of: func(e report.Endpoint) string { return string(e.State) }},
-		output.Column[report.Endpoint]{Header: "ZONE", Wide: true, Of: func(e report.Endpoint) string { return output.Text(e.Zone) }},
-		output.Column[report.Endpoint]{Header: "HOSTNAME", Wide: true, Of: func(e report.Endpoint) string { return output.Text(e.Hostname) }},
-		output.Column[report.Endpoint]{Header: "SLICE", Wide: true, Of: func(e report.Endpoint) string { return e.Slice }},
+		func(e report.Endpoint) string { return output.Text(e.Addresses) },
+		output.Columns[report.Endpoint]{
+			Headers: []string{"NAMESPACE", "SERVICE", "CLUSTER", "ADDRESS", "PORTS", "STATE"},
+			Wide:    []string{"ZONE", "HOSTNAME", "SLICE"},
+			Cells: func(e report.Endpoint) []any {
+				return []any{e.Namespace, e.Service, e.Cluster, e.Addresses, e.Ports, e.State, e.Zone, e.Hostname, e.Slice}
+			},
+		},
 	)
 }
 
 // age formats the time since at like kubectl.
 func age(at metav1.Time) string {
 	if at.IsZero() {
-		return "-"
+		return ""
 	}
 	return duration.HumanDuration(time.Since(at.Time))
 }

@@ -68,21 +68,15 @@ func summarize(name string) summary {
 }
 
 func writeList(w io.Writer, format output.Format, all []summary) error {
-	return output.Rows(w, format, all, func(s summary) string { return s.Name },
-		output.Column[summary]{Header: "NAME", Of: func(s summary) string { return s.Name }},
-		output.Column[summary]{Header: "UNITS", Of: func(s summary) string {
+	return output.Rows(w, format, all, func(s summary) string { return s.Name }, output.Columns[summary]{
+		Headers: []string{"NAME", "UNITS", "SHAPE"},
+		Cells: func(s summary) []any {
 			if s.Shape == nil {
-				return "-"
+				return []any{s.Name, "", s.Problem}
 			}
-			return fmt.Sprintf("%d/%d", s.Running, s.Units)
-		}},
-		output.Column[summary]{Header: "SHAPE", Of: func(s summary) string {
-			if s.Shape == nil {
-				return s.Problem
-			}
-			return s.Shape.String()
-		}},
-	)
+			return []any{s.Name, fmt.Sprintf("%d/%d", s.Running, s.Units), s.Shape.String()}
+		},
+	})
 }
 
 // labStatus is the state of a lab.
@@ -130,10 +124,7 @@ disconnected clusters.`,
 			if err != nil {
 				return err
 			}
-			if done, err := format.Structured(cmd.OutOrStdout(), status); done || err != nil {
-				return err
-			}
-			return status.print(cmd.OutOrStdout())
+			return output.Write(cmd.OutOrStdout(), format, status, print)
 		},
 	}
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
@@ -159,7 +150,7 @@ func inspect(ctx context.Context, l *lab.Lab) (labStatus, error) {
 	return s, nil
 }
 
-func (s labStatus) print(to io.Writer) error {
+func print(to io.Writer, s labStatus) error {
 	var total int64
 	w := output.NewTable(to, "UNIT", "PID", "STATE", "MEMORY", "ADDRESS")
 	for _, u := range s.Units {

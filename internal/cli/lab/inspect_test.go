@@ -59,11 +59,11 @@ c2/agent      -    unknown: the API server does not answer  -       ` + `
 c1 - broker        cut                                              ` + `
 `
 	var got bytes.Buffer
-	if err := s.print(&got); err != nil || got.String() != want {
+	if err := output.Write(&got, output.Table, s, print); err != nil || got.String() != want {
 		t.Errorf("%q\nwant\n%q\n%v", got.String(), want, err)
 	}
 	got.Reset()
-	if done, err := output.JSON.Structured(&got, s); !done || err != nil || !bytes.Contains(got.Bytes(), []byte(`"memoryBytes": 3145728`)) {
+	if err := output.Write(&got, output.JSON, s, print); err != nil || !bytes.Contains(got.Bytes(), []byte(`"memoryBytes": 3145728`)) {
 		t.Errorf("%s, %v", got.String(), err)
 	}
 }

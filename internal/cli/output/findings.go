@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
@@ -31,6 +33,14 @@ func (m Mark) On(w io.Writer) string {
 }
 
 var marks = map[report.Severity]Mark{report.Error: Bad, report.Warning: Warning, report.Pending: Pending}
+
+// Heartbeat returns the age of a member's last heartbeat for a cell.
+func Heartbeat(m report.Member) string {
+	if m.HeartbeatSeconds == nil {
+		return "-"
+	}
+	return duration.HumanDuration(time.Duration(*m.HeartbeatSeconds) * time.Second)
+}
 
 // Findings writes each problem with its fix.
 func Findings(w io.Writer, findings []report.Finding) {

@@ -47,8 +47,7 @@ func (m *Manifests) Write(cmd *cobra.Command, parts ...Part) error {
 		all = append(all, p.Objects...)
 	}
 	if m.format == JSON {
-		_, err := JSON.Structured(cmd.OutOrStdout(), map[string]any{"apiVersion": "v1", "kind": "List", "items": all})
-		return err
+		return Write(cmd.OutOrStdout(), JSON, map[string]any{"apiVersion": "v1", "kind": "List", "items": all}, nil)
 	}
 	return install.Write(cmd.OutOrStdout(), all...)
 }

@@ -2,6 +2,7 @@
 package output
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -69,62 +70,61 @@ func (f flag) list() string {
 	return strings.Join(texts[:len(texts)-1], ", ") + " or " + texts[len(texts)-1]
 }
 
-// Structured writes a value as JSON or YAML, or returns false for other formats.
-func (f Format) Structured(w io.Writer, value any) (done bool, err error) {
+// Write writes a value: in the formats for programs as it is, in the others by print.
+func Write[T any](w io.Writer, f Format, value T, print func(io.Writer, T) error) error {
 	switch f {
 	case JSON:
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false)
-		return true, encoder.Encode(value)
+		return encoder.Encode(value)
 	case YAML:
 		data, err := yaml.Marshal(value)
 		if err == nil {
 			_, err = w.Write(data)
 		}
-		return true, err
+		return err
 	}
-	return false, nil
+	return print(w, value)
 }
 
-// Column is a column of a table.
-type Column[T any] struct {
-	Header string
-	Of     func(T) string
-	// Wide columns appear only in the format Wide.
-	Wide bool
+// Columns are the columns of a table.
+type Columns[T any] struct {
+	Headers []string
+	// Wide are the headers of the last columns, which appear only in the format Wide.
+	Wide []string
+	// Cells returns the cells of a row, for Text.
+	Cells func(T) []any
 }
 
 // Rows writes rows in a format. An empty table has only its header, and an empty list of names has no output.
-func Rows[T any](w io.Writer, f Format, rows []T, name func(T) string, columns ...Column[T]) error {
+func Rows[T any](w io.Writer, f Format, rows []T, name func(T) string, columns Columns[T]) error {
 	if rows == nil {
 		rows = []T{} // programs get an empty list
 	}
-	if done, err := f.Structured(w, rows); done {
-		return err
-	}
-	if f == Name {
-		for _, row := range rows {
-			if _, err := fmt.Fprintln(w, name(row)); err != nil {
-				return err
+	return Write(w, f, rows, func(w io.Writer, rows []T) error {
+		if f == Name {
+			for _, row := range rows {
+				if _, err := fmt.Fprintln(w, name(row)); err != nil {
+					return err
+				}
 			}
+			return nil
 		}
-		return nil
-	}
-	columns = slices.DeleteFunc(slices.Clone(columns), func(c Column[T]) bool { return c.Wide && f != Wide })
-	headers := make([]string, len(columns))
-	for i, c := range columns {
-		headers[i] = c.Header
-	}
-	table := NewTable(w, headers...)
-	for _, row := range rows {
-		cells := make([]string, len(columns))
-		for i, c := range columns {
-			cells[i] = c.Of(row)
+		headers := columns.Headers
+		if f == Wide {
+			headers = slices.Concat(headers, columns.Wide)
 		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
-	}
-	return table.Flush()
+		table := NewTable(w, headers...)
+		for _, row := range rows {
+			var cells []string
+			for _, cell := range columns.Cells(row)[:len(headers)] {
+				cells = append(cells, Text(cell))
+			}
+			fmt.Fprintln(table, strings.Join(cells, "\t"))
+		}
+		return table.Flush()
+	})
 }
 
 // NewTable starts a table with tab-separated cells. Flush writes it.
@@ -136,29 +136,22 @@ func NewTable(w io.Writer, headers ...string) *tabwriter.Writer {
 	return table
 }
 
-// List joins texts for a cell; a dash for none.
-func List(texts []string) string {
-	if len(texts) == 0 {
-		return "-"
-	}
-	return strings.Join(texts, ",")
-}
-
-// Permitted lists permissions for a cell; all is the text for no restriction.
-func Permitted(restricted bool, texts []string, all string) string {
+// Permitted returns permissions for a cell; all is the text for no restriction.
+func Permitted(restricted bool, texts []string, all string) any {
 	switch {
 	case !restricted:
 		return all
 	case len(texts) == 0:
 		return "none"
 	}
-	return List(texts)
+	return texts
 }
 
-// Text returns text for a cell; a dash if it is empty.
-func Text(text string) string {
-	if text == "" {
-		return "-"
+// Text returns the text of a cell: lists with commas, and a dash for what is empty.
+func Text(value any) string {
+	text := fmt.Sprint(value)
+	if list, ok := value.([]string); ok {
+		text = strings.Join(list, ",")
 	}
-	return text
+	return cmp.Or(text, "-")
 }

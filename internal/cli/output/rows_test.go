@@ -12,10 +12,7 @@ func TestFormats(t *testing.T) {
 		Name string `json:"name"`
 		Size int    `json:"size"`
 	}
-	columns := []Column[row]{
-		{Header: "NAME", Of: func(r row) string { return r.Name }},
-		{Header: "MORE", Wide: true, Of: func(row) string { return Text("") }},
-	}
+	columns := Columns[row]{Headers: []string{"NAME"}, Wide: []string{"MORE"}, Cells: func(r row) []any { return []any{r.Name, ""} }}
 	name := func(r row) string { return "the/" + r.Name }
 	some := []row{{"a<b", 1}, {"longer", 2}}
 	for _, c := range []struct {
@@ -33,7 +30,7 @@ func TestFormats(t *testing.T) {
 		{Name, nil, ""},
 	} {
 		var got bytes.Buffer
-		if err := Rows(&got, c.format, c.rows, name, columns...); err != nil || got.String() != c.want {
+		if err := Rows(&got, c.format, c.rows, name, columns); err != nil || got.String() != c.want {
 			t.Errorf("%s: %q, %v, want %q", c.format, got.String(), err, c.want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestPrint(t *testing.T) {
 	var got bytes.Buffer
-	print(&got, report.Status{
+	err := print(&got, report.Status{
 		Cluster: "c1", Clusterset: "set", Broker: "https://broker", BrokerMilliseconds: ptr.To[int64](3),
 		Components: []report.Component{{Name: "atoll-agent", Ready: 1, Wanted: 2, Image: "atoll-agent:v1"}},
 		Exports:    map[string]int{"Ready": 2, "Pending": 1}, Imports: map[string]int{},
@@ -40,7 +40,7 @@ c2       Joining  -          0        -
     atoll dns install
 … cluster c2: it has not sent a heartbeat yet
 `
-	if got.String() != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
+	if err != nil || got.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s\n%v", got.String(), want, err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
@@ -67,11 +66,7 @@ The exit status is 1 if there is an error.`,
 			if err != nil {
 				return err
 			}
-			if done, err := format.Structured(cmd.OutOrStdout(), status); done || err != nil {
-				return errors.Join(err, failure(status, wait))
-			}
-			print(cmd.OutOrStdout(), status)
-			return failure(status, wait)
+			return errors.Join(output.Write(cmd.OutOrStdout(), format, status, print), failure(status, wait))
 		},
 	}
 	cluster.AddFlags(command.Flags())
@@ -134,7 +129,7 @@ func failure(status report.Status, wait bool) error {
 	return nil
 }
 
-func print(w io.Writer, s report.Status) {
+func print(w io.Writer, s report.Status) error {
 	broker := output.Text(s.Broker)
 	if s.BrokerMilliseconds != nil {
 		broker += fmt.Sprintf(" (%d ms)", *s.BrokerMilliseconds)
@@ -146,23 +141,24 @@ func print(w io.Writer, s report.Status) {
 	}
 	fmt.Fprintf(table, "DNS\t%s\n", wired(s.DNS))
 	fmt.Fprintf(table, "exports\t%s\nimports\t%s\n", counts(s.Exports), counts(s.Imports))
-	_ = table.Flush() // standard output: the error cannot be shown
+	if err := table.Flush(); err != nil {
+		return err
+	}
 	if len(s.Members) > 0 {
 		fmt.Fprintln(w)
 		table := output.NewTable(w, "CLUSTER", "STATE", "HEARTBEAT", "EXPORTS", "AGENT")
 		for _, m := range s.Members {
-			heartbeat := "-"
-			if m.HeartbeatSeconds != nil {
-				heartbeat = duration.HumanDuration(time.Duration(*m.HeartbeatSeconds) * time.Second)
-			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", m.Cluster, m.State, heartbeat, m.Exports, output.Text(m.Agent))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", m.Cluster, m.State, output.Heartbeat(m), m.Exports, output.Text(m.Agent))
 		}
-		_ = table.Flush()
+		if err := table.Flush(); err != nil {
+			return err
+		}
 	}
 	if len(s.Findings) > 0 {
 		fmt.Fprintln(w)
 		output.Findings(w, s.Findings)
 	}
+	return nil
 }
 
 func wired(forms []string) string {

@@ -9,7 +9,7 @@ import (
 
 func TestPrint(t *testing.T) {
 	var got bytes.Buffer
-	print(&got, verify.Report{Cases: []verify.Case{
+	err := print(&got, verify.Report{Cases: []verify.Case{
 		{Cluster: "c1", Name: "export", Seconds: 0.21},
 		{Cluster: "c1", Name: "tcp connection to everywhere", Seconds: 0.1, Detail: "answered by c1 (20), c2 (20), fastest answer in 1.0 ms"},
 		{Cluster: "c2", Name: "import", Failure: "only-1 is not imported"},
@@ -23,7 +23,7 @@ func TestPrint(t *testing.T) {
 
 4 cases: 2 passed, 1 failed, 1 not run
 `
-	if got.String() != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
+	if err != nil || got.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s\n%v", got.String(), want, err)
 	}
 }

@@ -61,12 +61,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	if o.junit != "" {
 		err = errors.Join(err, write(o.junit, report))
 	}
-	if done, failed := o.format.Structured(cmd.OutOrStdout(), report); failed != nil {
-		return errors.Join(err, failed)
-	} else if !done {
-		print(cmd.OutOrStdout(), report)
-	}
-	if err != nil {
+	if err := errors.Join(err, output.Write(cmd.OutOrStdout(), o.format, report, print)); err != nil {
 		return err
 	}
 	if failed := report.Failed(); failed > 0 {
@@ -84,7 +79,7 @@ func write(path string, report verify.Report) error {
 }
 
 // print writes a line per case, and its failures below.
-func print(w io.Writer, report verify.Report) {
+func print(w io.Writer, report verify.Report) error {
 	skipped := 0
 	for _, c := range report.Cases {
 		switch {
@@ -101,5 +96,6 @@ func print(w io.Writer, report verify.Report) {
 			fmt.Fprintf(w, "%s %s: %s (%.1f s)%s\n", output.Good.On(w), c.Cluster, c.Name, c.Seconds, detail)
 		}
 	}
-	fmt.Fprintf(w, "\n%d cases: %d passed, %d failed, %d not run\n", len(report.Cases), len(report.Cases)-report.Failed()-skipped, report.Failed(), skipped)
+	_, err := fmt.Fprintf(w, "\n%d cases: %d passed, %d failed, %d not run\n", len(report.Cases), len(report.Cases)-report.Failed()-skipped, report.Failed(), skipped)
+	return err
 }

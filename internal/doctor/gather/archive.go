@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 	"time"
 )
 
@@ -63,11 +64,7 @@ func (a *Archive) Miss(format string, args ...any) {
 // Close finishes the archive, and returns its files and the missing parts.
 func (a *Archive) Close() (files []File, missing []string, err error) {
 	if len(a.problems) > 0 {
-		text := ""
-		for _, p := range a.problems {
-			text += p + "\n"
-		}
-		a.Add("missing.txt", []byte(text))
+		a.Add("missing.txt", []byte(strings.Join(a.problems, "\n")+"\n"))
 	}
 	return a.files, a.problems, errors.Join(a.err, a.tar.Close(), a.zip.Close())
 }
