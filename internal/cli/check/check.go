@@ -104,8 +104,8 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	if err != nil {
 		return err
 	}
-	if failed := results.Count(check.Error); failed > 0 {
-		return &target.FailedError{Failed: failed, Of: "checks"}
+	if results.Count(check.Error) > 0 {
+		return target.Exit(target.ExitFailed)
 	}
 	return nil
 }

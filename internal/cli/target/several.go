@@ -31,19 +31,6 @@ func AddImageFlag(flags *pflag.FlagSet, image *string) {
 // ExitFailed is the exit status if a check fails or a service does not work.
 const ExitFailed = 79
 
-// FailedError says that something failed. The output already has the details.
-type FailedError struct {
-	Failed int
-	// Of is what failed, in the plural.
-	Of string
-}
-
-// Error returns the number of failures.
-func (e *FailedError) Error() string { return fmt.Sprintf("number of failed %s: %d", e.Of, e.Failed) }
-
-// ExitStatus returns the program's exit status.
-func (*FailedError) ExitStatus() int { return ExitFailed }
-
 // Exit ends the program with a status. The output already says why.
 type Exit int
 

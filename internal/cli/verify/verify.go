@@ -64,8 +64,8 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 	if err := errors.Join(err, output.Write(cmd.OutOrStdout(), o.format, report, print)); err != nil {
 		return err
 	}
-	if failed := report.Failed(); failed > 0 {
-		return &target.FailedError{Failed: failed, Of: "test steps"}
+	if report.Failed() > 0 {
+		return target.Exit(target.ExitFailed)
 	}
 	return nil
 }
