@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,32 +80,15 @@ func writeList(w io.Writer, format output.Format, all []summary) error {
 	})
 }
 
-// labStatus is the state of a lab.
-type labStatus struct {
-	Name string `json:"name"`
-	// Units are its processes, Atoll are Atoll's pods, Cuts are the cut connections.
-	Units []unitStatus `json:"units"`
-	Atoll []podsStatus `json:"atoll,omitempty"`
-	Cuts  []lab.Pair   `json:"cuts,omitempty"`
-}
-
-type unitStatus struct {
-	// Unit is CLUSTER/UNIT.
-	Unit    string `json:"unit"`
-	Running bool   `json:"running"`
-	PID     int    `json:"pid,omitempty"`
+// part is a row of a lab's status: a unit, Atoll's pods of a kind in a cluster, or a cut.
+type part struct {
+	// Unit is CLUSTER/UNIT, or the two sides of a cut.
+	Unit  string `json:"unit"`
+	PID   int    `json:"pid,omitempty"`
+	State string `json:"state"`
 	// MemoryBytes is the unit's share of the machine's memory.
-	MemoryBytes int64  `json:"memoryBytes"`
+	MemoryBytes int64  `json:"memoryBytes,omitempty"`
 	Address     string `json:"address,omitempty"`
-}
-
-type podsStatus struct {
-	// Unit is CLUSTER/UNIT.
-	Unit string `json:"unit"`
-	// Wanted is the desired number of pods, Ready the ready ones. Problem says why they are unknown.
-	Wanted  int32  `json:"wanted"`
-	Ready   int32  `json:"ready"`
-	Problem string `json:"problem,omitempty"`
 }
 
 func newStatus(o *options) *cobra.Command {
@@ -120,70 +104,62 @@ disconnected clusters.`,
 			if err != nil {
 				return err
 			}
-			status, err := inspect(cmd.Context(), l)
+			parts, err := inspect(cmd.Context(), l)
 			if err != nil {
 				return err
 			}
-			return output.Write(cmd.OutOrStdout(), format, status, print)
+			return writeStatus(cmd.OutOrStdout(), format, parts)
 		},
 	}
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
 }
 
-func inspect(ctx context.Context, l *lab.Lab) (labStatus, error) {
-	s := labStatus{Name: l.Name(), Units: []unitStatus{}, Cuts: l.Spec.Cuts}
+func inspect(ctx context.Context, l *lab.Lab) ([]part, error) {
 	units, err := l.Status()
 	if err != nil {
-		return s, err
+		return nil, err
 	}
+	var all []part
 	for _, u := range units {
-		s.Units = append(s.Units, unitStatus{Unit: u.Unit.String(), Running: u.Running, PID: u.PID, MemoryBytes: u.Memory, Address: u.Address})
+		state := "down"
+		if u.Running {
+			state = "running"
+		}
+		all = append(all, part{Unit: u.Unit.String(), PID: u.PID, State: state, MemoryBytes: u.Memory, Address: u.Address})
 	}
 	for _, w := range l.Workloads(ctx) {
-		p := podsStatus{Unit: w.Target, Wanted: w.Wanted, Ready: w.Ready}
-		if w.Err != nil {
-			p.Problem = w.Err.Error()
-		}
-		s.Atoll = append(s.Atoll, p)
+		all = append(all, part{Unit: w.Target, State: podsState(w)})
 	}
-	return s, nil
+	for _, cut := range l.Spec.Cuts {
+		all = append(all, part{Unit: cut[0] + " - " + cut[1], State: "cut"})
+	}
+	return all, nil
 }
 
-func print(to io.Writer, s labStatus) error {
-	var total int64
-	w := output.NewTable(to, "UNIT", "PID", "STATE", "MEMORY", "ADDRESS")
-	for _, u := range s.Units {
-		if u.Running {
-			fmt.Fprintf(w, "%s\t%d\trunning\t%s\t%s\n", u.Unit, u.PID, mebibytes(u.MemoryBytes), u.Address)
-		} else {
-			fmt.Fprintf(w, "%s\t-\tdown\t-\t%s\n", u.Unit, u.Address)
-		}
-		total += u.MemoryBytes
-	}
-	fmt.Fprintf(w, "total\t\t\t%s\t\n", mebibytes(total))
-	for _, p := range s.Atoll {
-		fmt.Fprintf(w, "%s\t-\t%s\t-\t\n", p.Unit, p)
-	}
-	for _, cut := range s.Cuts {
-		fmt.Fprintf(w, "%s - %s\t\tcut\t\t\n", cut[0], cut[1])
-	}
-	return w.Flush()
-}
-
-// String formats the number of pods of a part of Atoll.
-func (p podsStatus) String() string {
+// podsState describes the pods of a part of Atoll.
+func podsState(w lab.WorkloadStatus) string {
 	switch {
-	case p.Problem != "":
+	case w.Err != nil:
 		return "unknown: the API server does not answer"
-	case p.Wanted == 0:
+	case w.Wanted == 0:
 		return "down"
-	default:
-		return fmt.Sprintf("%d of %d pods", p.Ready, p.Wanted)
 	}
+	return fmt.Sprintf("%d of %d pods", w.Ready, w.Wanted)
 }
 
-func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
+func writeStatus(w io.Writer, format output.Format, parts []part) error {
+	return output.Rows(w, format, parts, nil, output.Columns[part]{
+		Headers: []string{"UNIT", "PID", "STATE", "MEMORY", "ADDRESS"},
+		Cells: func(p part) []any {
+			pid, memory := "", ""
+			if p.PID > 0 {
+				pid, memory = strconv.Itoa(p.PID), fmt.Sprintf("%d MiB", p.MemoryBytes>>20)
+			}
+			return []any{p.Unit, pid, p.State, memory, p.Address}
+		},
+	})
+}
 
 func newKubeconfig(o *options) *cobra.Command {
 	return &cobra.Command{
