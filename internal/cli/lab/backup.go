@@ -15,17 +15,13 @@ func newSnapshot(o *options) *cobra.Command {
 		Long:    "Saves everything that the broker's API server stores. The command replaces a snapshot with the same name.",
 		Example: "  atoll lab snapshot before",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := open(o)
-			if err != nil {
-				return err
-			}
+		RunE: o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error {
 			if err := l.Snapshot(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			next(cmd, o, "%s restore%s %s", args[0])
 			return nil
-		},
+		}),
 	}
 }
 
@@ -37,13 +33,7 @@ func newRestore(o *options) *cobra.Command {
 that were deleted since the snapshot exist again.`,
 		Example: "  atoll lab restore before",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := open(o)
-			if err != nil {
-				return err
-			}
-			return l.Restore(cmd.Context(), args[0])
-		},
+		RunE:    o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error { return l.Restore(cmd.Context(), args[0]) }),
 	}
 }
 
@@ -54,11 +44,7 @@ func newWipe(o *options) *cobra.Command {
 		Long: `Replaces the broker with a new API server at the same address, without a clusterset and without accounts. The
 members' credentials do not work until "lab rejoin".`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := open(o)
-			if err != nil {
-				return err
-			}
+		RunE: o.in(func(cmd *cobra.Command, l *lab.Lab, _ []string) error {
 			if err := l.Wipe(cmd.Context()); err != nil {
 				return err
 			}
@@ -70,7 +56,7 @@ members' credentials do not work until "lab rejoin".`,
 			}
 			next(cmd, o, "%s rejoin%s%s", all)
 			return nil
-		},
+		}),
 	}
 }
 
@@ -82,12 +68,6 @@ func newRejoin(o *options) *cobra.Command {
 command works like "atoll broker deploy", "atoll broker token create" and "atoll join".`,
 		Example: "  atoll lab rejoin c1 c2 c3",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := open(o)
-			if err != nil {
-				return err
-			}
-			return l.Rejoin(cmd.Context(), args...)
-		},
+		RunE:    o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error { return l.Rejoin(cmd.Context(), args...) }),
 	}
 }

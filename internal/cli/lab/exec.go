@@ -35,18 +35,14 @@ have a kubeconfig context for each cluster.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := open(o)
-			if err != nil {
-				return err
-			}
+		RunE: o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error {
 			// The terminal interrupts the program directly. The program decides whether it ends.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			return passOn(l.Exec(ctx, args[0], program(args), lab.Streams{
 				In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(),
 			}))
-		},
+		}),
 	}
 	command.Flags().SetInterspersed(false) // flags after the cluster belong to the program
 	return command

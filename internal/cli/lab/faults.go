@@ -3,7 +3,6 @@
 package lab
 
 import (
-	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -21,17 +20,13 @@ and the broker.`,
 		Example: `  atoll lab cut c1 c2
   atoll lab cut c3 broker`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := open(o)
-			if err != nil {
-				return err
-			}
+		RunE: o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error {
 			if err := l.Cut(cmd.Context(), args[0], args[1]); err != nil {
 				return err
 			}
 			next(cmd, o, "%s heal%s %s %s", args[0], args[1])
 			return nil
-		},
+		}),
 	}
 }
 
@@ -47,16 +42,12 @@ func newHeal(o *options) *cobra.Command {
 			}
 			return nil
 		}),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := open(o)
-			if err != nil {
-				return err
-			}
+		RunE: o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error {
 			if len(args) == 0 {
 				return l.HealAll(cmd.Context())
 			}
 			return l.Heal(cmd.Context(), args[0], args[1])
-		},
+		}),
 	}
 }
 
@@ -75,13 +66,13 @@ func newKill(o *options) *cobra.Command {
 		Example: `  atoll lab kill c1/apiserver
   atoll lab kill broker/etcd`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := withLab(cmd, o, args[0], (*lab.Lab).Kill); err != nil {
+		RunE: o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error {
+			if err := l.Kill(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			next(cmd, o, "%s start%s %s", args[0])
 			return nil
-		},
+		}),
 	}
 }
 
@@ -92,16 +83,6 @@ func newStart(o *options) *cobra.Command {
 		Long:    "Starts a killed program of a cluster with the same data, and waits until the program is ready." + unitsHelp,
 		Example: "  atoll lab start c1/apiserver",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withLab(cmd, o, args[0], (*lab.Lab).Start)
-		},
+		RunE:    o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error { return l.Start(cmd.Context(), args[0]) }),
 	}
-}
-
-func withLab(cmd *cobra.Command, o *options, target string, f func(*lab.Lab, context.Context, string) error) error {
-	l, err := open(o)
-	if err != nil {
-		return err
-	}
-	return f(l, cmd.Context(), target)
 }

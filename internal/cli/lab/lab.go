@@ -58,13 +58,19 @@ directory.`,
 	return command
 }
 
-// open opens a lab that has started completely; others have nothing to run in or to break.
-func open(o *options) (*lab.Lab, error) {
-	l, err := lab.Open(o.name)
-	if err == nil && !l.Spec.Ready {
-		return nil, fmt.Errorf("lab %s is not running, or is still starting. To start the lab: atoll lab up --name %[1]s", o.name)
+// in returns a command's function that has the lab, which must have started completely: others have nothing to run in or to
+// break.
+func (o *options) in(run func(*cobra.Command, *lab.Lab, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		l, err := lab.Open(o.name)
+		if err != nil {
+			return err
+		}
+		if !l.Spec.Ready {
+			return fmt.Errorf("lab %s is not running, or is still starting. To start the lab: atoll lab up --name %[1]s", o.name)
+		}
+		return run(cmd, l, args)
 	}
-	return l, err
 }
 
 // next prints the next step to standard error.

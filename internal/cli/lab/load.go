@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/atoll-mcs/atoll/lab"
 )
 
 func newLoad(o *options) *cobra.Command {
@@ -21,16 +23,12 @@ pod does not start. To prevent the pull, set imagePullPolicy: IfNotPresent in th
   atoll lab load my-app.tar
   kubectl --context c1 create deployment my-app --image=my-app:1`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := open(o)
-			if err != nil {
-				return err
-			}
+		RunE: o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error {
 			names, err := l.Load(cmd.Context(), args[0])
 			for _, name := range names {
 				fmt.Fprintln(cmd.OutOrStdout(), name)
 			}
 			return err
-		},
+		}),
 	}
 }
