@@ -115,25 +115,25 @@ func checked(t *testing.T, flags string) map[check.ID]check.Status {
 // TestCheckAsksAPIServers: what check says of rights and definitions before joining, afterwards, and when
 // they are gone; and what a person sees who may do little.
 func TestCheckAsksAPIServers(t *testing.T) {
-	expect := func(flags string, want map[check.ID]check.Status) {
+	expect := func(flags string, want map[check.Check]check.Status) {
 		t.Helper()
 		got := checked(t, flags)
-		for id, status := range want {
-			if got[id] != status {
-				t.Errorf("atoll check %s: %s is %q, want %q", flags, id, got[id], status)
+		for about, status := range want {
+			if got[about.ID] != status {
+				t.Errorf("atoll check %s: %s is %q, want %q", flags, about, got[about.ID], status)
 			}
 		}
 	}
-	expect("--pre --context c1", map[check.ID]check.Status{
+	expect("--pre --context c1", map[check.Check]check.Status{
 		check.APIVersions: check.OK, check.Definitions: check.OK, check.InstallRights: check.OK, check.Membership: "",
 		check.Nodes: check.Error, // there are none in this lab
 	})
-	expect("--context c1", map[check.ID]check.Status{check.Membership: check.Error})
+	expect("--context c1", map[check.Check]check.Status{check.Membership: check.Error})
 	limited(t)
-	expect("--pre --context limited", map[check.ID]check.Status{check.InstallRights: check.Error})
+	expect("--pre --context limited", map[check.Check]check.Status{check.InstallRights: check.Error})
 
 	joined(t, "c1")
-	expect("--context c1", map[check.ID]check.Status{
+	expect("--context c1", map[check.Check]check.Status{
 		check.Definitions: check.OK, check.AgentRights: check.OK, check.DNSRights: check.OK, check.BrokerRights: check.OK, check.Membership: check.OK,
 		check.AgentRuns: check.Error, check.Credentials: check.OK, check.Heartbeat: check.Error, check.BrokerHere: check.OK,
 	})
@@ -142,7 +142,7 @@ func TestCheckAsksAPIServers(t *testing.T) {
 	planes.Delete(t, on[lab.Broker], binding)
 	eventually(t, "both are noticed", func() error {
 		got := checked(t, "--context c1")
-		if got[check.DNSRights] != check.Error || got[check.AgentRights] != check.OK || got[check.BrokerHere] != check.Warning {
+		if got[check.DNSRights.ID] != check.Error || got[check.AgentRights.ID] != check.OK || got[check.BrokerHere.ID] != check.Warning {
 			return fmt.Errorf("%v", got)
 		}
 		return nil

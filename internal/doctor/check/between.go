@@ -35,8 +35,7 @@ func between(e *Evidence, all *Results) {
 
 // identities checks that the clusters have different IDs and share a clusterset.
 func identities(there []*Cluster, all *Results) {
-	result := Result{ID: Identity, Status: OK}
-	set := Result{ID: Clusterset, Status: OK}
+	result, set := Result{Status: OK}, Result{Status: OK}
 	for i, a := range there {
 		for _, b := range there[:i] {
 			switch {
@@ -54,9 +53,9 @@ func identities(there []*Cluster, all *Results) {
 			}
 		}
 	}
-	all.add(result)
+	all.add(Identity, result)
 	if !slices.ContainsFunc(there, func(c *Cluster) bool { return !c.member() }) {
-		all.add(set)
+		all.add(Clusterset, set)
 	}
 }
 
@@ -68,7 +67,7 @@ func (c *Cluster) id() string {
 }
 
 func timesOfDay(there []*Cluster, all *Results) {
-	worst := Result{ID: Clocks, Status: OK}
+	worst := Result{Status: OK}
 	for i, a := range there {
 		for _, b := range there[:i] {
 			status, hint, message := clocks(a.Ahead-b.Ahead, "cluster "+a.Name, "cluster "+b.Name)
@@ -77,7 +76,7 @@ func timesOfDay(there []*Cluster, all *Results) {
 			}
 		}
 	}
-	all.add(worst)
+	all.add(Clocks, worst)
 }
 
 func versions(there []*Cluster, all *Results) {
@@ -95,7 +94,7 @@ func versions(there []*Cluster, all *Results) {
 	if len(by) == 0 {
 		return
 	}
-	result := Result{ID: Versions, Status: OK}
+	result := Result{Status: OK}
 	var texts []string
 	for version, clusters := range by {
 		slices.Sort(clusters)
@@ -106,5 +105,5 @@ func versions(there []*Cluster, all *Results) {
 		result.Status, result.Hint = Warning, "The clusters work together, but features of the newer version have no effect in clusters with the older version. Upgrade Atoll in the older clusters."
 	}
 	result.Message = strings.Join(texts, "; ")
-	all.add(result)
+	all.add(Versions, result)
 }

@@ -4,6 +4,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,14 +62,8 @@ func Evaluate(e Evidence) Results {
 		ch.all()
 	}
 	between(&e, &all)
-	order := func(r Result) int {
-		return slices.IndexFunc(Catalogue, func(e Entry) bool { return e.ID == r.ID })
-	}
 	slices.SortStableFunc(all, func(a, b Result) int {
-		if c := e.rank(a.Cluster) - e.rank(b.Cluster); c != 0 {
-			return c
-		}
-		return order(a) - order(b)
+		return cmp.Or(e.rank(a.Cluster)-e.rank(b.Cluster), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }
@@ -80,19 +75,22 @@ type checker struct {
 	results  *Results
 }
 
-func (ch *checker) say(id ID, status Status, hint, format string, args ...any) {
-	ch.results.add(Result{ID: id, Cluster: ch.cluster.Name, Status: status, Message: fmt.Sprintf(format, args...), Hint: hint})
+func (ch *checker) say(about Check, status Status, hint, format string, args ...any) {
+	ch.results.add(about, Result{Cluster: ch.cluster.Name, Status: status, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // ok adds a success.
-func (ch *checker) ok(id ID, format string, args ...any) { ch.say(id, OK, "", format, args...) }
+func (ch *checker) ok(about Check, format string, args ...any) {
+	ch.say(about, OK, "", format, args...)
+}
 
 // skip adds a skipped check with the reason.
-func (ch *checker) skip(id ID, format string, args ...any) { ch.say(id, Skipped, "", format, args...) }
+func (ch *checker) skip(about Check, format string, args ...any) {
+	ch.say(about, Skipped, "", format, args...)
+}
 
-func (r *Results) add(result Result) {
-	about := entry(result.ID)
-	result.Subject, result.Title = about.Subject, about.Title
+func (r *Results) add(about Check, result Result) {
+	result.ID, result.Subject, result.Title = about.ID, subjects[about.ID[:len("ATOLL10")]], about.Title
 	if result.Status != OK {
 		result.Documentation = result.ID.Anchor()
 	}

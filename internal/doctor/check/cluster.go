@@ -62,16 +62,16 @@ func (ch *checker) rights() {
 	ch.account(BrokerRights, c.OnBroker, "Install the member's permissions on the broker again: "+command.Broker.Atoll("broker deploy --clusterset %s", c.Survey.Clusterset)+". Then create a join file, and join the cluster again: "+command.Broker.Atoll("broker token create %s --clusterset %s", c.Survey.ClusterID, c.Survey.Clusterset))
 }
 
-func (ch *checker) account(id ID, rights Rights, hint string) {
+func (ch *checker) account(about Check, rights Rights, hint string) {
 	switch {
 	case rights.Err != nil:
-		ch.skip(id, "%v", rights.Err)
+		ch.skip(about, "%v", rights.Err)
 	case !rights.Checked:
-		ch.skip(id, "this machine cannot read the broker")
+		ch.skip(about, "this machine cannot read the broker")
 	case len(rights.Missing) > 0:
-		ch.say(id, Error, hint, "missing permissions: %s", list(rights.Missing))
+		ch.say(about, Error, hint, "missing permissions: %s", list(rights.Missing))
 	default:
-		ch.ok(id, "")
+		ch.ok(about, "")
 	}
 }
 
@@ -94,7 +94,7 @@ func (ch *checker) installation() {
 	ch.heartbeat(status)
 }
 
-func (ch *checker) runs(id ID, status report.Status, name string) {
+func (ch *checker) runs(about Check, status report.Status, name string) {
 	for _, f := range status.Findings {
 		if f.About != name {
 			continue
@@ -106,16 +106,16 @@ func (ch *checker) runs(id ID, status report.Status, name string) {
 		if name == render.DNSName && ch.cluster.Stock != nil {
 			severity = OK // CoreDNS does not forward to atoll-dns
 		}
-		ch.say(id, severity, f.Do, "%s", f.Message)
+		ch.say(about, severity, f.Do, "%s", f.Message)
 		return
 	}
 	for _, component := range status.Components {
 		if component.Name == name {
-			ch.ok(id, "%d of %d pods ready, image %s", component.Ready, component.Wanted, component.Image)
+			ch.ok(about, "%d of %d pods ready, image %s", component.Ready, component.Wanted, component.Image)
 			return
 		}
 	}
-	ch.skip(id, "no Deployment was found")
+	ch.skip(about, "no Deployment was found")
 }
 
 func (ch *checker) credentials() {
@@ -199,9 +199,9 @@ func (ch *checker) brokerHere() {
 }
 
 // clock reports how far one clock is ahead of another.
-func (ch *checker) clock(id ID, ahead time.Duration, whose, than string) {
+func (ch *checker) clock(about Check, ahead time.Duration, whose, than string) {
 	status, hint, message := clocks(ahead, whose, than)
-	ch.say(id, status, hint, "%s", message)
+	ch.say(about, status, hint, "%s", message)
 }
 
 func clocks(ahead time.Duration, whose, than string) (status Status, hint, message string) {

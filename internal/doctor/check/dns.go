@@ -120,13 +120,13 @@ func (ch *checker) lost() (where, hint string) {
 	pods := fmt.Sprintf("pods use the DNS server %s", list(c.Seen.Resolvers))
 	switch {
 	case c.Stock == nil && len(c.AtollDNS) > 0 && !answered(c.answers(versionName, "TXT", c.AtollDNS...)):
-		return "atoll-dns does not answer", "See check " + string(ClustersetDNS) + "."
+		return "atoll-dns does not answer", "See check " + ClustersetDNS.String() + "."
 	case len(cluster) > 0 && !answered(cluster):
 		return fmt.Sprintf("pods use the DNS server %s, and the cluster's DNS at %s does not forward the query: %s", list(c.Seen.Resolvers), list(c.ClusterDNS), answerError(cluster)),
-			"See check " + string(Wiring) + ". DNS servers take up to a minute to read a changed configuration."
+			"See check " + Wiring.String() + ". DNS servers take up to a minute to read a changed configuration."
 	case answered(cluster) && !answered(own):
 		return fmt.Sprintf("the cluster's DNS at %s answers the query, but the DNS server %s, which pods use, does not: %s", list(c.ClusterDNS), list(c.Seen.Resolvers), answerError(own)),
-			"Pods do not query the cluster's DNS directly, but another DNS server, for example NodeLocal DNSCache: see check " + string(NodeLocal) + "."
+			"Pods do not query the cluster's DNS directly, but another DNS server, for example NodeLocal DNSCache: see check " + NodeLocal.String() + "."
 	}
 	return pods + ": " + answerError(append(own, c.answers(versionName, "TXT")...)), "Try the query in a pod: nslookup -type=txt " + versionName
 }

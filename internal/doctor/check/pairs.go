@@ -15,8 +15,8 @@ type pair struct {
 	results  *Results
 }
 
-func (p pair) say(id ID, status Status, hint, format string, args ...any) {
-	p.results.add(Result{ID: id, From: p.from.Name, To: p.to.Name, Status: status, Message: fmt.Sprintf(format, args...), Hint: hint})
+func (p pair) say(about Check, status Status, hint, format string, args ...any) {
+	p.results.add(about, Result{From: p.from.Name, To: p.to.Name, Status: status, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func (p pair) families() {
@@ -64,16 +64,16 @@ func (p pair) connections() {
 	p.packets(Datagrams, p.from.reached("udp", 0, addresses), "Let UDP through firewalls and security groups. Without UDP, only TCP services work.")
 }
 
-func (p pair) packets(id ID, reached []probe.Reached, hint string) {
+func (p pair) packets(about Check, reached []probe.Reached, hint string) {
 	if everyone(reached) {
-		p.say(id, OK, "", "")
+		p.say(about, OK, "", "")
 		return
 	}
 	status := Error
-	if id == Datagrams {
+	if about == Datagrams {
 		status = Warning
 	}
-	p.say(id, status, hint, "%s", firstError(reached))
+	p.say(about, status, hint, "%s", firstError(reached))
 }
 
 // mode returns the other cluster's advertise mode, and whether it has joined.

@@ -31,17 +31,17 @@ func ranges(there []*Cluster, all *Results) {
 	switch {
 	case len(networks) < 2:
 	case len(found) > 0:
-		all.add(Result{ID: Ranges, Status: Error, Message: strings.Join(found, "; "), Hint: "Traffic to overlapping addresses does not leave the cluster. Change the address ranges of one of the clusters. " +
+		all.add(Ranges, Result{Status: Error, Message: strings.Join(found, "; "), Hint: "Traffic to overlapping addresses does not leave the cluster. Change the address ranges of one of the clusters. " +
 			"If only pod CIDRs overlap, and the network routes the Service CIDRs between the clusters, run the agents with --advertise-mode cluster-ip."})
 	default:
-		result := Result{ID: Ranges, Status: OK}
+		result := Result{Status: OK}
 		for _, n := range networks {
 			if len(n.pods) == 0 && !n.byService {
 				result.Status = Skipped
 				result.Message = fmt.Sprintf("the pod CIDR of cluster %s is unknown: set --pod-cidr on that cluster's agent", n.name)
 			}
 		}
-		all.add(result)
+		all.add(Ranges, result)
 	}
 }
 
