@@ -125,6 +125,6 @@ func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []ch
 			found = nil // collect a broken agent's logs too
 		}
 		archive.Add(folder+"/versions.txt", []byte("kubernetes "+evidence.Clusters[i].Version+"\n"))
-		gather.Collect(ctx, gather.Cluster{Folder: folder, Config: c.Config, Survey: found}, archive)
+		gather.Collect(ctx, folder, c.Config, found, archive)
 	}
 }

@@ -97,38 +97,30 @@ func event(o *unstructured.Unstructured) bool {
 	return o.GetNamespace() == names.SystemNamespace || strings.Contains(by, "atoll") || about == "ServiceExport" || about == "ServiceImport"
 }
 
-// Cluster is a cluster to collect from.
-type Cluster struct {
-	// Folder is the cluster's folder in the archive.
-	Folder string
-	Config *rest.Config
-	// Survey is the survey of the cluster.
-	Survey *survey.Survey
-}
-
-// Collect adds a cluster's objects and logs to an archive. The archive lists what could not be read.
-func Collect(ctx context.Context, c Cluster, to *Archive) {
-	target, err := install.NewTarget(c.Config, nil)
+// Collect adds a cluster's objects, its logs and its survey, unless it is nil, to a folder of an archive. The archive lists
+// what could not be read.
+func Collect(ctx context.Context, folder string, config *rest.Config, found *survey.Survey, to *Archive) {
+	target, err := install.NewTarget(config, nil)
 	if err != nil {
-		to.Miss("%s: %v", c.Folder, err)
+		to.Miss("%s: %v", folder, err)
 		return
 	}
 	for _, k := range kinds() {
-		objects(ctx, c.Folder, target, k, to)
+		objects(ctx, folder, target, k, to)
 	}
-	logs(ctx, c, to)
-	if c.Survey == nil {
+	logs(ctx, folder, config, to)
+	if found == nil {
 		return
 	}
-	put(to, c.Folder+"/status.yaml", report.NewStatus(c.Survey))
-	if b := c.Survey.Broker; b != nil {
+	put(to, folder+"/status.yaml", report.NewStatus(found))
+	if b := found.Broker; b != nil {
 		for name, list := range map[string]any{
 			"membercluster": b.Members, "lease": b.Heartbeats, "exportedservice": b.Exports, "servicepolicy": b.Policies, "endpointslice": b.Slices,
 		} {
-			put(to, c.Folder+"/broker/"+name+".yaml", list)
+			put(to, folder+"/broker/"+name+".yaml", list)
 		}
 	} else {
-		to.Miss("%s: %v", c.Folder, c.Survey.BrokerErr)
+		to.Miss("%s: %v", folder, found.BrokerErr)
 	}
 }
 
@@ -179,15 +171,15 @@ func objects(ctx context.Context, folder string, from client.Reader, k kind, to 
 }
 
 // logs adds the logs of Atoll's containers, including those before a restart.
-func logs(ctx context.Context, c Cluster, to *Archive) {
-	kube, err := kubernetes.NewForConfig(c.Config)
+func logs(ctx context.Context, folder string, config *rest.Config, to *Archive) {
+	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		to.Miss("%s: %v", c.Folder, err)
+		to.Miss("%s: %v", folder, err)
 		return
 	}
 	pods, err := kube.CoreV1().Pods(names.SystemNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		to.Miss("%s: listing pods to collect their logs: %v", c.Folder, err)
+		to.Miss("%s: listing pods to collect their logs: %v", folder, err)
 		return
 	}
 	for _, pod := range pods.Items {
@@ -202,10 +194,10 @@ func logs(ctx context.Context, c Cluster, to *Archive) {
 				}
 				text, err := log(ctx, kube, &pod, s.Name, previous)
 				if err != nil {
-					to.Miss("%s: the log of %s: %v", c.Folder, name, err)
+					to.Miss("%s: the log of %s: %v", folder, name, err)
 					continue
 				}
-				to.Add(c.Folder+"/logs/"+name+".log", text)
+				to.Add(folder+"/logs/"+name+".log", text)
 			}
 		}
 	}

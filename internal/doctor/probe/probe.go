@@ -174,22 +174,12 @@ func (r Report) Encode() string {
 // Decode returns the report in a pod's log.
 func Decode(log string) (Report, error) {
 	var r Report
-	line, found := lineWith(log, marker)
+	_, line, found := strings.Cut(log, marker)
 	if !found {
 		return r, fmt.Errorf("the test pod printed this text instead of a report: %.500q", log)
 	}
-	if err := json.Unmarshal([]byte(line), &r); err != nil {
+	if err := json.NewDecoder(strings.NewReader(line)).Decode(&r); err != nil {
 		return r, fmt.Errorf("reading the test pod's report: %w", err)
 	}
 	return r, nil
-}
-
-// lineWith returns the rest of the last line with a prefix.
-func lineWith(text, prefix string) (rest string, found bool) {
-	for line := range strings.Lines(text) {
-		if after, ok := strings.CutPrefix(line, prefix); ok {
-			rest, found = strings.TrimSuffix(after, "\n"), true
-		}
-	}
-	return rest, found
 }

@@ -30,42 +30,42 @@ func (r *run) expected() []expectation {
 }
 
 // export creates and exports a member's Services.
-func (r *run) export(ctx context.Context, m *member) (string, error) {
+func (r *run) export(ctx context.Context, m *member) error {
 	for _, name := range []string{shared, m.own()} {
 		if _, err := m.post.Service(ctx, name, true); err != nil {
-			return "", err
+			return err
 		}
 		export := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
 		if err := m.target.Create(ctx, export); err != nil {
-			return "", fmt.Errorf("creating ServiceExport %s: %w", name, err)
+			return fmt.Errorf("creating ServiceExport %s: %w", name, err)
 		}
 	}
 	m.exported = true
-	return "", nil
+	return nil
 }
 
 // unexport deletes a member's exports.
-func (r *run) unexport(ctx context.Context, m *member) (string, error) {
+func (r *run) unexport(ctx context.Context, m *member) error {
 	if !m.exported {
-		return "", errSkipped
+		return errSkipped
 	}
 	for _, name := range []string{shared, m.own()} {
 		export := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
 		if err := client.IgnoreNotFound(m.target.Client.Delete(ctx, export)); err != nil {
-			return "", fmt.Errorf("deleting ServiceExport %s: %w", name, err)
+			return fmt.Errorf("deleting ServiceExport %s: %w", name, err)
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // imported waits until a member has imported every Service, with an endpoint of each cluster.
-func (r *run) imported(ctx context.Context, m *member) (string, error) {
+func (r *run) imported(ctx context.Context, m *member) error {
 	for _, e := range r.expected() {
 		if err := install.Wait(ctx, r.StepTimeout, func(ctx context.Context) error { return r.complete(ctx, m, e) }); err != nil {
-			return "", fmt.Errorf("the Service %s is not imported: %w%s", e.service, err, m.Explain(ctx, r.key(e.service)))
+			return fmt.Errorf("the Service %s is not imported: %w%s", e.service, err, m.Explain(ctx, r.key(e.service)))
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // complete returns an error that says what an import lacks.
@@ -107,8 +107,8 @@ func endpoint(list []discoveryv1.EndpointSlice, cluster string) bool {
 }
 
 // gone waits until a member has no imports left.
-func (r *run) gone(ctx context.Context, m *member) (string, error) {
-	return "", install.Wait(ctx, r.StepTimeout, func(ctx context.Context) error {
+func (r *run) gone(ctx context.Context, m *member) error {
+	return install.Wait(ctx, r.StepTimeout, func(ctx context.Context) error {
 		for _, e := range r.expected() {
 			err := m.target.Get(ctx, r.key(e.service), &mcsv1beta1.ServiceImport{})
 			if err == nil {

@@ -108,7 +108,7 @@ func Run(ctx context.Context, members []trial.Member, o Options) (Report, error)
 	defer cancel()
 	r.try(limited)
 	o.Say("cleaning up")
-	r.each(context.WithoutCancel(ctx), cleanUp, func(_ context.Context, m *member) (string, error) { return "", r.clean(ctx, m) })
+	r.each(context.WithoutCancel(ctx), cleanUp, func(_ context.Context, m *member) error { return r.clean(ctx, m) })
 	if err := ctx.Err(); err != nil {
 		interrupted := "the command was interrupted, and has cleaned up"
 		if slices.ContainsFunc(r.cases, func(c Case) bool { return c.Name == cleanUp && c.Failure != "" }) {
@@ -142,20 +142,20 @@ const cleanUp = "clean up"
 var undo = []string{"unexport", cleanUp}
 
 // each runs a step in all members concurrently.
-func (r *run) each(ctx context.Context, name string, step func(context.Context, *member) (string, error)) {
+func (r *run) each(ctx context.Context, name string, step func(context.Context, *member) error) {
 	cases := make([]Case, len(r.members))
 	var all sync.WaitGroup
 	for i, m := range r.members {
 		all.Go(func() {
 			start := time.Now()
-			detail, err := "", errSkipped
+			err := errSkipped
 			switch {
 			case ctx.Err() != nil && name != cleanUp:
 				err = errOver
 			case !m.failed || slices.Contains(undo, name):
-				detail, err = step(ctx, m)
+				err = step(ctx, m)
 			}
-			c := Case{Cluster: m.ID.String(), Name: name, Seconds: time.Since(start).Seconds(), Detail: detail}
+			c := Case{Cluster: m.ID.String(), Name: name, Seconds: time.Since(start).Seconds()}
 			switch {
 			case errors.Is(err, errSkipped):
 				c.Skipped = err.Error()
@@ -169,27 +169,27 @@ func (r *run) each(ctx context.Context, name string, step func(context.Context, 
 	r.cases = append(r.cases, cases...)
 }
 
-func (r *run) start(ctx context.Context, m *member) (string, error) {
+func (r *run) start(ctx context.Context, m *member) error {
 	var err error
 	m.post, err = outpost.Open(ctx, m.Config, outpost.Options{
 		Command: command, Name: r.namespace, Image: m.Image, Identity: m.ID.String(), Lifetime: r.Timeout,
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
-	return "", m.post.Start(ctx)
+	return m.post.Start(ctx)
 }
 
 // connect runs a pod in each member that resolves the Services and connects to them.
 func (r *run) connect(ctx context.Context) {
 	seen := make([][]Case, len(r.members))
-	r.each(ctx, "run the test pod", func(ctx context.Context, m *member) (string, error) {
+	r.each(ctx, "run the test pod", func(ctx context.Context, m *member) error {
 		report, err := m.post.Run(ctx, "client", plan(r.namespace, r.expected(), m.addresses, r.StepTimeout))
 		if err != nil {
-			return "", err
+			return err
 		}
 		seen[m.number-1] = evaluate(m.ID.String(), r.namespace, report, r.expected())
-		return "", nil
+		return nil
 	})
 	r.cases = append(r.cases, slices.Concat(seen...)...)
 }
