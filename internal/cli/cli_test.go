@@ -34,7 +34,6 @@ func TestMainStatus(t *testing.T) {
 		"dns install --server 0.0.0.0": {64, "", "not an address that a cluster's DNS can reach"},
 		"dns install --provider x":     {64, "", "auto, coredns, coredns-custom"},
 		"dns install --service x":      {64, "", "NAMESPACE/NAME"},
-		"dns uninstall -o yaml":        {64, "", "text or diff"},
 		"dns uninstall --context x":    {1, "", "reading the kubeconfig"},
 		"get":                          {0, "endpoints", ""},
 		"get clusters -o x":            {64, "", "table, wide, json, yaml or name"},

@@ -33,7 +33,6 @@ type common struct {
 	providers []string
 	configMap string
 	dryRun    bool
-	output    string
 
 	forms []dnswiring.Form // empty: detect them
 	place client.ObjectKey
@@ -42,10 +41,8 @@ type common struct {
 const providersHelp = `coredns, coredns-custom, openshift, kube-dns or nodelocal, or several, separated by commas`
 
 func (o *common) addFlags(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	o.addPlaceFlags(flags)
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show the changes, and change nothing")
-	flags.StringVarP(&o.output, "output", "o", "", "text (one line for each object) or diff; default is text, or diff with --dry-run")
+	o.addPlaceFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the changes as a diff, and change nothing")
 }
 
 // addPlaceFlags adds the flags that select the cluster and the objects to edit.
@@ -57,15 +54,6 @@ func (o *common) addPlaceFlags(flags *pflag.FlagSet) {
 
 // complete validates the flags.
 func (o *common) complete() error {
-	if o.output == "" {
-		o.output = "text"
-		if o.dryRun {
-			o.output = "diff"
-		}
-	}
-	if o.output != "text" && o.output != "diff" {
-		return fmt.Errorf("--output is %q, but must be text or diff", o.output)
-	}
 	var err error
 	if o.forms, err = forms(o.providers); err != nil {
 		return err
@@ -88,7 +76,7 @@ func (o *common) edit(ctx context.Context, c client.Client, out io.Writer, decid
 }
 
 func (o *common) show(out io.Writer, c dnswiring.Change) error {
-	if o.output == "diff" {
+	if o.dryRun {
 		_, err := io.WriteString(out, c.Diff())
 		return err
 	}
@@ -100,9 +88,6 @@ func (o *common) show(out io.Writer, c dnswiring.Change) error {
 		did = "created"
 	case c.After == nil:
 		did = "deleted"
-	}
-	if o.dryRun && !c.None() {
-		did += " (dry run)"
 	}
 	_, err := fmt.Fprintf(out, "%s %s\n", dnswiring.Name(c.Object()), did)
 	return err
