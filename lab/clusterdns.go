@@ -15,8 +15,6 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
-	"github.com/atoll-mcs/atoll/internal/install/render"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
@@ -119,7 +117,7 @@ func (l *Lab) wireDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
 	if err != nil {
 		return err
 	}
-	servers, err := clusterdns.Servers(ctx, kube, client.ObjectKey{Namespace: names.SystemNamespace, Name: render.DNSName})
+	servers, err := clusterdns.Servers(ctx, kube)
 	if err != nil {
 		return err
 	}

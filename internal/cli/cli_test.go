@@ -33,7 +33,7 @@ func TestMainStatus(t *testing.T) {
 		"dns install --server x":       {64, "", "which is not an IP address"},
 		"dns install --server 0.0.0.0": {64, "", "not an address that a cluster's DNS can reach"},
 		"dns install --provider x":     {64, "", "auto, coredns, coredns-custom"},
-		"dns install --service x":      {64, "", "NAMESPACE/NAME"},
+		"dns install --configmap x":    {64, "", "NAMESPACE/NAME"},
 		"dns uninstall --context x":    {1, "", "reading the kubeconfig"},
 		"get":                          {0, "endpoints", ""},
 		"get clusters -o x":            {64, "", "table, wide, json, yaml or name"},

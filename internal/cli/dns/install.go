@@ -18,10 +18,8 @@ type installOptions struct {
 	common
 	zones   []string
 	servers []string
-	service string
 
 	wiring dnswiring.Wiring // without servers, read them from the Service
-	key    client.ObjectKey
 }
 
 func newInstall() *cobra.Command {
@@ -59,7 +57,6 @@ Lighthouse's section, and CoreDNS does not start with two sections for the same 
 func (o *installOptions) addWiringFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.zones, "zone", []string{"clusterset.local"}, "zones to forward to atoll-dns; replaces the zones of an earlier install")
 	flags.StringSliceVar(&o.servers, "server", nil, "addresses of atoll-dns; default is the addresses of the Service of atoll-dns")
-	flags.StringVar(&o.service, "service", "atoll-system/atoll-dns", "NAMESPACE/NAME of the Service of atoll-dns")
 	flags.BoolVar(&o.wiring.ReplaceLighthouse, "replace-lighthouse", false, "replace the configuration of Submariner's Lighthouse")
 }
 
@@ -68,9 +65,6 @@ func (o *installOptions) complete() error {
 		return err
 	}
 	var err error
-	if o.key, err = parseName(o.service); err != nil {
-		return err
-	}
 	if o.wiring.Servers, err = parseServers(o.servers); err != nil {
 		return err
 	}
@@ -111,7 +105,7 @@ func (o *installOptions) run(cmd *cobra.Command) error {
 // findServers reads the addresses of atoll-dns from its Service, unless flags give them.
 func (o *installOptions) findServers(ctx context.Context, c client.Reader) (err error) {
 	if len(o.wiring.Servers) == 0 {
-		o.wiring.Servers, err = clusterdns.Servers(ctx, c, o.key)
+		o.wiring.Servers, err = clusterdns.Servers(ctx, c)
 	}
 	return err
 }

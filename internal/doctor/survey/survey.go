@@ -28,7 +28,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
-	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -261,11 +260,11 @@ func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 		return DNS{}, nil // no known DNS server
 	}
 	dns := DNS{Found: forms, NodeLocal: found.NodeLocal != nil}
-	servers, err := clusterdns.Servers(ctx, reader, client.ObjectKey{Namespace: names.SystemNamespace, Name: render.DNSName})
-	if err != nil {
-		if errors.Is(err, clusterdns.ErrNoServer) {
-			err = nil
-		}
+	servers, err := clusterdns.Servers(ctx, reader)
+	switch {
+	case errors.Is(err, clusterdns.ErrNoServer):
+		return dns, nil
+	case err != nil:
 		return dns, err
 	}
 	for _, form := range forms {

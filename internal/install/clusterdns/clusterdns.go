@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // fieldOwner identifies our edits in audit logs and managedFields.
@@ -120,13 +122,14 @@ func get[T client.Object](ctx context.Context, c client.Reader, key client.Objec
 var ErrNoServer = errors.New("atoll-dns is not installed")
 
 // Servers returns the addresses of atoll-dns's Service.
-func Servers(ctx context.Context, c client.Reader, key client.ObjectKey) ([]netip.Addr, error) {
+func Servers(ctx context.Context, c client.Reader) ([]netip.Addr, error) {
+	key := client.ObjectKey{Namespace: names.SystemNamespace, Name: render.DNSName}
 	service, err := get(ctx, c, key, &corev1.Service{})
 	if err != nil {
 		return nil, err
 	}
 	if service == nil {
-		return nil, fmt.Errorf("%w: there is no Service %s. Install atoll-dns first, or name its Service with --service", ErrNoServer, key)
+		return nil, fmt.Errorf("%w: there is no Service %s. Install atoll-dns first, or set its addresses with --server", ErrNoServer, key)
 	}
 	var servers []netip.Addr
 	for _, text := range service.Spec.ClusterIPs {
