@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -24,11 +23,14 @@ const completionTime = 2 * time.Second
 // completer proposes words after the given ones.
 type completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// names are the commands whose arguments are names in a cluster, with the objects' kinds.
-var names = map[string]func() client.ObjectList{
-	"export": func() client.ObjectList { return &corev1.ServiceList{} }, "unexport": func() client.ObjectList { return &mcsv1beta1.ServiceExportList{} },
-	"exports": func() client.ObjectList { return &mcsv1beta1.ServiceExportList{} }, "imports": func() client.ObjectList { return &mcsv1beta1.ServiceImportList{} },
-	"endpoints": func() client.ObjectList { return &mcsv1beta1.ServiceImportList{} },
+// names are the kinds of objects whose names are the argument of a command.
+var names = map[string]schema.GroupVersionKind{
+	"export":    corev1.SchemeGroupVersion.WithKind("Service"),
+	"unexport":  mcsv1beta1.SchemeGroupVersion.WithKind("ServiceExport"),
+	"exports":   mcsv1beta1.SchemeGroupVersion.WithKind("ServiceExport"),
+	"imports":   mcsv1beta1.SchemeGroupVersion.WithKind("ServiceImport"),
+	"endpoints": mcsv1beta1.SchemeGroupVersion.WithKind("ServiceImport"),
+	"explain":   mcsv1beta1.SchemeGroupVersion.WithKind("ServiceImport"),
 }
 
 // complete registers completion of contexts, namespaces, names and formats for a command and its subcommands.
@@ -39,12 +41,16 @@ func complete(command *cobra.Command) {
 			_ = command.RegisterFlagCompletionFunc(flag, with)
 		}
 	}
-	switch list := names[command.Name()]; {
+	switch kind, named := names[command.Name()]; {
 	case command.ValidArgsFunction != nil:
-	case list != nil:
-		command.ValidArgsFunction = one(func(c *cobra.Command) []string { return objects(c, list(), false) })
-	case command.Name() == "explain":
-		command.ValidArgsFunction = one(func(c *cobra.Command) []string { return objects(c, &mcsv1beta1.ServiceImportList{}, true) })
+	case named:
+		everywhere := command.Name() == "explain" // which takes NAMESPACE/NAME
+		command.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return beginning(objects(c, kind, everywhere), word), cobra.ShellCompDirectiveNoFileComp
+		}
 	case slices.Contains([]string{"check", "verify", "gather", "bench"}, command.Name()):
 		command.ValidArgsFunction = contexts
 	}
@@ -53,37 +59,27 @@ func complete(command *cobra.Command) {
 	}
 }
 
-// one proposes words for the first argument only.
-func one(words func(*cobra.Command) []string) completer {
-	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return beginning(words(c), word), cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
 func beginning(words []string, with string) []string {
 	slices.Sort(words)
 	return slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, with) })
 }
 
-// chosen is the cluster that the flags select, if there are such flags.
-func chosen(c *cobra.Command) target.Cluster {
-	value := func(name string) string {
-		if f := c.Flag(name); f != nil {
-			return f.Value.String()
-		}
-		return ""
+// value returns the value of a flag, or "" if the command does not have it.
+func value(c *cobra.Command, name string) string {
+	if f := c.Flag(name); f != nil {
+		return f.Value.String()
 	}
-	return target.Cluster{Kubeconfig: value("kubeconfig"), Context: value("context")}
+	return ""
+}
+
+// chosen is the cluster that the flags select.
+func chosen(c *cobra.Command) *target.Cluster {
+	return &target.Cluster{Kubeconfig: value(c, "kubeconfig"), Context: value(c, "context")}
 }
 
 // contexts are the kubeconfig's contexts that the arguments do not contain yet.
 func contexts(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = chosen(c).Kubeconfig
-	config, err := rules.Load()
+	config, err := chosen(c).Loader().RawConfig()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -97,7 +93,7 @@ func contexts(c *cobra.Command, args []string, word string) ([]string, cobra.She
 }
 
 func namespaces(c *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-	return beginning(objects(c, &corev1.NamespaceList{}, true), word), cobra.ShellCompDirectiveNoFileComp
+	return beginning(objects(c, corev1.SchemeGroupVersion.WithKind("Namespace"), true), word), cobra.ShellCompDirectiveNoFileComp
 }
 
 // formats are the values of --output.
@@ -109,9 +105,9 @@ func formats(c *cobra.Command, _ []string, word string) ([]string, cobra.ShellCo
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// objects returns names of objects in a cluster: in one namespace or, with full, in all, as NAMESPACE/NAME. It returns
-// none if the cluster does not respond in time.
-func objects(c *cobra.Command, list client.ObjectList, full bool) []string {
+// objects returns names of objects in a cluster: in one namespace or everywhere, as NAMESPACE/NAME. It returns none if
+// the cluster does not respond in time.
+func objects(c *cobra.Command, kind schema.GroupVersionKind, everywhere bool) []string {
 	cluster := chosen(c)
 	config, err := cluster.Config()
 	if err != nil {
@@ -122,35 +118,26 @@ func objects(c *cobra.Command, list client.ObjectList, full bool) []string {
 	if err != nil {
 		return nil
 	}
-	var in client.InNamespace
-	if f := c.Flag("namespace"); !full {
-		given := ""
-		if f != nil {
-			given = f.Value.String()
-		}
-		namespace, err := cluster.Namespace(given)
-		if err != nil {
+	namespace := ""
+	if !everywhere {
+		if namespace, err = cluster.Namespace(value(c, "namespace")); err != nil {
 			return nil
 		}
-		in = client.InNamespace(namespace)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
-	if err := on.List(ctx, list, in); err != nil {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	if err := on.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil
 	}
 	var words []string
-	_ = meta.EachListItem(list, func(o runtime.Object) error { // fails only if the function does
-		accessor, err := meta.Accessor(o)
-		if err != nil {
-			return err
-		}
-		word := accessor.GetName()
-		if accessor.GetNamespace() != "" && full {
-			word = accessor.GetNamespace() + "/" + word
+	for _, o := range list.Items {
+		word := o.Name
+		if o.Namespace != "" && everywhere {
+			word = o.Namespace + "/" + word
 		}
 		words = append(words, word)
-		return nil
-	})
+	}
 	return words
 }

@@ -32,7 +32,7 @@ func (s *Scoped) AddFlags(flags *pflag.FlagSet) {
 // Broker locates the clusterset's broker: by the flag, or else by the certificate authorities in the kubeconfig.
 func (s *Scoped) Broker() credential.Locate {
 	return func(m credential.Membership) string {
-		raw, err := s.loader().RawConfig()
+		raw, err := s.Loader().RawConfig()
 		if s.brokerServer != "" || err != nil {
 			return s.brokerServer
 		}
@@ -73,14 +73,15 @@ func (c *Cluster) Namespace(given string) (string, error) {
 	if given != "" {
 		return given, nil
 	}
-	namespace, _, err := c.loader().Namespace()
+	namespace, _, err := c.Loader().Namespace()
 	if err != nil {
 		return "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	return namespace, nil
 }
 
-func (c *Cluster) loader() clientcmd.ClientConfig {
+// Loader reads the kubeconfig.
+func (c *Cluster) Loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.Kubeconfig
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context})

@@ -26,7 +26,7 @@ func (c *Cluster) AddFlags(flags *pflag.FlagSet) {
 func (c *Cluster) Command() command.Cluster {
 	context := c.Context
 	if context == "" {
-		if raw, err := c.loader().RawConfig(); err == nil {
+		if raw, err := c.Loader().RawConfig(); err == nil {
 			context = raw.CurrentContext
 		}
 	}
@@ -35,7 +35,7 @@ func (c *Cluster) Command() command.Cluster {
 
 // Config returns the cluster's client configuration, without client-side throttling.
 func (c *Cluster) Config() (*rest.Config, error) {
-	config, err := c.loader().ClientConfig()
+	config, err := c.Loader().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
