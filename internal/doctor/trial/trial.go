@@ -1,4 +1,4 @@
-// Package trial has what verify and bench share: the members under test, and why a Service is not imported.
+// Package trial has the members under test of verify, and why a Service is not imported.
 package trial
 
 import (

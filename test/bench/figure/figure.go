@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/atoll-mcs/atoll/internal/doctor/spread"
+	"github.com/atoll-mcs/atoll/test/bench/spread"
 )
 
 // Units of figures.

@@ -7,7 +7,7 @@ import (
 	"math"
 	"text/tabwriter"
 
-	"github.com/atoll-mcs/atoll/internal/doctor/spread"
+	"github.com/atoll-mcs/atoll/test/bench/spread"
 )
 
 // WriteJSON writes the report as one document.
