@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
-	"github.com/atoll-mcs/atoll/internal/doctor/trial"
+	"github.com/atoll-mcs/atoll/internal/doctor/verify"
 )
 
 // Several are the clusters of the named contexts, and the flags' cluster.
@@ -61,19 +61,16 @@ func (s *Several) Configs(contexts []string) ([]checkup.Target, error) {
 }
 
 // Members returns these clusters as members, whose pods run image; "" means the agents' image.
-func (s *Several) Members(ctx context.Context, contexts []string, image string) ([]trial.Member, error) {
+func (s *Several) Members(ctx context.Context, contexts []string, image string) ([]verify.Member, error) {
 	clusters, err := s.Configs(contexts)
 	if err != nil {
 		return nil, err
 	}
-	var all []trial.Member
-	for _, c := range clusters {
-		m, err := trial.Read(ctx, c.Context, c.On, c.Config, s.Broker())
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c, err)
+	all := make([]verify.Member, len(clusters))
+	for i, c := range clusters {
+		if all[i], err = verify.Read(ctx, c, s.Broker(), image); err != nil {
+			return nil, err
 		}
-		m.Image = checkup.Image(m.Survey, image)
-		all = append(all, m)
 	}
 	return all, nil
 }
