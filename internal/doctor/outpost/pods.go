@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +43,8 @@ type Listener struct {
 
 // Listen starts the listening pod and creates both Services.
 func (p *Outpost) Listen(ctx context.Context) (*Listener, error) {
-	if err := p.create(ctx, p.listener()); err != nil {
+	pod, err := p.Start(ctx)
+	if err != nil {
 		return nil, err
 	}
 	service, err := p.Service(ctx, listenerName, true)
@@ -52,10 +52,6 @@ func (p *Outpost) Listen(ctx context.Context) (*Listener, error) {
 		return nil, err
 	}
 	routed, err := p.Service(ctx, "routed", false)
-	if err != nil {
-		return nil, err
-	}
-	pod, err := p.await(ctx, listenerName, startTime, ready)
 	if err != nil {
 		return nil, err
 	}
@@ -70,21 +66,13 @@ func (p *Outpost) Listen(ctx context.Context) (*Listener, error) {
 }
 
 // Start starts only the listening pod and waits until it is ready.
-func (p *Outpost) Start(ctx context.Context) error {
-	if err := p.create(ctx, p.listener()); err != nil {
-		return err
-	}
-	_, err := p.await(ctx, listenerName, startTime, ready)
-	return err
-}
-
-func (p *Outpost) listener() *corev1.Pod {
+func (p *Outpost) Start(ctx context.Context) (*corev1.Pod, error) {
 	pod := p.pod(listenerName, "serve", p.Identity)
 	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(probe.Port)}},
 		PeriodSeconds: 1,
 	}
-	return pod
+	return p.run(ctx, pod, startTime, ready)
 }
 
 // slice writes an EndpointSlice of a Service as Atoll does, not managed by the built-in controller.
@@ -139,34 +127,27 @@ func (p *Outpost) Run(ctx context.Context, name string, plan probe.Plan) (probe.
 	if err != nil {
 		return probe.Report{}, err
 	}
-	if err := p.create(ctx, p.pod(name, "do", string(text))); err != nil {
-		return probe.Report{}, err
-	}
-	pod, err := p.await(ctx, name, startTime+plan.Timeout.Duration, ended)
+	pod, err := p.run(ctx, p.pod(name, "do", string(text)), startTime+plan.Timeout.Duration, ended)
 	if err != nil {
 		return probe.Report{}, err
 	}
-	log, err := p.kube.CoreV1().Pods(p.Name).GetLogs(pod.Name, &corev1.PodLogOptions{}).Stream(ctx)
+	log, err := p.kube.CoreV1().Pods(p.Name).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return probe.Report{}, fmt.Errorf("reading the log of pod %s/%s: %w", p.Name, name, err)
 	}
-	defer log.Close()
-	data, err := io.ReadAll(log)
-	if err != nil {
-		return probe.Report{}, fmt.Errorf("reading the log of pod %s/%s: %w", p.Name, name, err)
-	}
-	report, err := probe.Decode(string(data))
+	report, err := probe.Decode(string(log))
 	if err != nil {
 		return report, fmt.Errorf("%w (image %s). Images older than this program contain no test program: set a newer image with --probe-image", err, p.Image)
 	}
 	return report, nil
 }
 
-func (p *Outpost) create(ctx context.Context, pod *corev1.Pod) error {
+// run creates a pod, and waits until wanted is true.
+func (p *Outpost) run(ctx context.Context, pod *corev1.Pod, patience time.Duration, wanted func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	if _, err := p.kube.CoreV1().Pods(p.Name).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating pod %s: %w", pod.Name, err)
+		return nil, fmt.Errorf("creating pod %s: %w", pod.Name, err)
 	}
-	return nil
+	return p.await(ctx, pod.Name, patience, wanted)
 }
 
 // pod returns a pod for a probe. It has no token and meets the Pod Security Standard "restricted".

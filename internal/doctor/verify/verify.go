@@ -176,7 +176,8 @@ func (r *run) start(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	return m.post.Start(ctx)
+	_, err = m.post.Start(ctx)
+	return err
 }
 
 // connect runs a pod in each member that resolves the Services and connects to them.
