@@ -1,6 +1,7 @@
 package checkup
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,14 +70,12 @@ func (r *reader) stock() {
 		return
 	}
 	stock := &check.Stock{}
-	user := "system:serviceaccount:" + metav1.NamespaceSystem + ":coredns"
+	account := "coredns"
 	if d, err := r.kube.AppsV1().Deployments(metav1.NamespaceSystem).Get(r.ctx, "coredns", metav1.GetOptions{}); err == nil {
 		stock.Image = image(d.Spec.Template.Spec)
-		if account := d.Spec.Template.Spec.ServiceAccountName; account != "" {
-			user = "system:serviceaccount:" + metav1.NamespaceSystem + ":" + account
-		}
+		account = cmp.Or(d.Spec.Template.Spec.ServiceAccountName, account)
 	}
-	stock.Rights = r.may(user, []string{"system:serviceaccounts", "system:serviceaccounts:" + metav1.NamespaceSystem, "system:authenticated"}, []requirement{
+	stock.Rights = r.may(metav1.NamespaceSystem, account, []requirement{
 		{"list", "multicluster.x-k8s.io", "serviceimports", "", ""}, {"watch", "multicluster.x-k8s.io", "serviceimports", "", ""},
 	})
 	r.cluster.Stock = stock

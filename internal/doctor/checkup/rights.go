@@ -36,9 +36,7 @@ func (r *reader) rights() {
 
 // account checks the permissions in Atoll's manifests that one of its ServiceAccounts lacks.
 func (r *reader) account(name string, manifests [][]byte) check.Rights {
-	user := "system:serviceaccount:" + names.SystemNamespace + ":" + name
-	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + names.SystemNamespace, "system:authenticated"}
-	return r.may(user, groups, requirements(name, install.MustParse(manifests...)))
+	return r.may(names.SystemNamespace, name, requirements(name, install.MustParse(manifests...)))
 }
 
 // requirement is one permission.
@@ -89,8 +87,10 @@ func flat(rules []rbacv1.PolicyRule, namespace string) []requirement {
 	return all
 }
 
-// may asks the API server about each permission of a user.
-func (r *reader) may(user string, groups []string, all []requirement) check.Rights {
+// may asks the API server about each permission of a ServiceAccount.
+func (r *reader) may(namespace, account string, all []requirement) check.Rights {
+	user := "system:serviceaccount:" + namespace + ":" + account
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
 	lacks, errs := make([]bool, len(all)), make([]error, len(all))
 	each(len(all), func(i int) { lacks[i], errs[i] = r.lacks(user, groups, all[i]) })
 	rights := check.Rights{Checked: true}
