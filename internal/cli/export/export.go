@@ -2,7 +2,6 @@
 package export
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -41,6 +40,9 @@ func (o *options) connect(name string) (*install.Target, client.ObjectKey, error
 		return nil, client.ObjectKey{}, err
 	}
 	cluster, err := o.Connect(nil)
+	if err == nil && o.dryRun {
+		cluster.Client = client.NewDryRunClient(cluster.Client)
+	}
 	return cluster, client.ObjectKey{Namespace: namespace, Name: name}, err
 }
 
@@ -77,11 +79,7 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 	if verdict := contribution.Validate(service); !verdict.Valid {
 		return fmt.Errorf("the Service %s cannot be exported: %s", key, verdict.Message)
 	}
-	var opts []client.CreateOption
-	if o.dryRun {
-		opts = append(opts, client.DryRunAll)
-	}
-	err := cluster.Create(cmd.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}, opts...)
+	err := cluster.Create(cmd.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return wrap("exporting", key, cluster.On, err)
 	}
@@ -105,25 +103,21 @@ the service, they also lose the ServiceImport. The Service stays. You can repeat
 			if err != nil {
 				return err
 			}
-			return unexport(cmd.Context(), cmd, cluster, key, o)
+			return unexport(cmd, cluster, key, o)
 		},
 	}
 	o.addFlags(command)
 	return command
 }
 
-func unexport(ctx context.Context, cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o options) error {
+func unexport(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o options) error {
 	have := &mcsv1beta1.ServiceExport{}
-	err := cluster.Get(ctx, key, have)
+	err := cluster.Get(cmd.Context(), key, have)
 	if err == nil && contribution.ByPolicy(have) {
 		return fmt.Errorf("the ServiceExport %s belongs to a MultiClusterService on the hub, and the agent would create the ServiceExport again: change the MultiClusterService", key)
 	}
 	if err == nil {
-		var opts []client.DeleteOption
-		if o.dryRun {
-			opts = append(opts, client.DryRunAll)
-		}
-		err = cluster.Client.Delete(ctx, have, opts...)
+		err = cluster.Client.Delete(cmd.Context(), have)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return wrap("un-exporting", key, cluster.On, err)
