@@ -90,8 +90,6 @@ func NewRoot(program string) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, g := range []struct {
 		id, title string
@@ -109,8 +107,20 @@ func NewRoot(program string) *cobra.Command {
 		}
 	}
 	root.AddCommand(newVersion())
+	group(root)
 	complete(root)
 	return root
+}
+
+// group makes commands with subcommands print their help, and refuse arguments that are no subcommand.
+func group(command *cobra.Command) {
+	if command.HasSubCommands() {
+		command.Args = cobra.NoArgs
+		command.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	for _, sub := range command.Commands() {
+		group(sub)
+	}
 }
 
 // versions is the output of the version command.

@@ -28,8 +28,6 @@ These commands need the permissions of a cluster administrator on the broker.`,
   atoll broker token create c1 --context broker --output c1.join
   atoll join c1.join --context c1
   atoll broker members set c1 --namespaces 'shop,team-a-*' --context broker`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	o.AddFlags(command.PersistentFlags())
 	command.AddCommand(newDeploy(&o), newToken(&o), newMembers(&o), newUndeploy(&o))

@@ -32,8 +32,6 @@ permitted ranges and exports from any other namespace, including existing export
 
 The settings are in the ConfigMap ` + names.MemberPermissions + ` in the clusterset's namespace. Members can read this
 ConfigMap, but only administrators of the broker can write it.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	command.AddCommand(newMembersList(o), newMembersSet(o), newMembersRemove(o))
 	return command

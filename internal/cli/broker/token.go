@@ -23,8 +23,6 @@ func newToken(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "token",
 		Short: "Create, list and revoke join files",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	command.AddCommand(newTokenCreate(o), newTokenList(o), newTokenRevoke(o))
 	return command

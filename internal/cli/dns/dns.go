@@ -20,8 +20,6 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "dns",
 		Short: "Configure whether a cluster's DNS forwards clusterset.local to atoll-dns",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	command.AddCommand(newInstall(), newUninstall())
 	return command

@@ -32,8 +32,6 @@ func NewCommand() *cobra.Command {
 		Long: `Lists the objects of a clusterset from one of its members. The commands read the member and, with the
 credentials stored in it, the broker. If the broker cannot be read, the lists of clusters and exports
 show only data from the member, and the exit status is 1.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	command.AddCommand(newClusters(), newExports(), newConflicts(), newImports(), newEndpoints())
 	return command

@@ -26,8 +26,6 @@ members share Services, and load balancers expose the Services. See docs/how-to/
 These commands need the permissions of a cluster administrator on the broker.`,
 		Example: `  atoll hub deploy --context broker
   atoll hub remove --context broker`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	o.AddFlags(command.PersistentFlags())
 	command.AddCommand(newDeploy(&o), newRemove(&o))

@@ -46,8 +46,6 @@ directory.`,
   atoll lab exec c2 -- dig +short kubernetes.default.svc.cluster.local
   atoll lab cut c1 c2
   atoll lab down`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	command.PersistentFlags().StringVar(&o.name, "name", cmp.Or(os.Getenv("ATOLL_LAB"), lab.DefaultName), "name of the lab; default is the value of ATOLL_LAB. Several labs can run at the same time")
 	command.AddCommand(

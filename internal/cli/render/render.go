@@ -34,8 +34,6 @@ the same CustomResourceDefinitions. See docs/how-to/gitops.md.`,
   atoll render member --cluster-id c1 --output-dir c1
   atoll render secret c1.join | kubectl --context c1 apply --server-side -f -
   atoll render dns --context c1 > c1/coredns.yaml`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	to.AddFlags(command.PersistentFlags())
 	command.AddCommand(newBroker(&to), newMember(&to), newSecret(&to), newHub(&to), dns.NewRender(&to))
