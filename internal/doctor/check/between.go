@@ -42,8 +42,8 @@ func identities(there []*Cluster, all *Results) {
 			case a.UID == b.UID:
 				result.Status, result.Message = Error, fmt.Sprintf("contexts %s and %s belong to the same cluster", b.Context, a.Context)
 				result.Hint = "Name contexts of different clusters."
-			case a.id() != "" && a.id() == b.id():
-				result.Status, result.Message = Error, fmt.Sprintf("contexts %s and %s are different clusters with the same cluster id %s", b.Context, a.Context, a.id())
+			case a.ID() != "" && a.ID() == b.ID():
+				result.Status, result.Message = Error, fmt.Sprintf("contexts %s and %s are different clusters with the same cluster id %s", b.Context, a.Context, a.ID())
 				result.Hint = fmt.Sprintf("Change the id of one cluster. First remove the cluster from the clusterset, which withdraws its exports and deletes its imports: %s. Then join it with a join file for the new id: %s", a.On.Atoll("leave"), a.On.Atoll("join FILE"))
 			}
 			if a.member() && b.member() && (a.Survey.Clusterset != b.Survey.Clusterset || a.Survey.Server != b.Survey.Server) {
@@ -57,13 +57,6 @@ func identities(there []*Cluster, all *Results) {
 	if !slices.ContainsFunc(there, func(c *Cluster) bool { return !c.member() }) {
 		all.add(Clusterset, set)
 	}
-}
-
-func (c *Cluster) id() string {
-	if c.Survey == nil {
-		return ""
-	}
-	return c.Survey.ClusterID.String()
 }
 
 func timesOfDay(there []*Cluster, all *Results) {

@@ -82,7 +82,7 @@ func member(number int) Cluster {
 		Name: id, Context: id, On: command.At("", id), Version: "v1.36.0", UID: id, Nodes: 1, ReadyNodes: 1, Broker: "https://broker",
 		Agent: Rights{Checked: true}, DNS: Rights{Checked: true}, OnBroker: Rights{Checked: true},
 		Services: []string{"10.96.0.0/12"}, Pods: []string{fmt.Sprintf("10.%d.0.0/16", number)},
-		KubeProxy: &DaemonSet{Ready: 1, Wanted: 1}, ClusterDNS: []string{cluster}, AtollDNS: []string{atoll},
+		KubeProxy: &appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{NumberReady: 1, DesiredNumberScheduled: 1}}, ClusterDNS: []string{cluster}, AtollDNS: []string{atoll},
 		Listener: &outpost.Listener{Node: "n1", Pod: []string{fmt.Sprintf("10.%d.0.9", number)}, Service: []string{fmt.Sprintf("10.10%d.0.9", number)}, Routed: []string{fmt.Sprintf("10.10%d.0.8", number)}},
 		Survey: &survey.Survey{
 			ClusterID: names.ClusterID(id), Clusterset: "set", Server: "https://broker", Expires: at.Add(72 * time.Hour),
@@ -206,7 +206,7 @@ func TestEvaluate(t *testing.T) {
 		"pods apart":    {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.1.0.9")) }, "ATOLL1401=error", "i/o timeout"},
 		"no kube-proxy": {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.101.0.8")) }, "ATOLL1402=error", "does not reach its endpoint"},
 		"kube-proxy on one node": {
-			func(_ *Evidence, c1, _ *Cluster) { c1.KubeProxy.Wanted = 2 }, "ATOLL1403=warning", "on 1 of 2",
+			func(_ *Evidence, c1, _ *Cluster) { c1.KubeProxy.Status.DesiredNumberScheduled = 2 }, "ATOLL1403=warning", "on 1 of 2",
 		},
 		"no DaemonSet":     {func(_ *Evidence, c1, _ *Cluster) { c1.KubeProxy = nil }, "ATOLL1403=skipped", "another component may be routing"},
 		"pods in Services": {func(_ *Evidence, c1, _ *Cluster) { c1.Services = []string{"10.1.0.0/20"} }, "ATOLL1404=error", "10.1.0.0/16 and 10.1.0.0/20"},
@@ -221,7 +221,7 @@ func TestEvaluate(t *testing.T) {
 			c1.silence("10.101.0.10")
 		}, "ATOLL1502=error ATOLL1505=error", "the cluster's DNS at 10.101.0.10 does not forward the query: the name does not exist"},
 		"NodeLocal not wired": {func(_ *Evidence, c1, _ *Cluster) {
-			c1.NodeLocal, c1.Seen.Resolvers = true, []string{"169.254.20.10"}
+			c1.Survey.Cluster.DNS.NodeLocal, c1.Seen.Resolvers = true, []string{"169.254.20.10"}
 			c1.Survey.Cluster.DNS.Found = append(c1.Survey.Cluster.DNS.Found, dnswiring.NodeLocal)
 			c1.silence("")
 			c1.Seen.Answers = append(c1.Seen.Answers, probe.Answer{Question: probe.Question{Name: versionName, Type: "TXT", Server: "169.254.20.10"}, Absent: true})

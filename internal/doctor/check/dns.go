@@ -70,7 +70,7 @@ func (ch *checker) wiring() {
 		ch.ok(Wiring, "%s", forms(dns.Wired))
 	}
 	switch {
-	case !c.NodeLocal:
+	case !dns.NodeLocal:
 	case slices.Contains(dns.Found, dnswiring.NodeLocal) && !wired(dnswiring.NodeLocal):
 		ch.say(NodeLocal, Error, c.On.Atoll("dns install"), "NodeLocal DNSCache does not forward clusterset.local to atoll-dns: pods on nodes with NodeLocal DNSCache cannot resolve names of the clusterset")
 	default:

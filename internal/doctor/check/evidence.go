@@ -3,6 +3,8 @@ package check
 import (
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
@@ -67,11 +69,9 @@ type Cluster struct {
 	// Services and Pods are the known IP ranges.
 	Services, Pods []string
 	// KubeProxy is kube-proxy's DaemonSet, or nil.
-	KubeProxy *DaemonSet
+	KubeProxy *appsv1.DaemonSet
 	// ClusterDNS are the addresses of cluster DNS, AtollDNS those of atoll-dns.
 	ClusterDNS, AtollDNS []string
-	// NodeLocal means that NodeLocal DNSCache is configured.
-	NodeLocal bool
 	// Stock is a CoreDNS with the option multicluster, or nil.
 	Stock *Stock
 
@@ -90,12 +90,6 @@ type Rights struct {
 	Err     error
 }
 
-// DaemonSet is the state of a DaemonSet.
-type DaemonSet struct {
-	Image         string
-	Ready, Wanted int32
-}
-
 // Stock is a CoreDNS that serves the clusterset itself.
 type Stock struct {
 	// Image is CoreDNS's image.
@@ -106,3 +100,11 @@ type Stock struct {
 
 // member reports whether the cluster has joined.
 func (c *Cluster) member() bool { return c.Survey != nil && c.Survey.Server != "" }
+
+// ID returns the cluster's ID, or "" if it is unknown.
+func (c *Cluster) ID() string {
+	if c.Survey == nil {
+		return ""
+	}
+	return c.Survey.ClusterID.String()
+}

@@ -83,7 +83,7 @@ func (p pair) mode() (mode brokerv1alpha1.AdvertiseMode, joined bool) {
 			continue
 		}
 		for _, m := range c.Survey.Broker.Members {
-			if m.Name == p.to.id() {
+			if m.Name == p.to.ID() {
 				return m.Spec.AdvertiseMode, true
 			}
 		}

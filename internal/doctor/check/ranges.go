@@ -57,9 +57,9 @@ func networksOf(there []*Cluster) []network {
 		}
 	}
 	for _, c := range there {
-		mode := members[c.id()].AdvertiseMode
+		mode := members[c.ID()].AdvertiseMode
 		networks = append(networks, network{c.Name, c.Pods, c.Services, mode == brokerv1alpha1.AdvertiseClusterIP})
-		known[c.id()], known[c.UID] = true, true
+		known[c.ID()], known[c.UID] = true, true
 	}
 	for _, id := range slices.Sorted(maps.Keys(members)) {
 		m := members[id]

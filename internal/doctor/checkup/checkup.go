@@ -63,12 +63,11 @@ type Options struct {
 // to be. problems lists those that are not.
 func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.Evidence, problems []error) {
 	e := &check.Evidence{Before: o.Before, NoPods: o.NoPods, Clusters: make([]check.Cluster, len(targets))}
-	configs := make([]*rest.Config, len(targets))
 	each(len(targets), func(i int) {
-		configs[i] = rest.CopyConfig(targets[i].Config)
-		configs[i].Timeout = answerTime
+		config := rest.CopyConfig(targets[i].Config)
+		config.Timeout = answerTime
 		e.Clusters[i].Context, e.Clusters[i].On = targets[i].Context, targets[i].On
-		read(ctx, &e.Clusters[i], configs[i], o)
+		read(ctx, &e.Clusters[i], config, o)
 	})
 	call(e)
 	if o.Read != nil {
@@ -93,18 +92,12 @@ func each(n int, f func(int)) {
 // call names the clusters by their IDs where these are unique.
 func call(e *check.Evidence) {
 	count := map[string]int{}
-	id := func(c *check.Cluster) string {
-		if c.Survey == nil {
-			return ""
-		}
-		return c.Survey.ClusterID.String()
-	}
 	for i := range e.Clusters {
-		count[id(&e.Clusters[i])]++
+		count[e.Clusters[i].ID()]++
 	}
 	for i := range e.Clusters {
 		c := &e.Clusters[i]
-		switch name := id(c); {
+		switch name := c.ID(); {
 		case name != "" && count[name] == 1:
 			c.Name = name
 		case c.Context != "":

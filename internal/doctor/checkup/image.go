@@ -11,8 +11,8 @@ func Image(s *survey.Survey, given string) string {
 		return given
 	}
 	if s != nil {
-		if d, ok := s.Cluster.Deployments[render.AgentName]; ok && len(d.Spec.Template.Spec.Containers) > 0 {
-			return d.Spec.Template.Spec.Containers[0].Image
+		if running := survey.Image(s.Cluster.Deployments[render.AgentName].Spec.Template.Spec); running != "" {
+			return running
 		}
 	}
 	return render.Member{}.AgentImage()

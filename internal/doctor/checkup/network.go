@@ -39,11 +39,10 @@ func (r *reader) services() {
 	c := r.cluster
 	system := r.kube.AppsV1().DaemonSets(metav1.NamespaceSystem)
 	if d, err := system.Get(r.ctx, "kube-proxy", metav1.GetOptions{}); err == nil {
-		c.KubeProxy = &check.DaemonSet{Ready: d.Status.NumberReady, Wanted: d.Status.DesiredNumberScheduled, Image: image(d.Spec.Template.Spec)}
+		c.KubeProxy = d
 	}
 	c.ClusterDNS = r.clusterIPs(metav1.NamespaceSystem, "kube-dns", "coredns", "rke2-coredns-rke2-coredns")
 	c.AtollDNS = r.clusterIPs(names.SystemNamespace, render.DNSName)
-	c.NodeLocal = c.Survey.Cluster.DNS.NodeLocal
 }
 
 // clusterIPs returns the IPs of the first Service that exists.
@@ -56,13 +55,6 @@ func (r *reader) clusterIPs(namespace string, services ...string) []string {
 	return nil
 }
 
-func image(of corev1.PodSpec) string {
-	if len(of.Containers) == 0 {
-		return ""
-	}
-	return of.Containers[0].Image
-}
-
 // stock checks whether the cluster's own CoreDNS serves the clusterset, and has the permissions for it.
 func (r *reader) stock() {
 	found, err := clusterdns.Read(r.ctx, r.target, client.ObjectKey{})
@@ -72,7 +64,7 @@ func (r *reader) stock() {
 	stock := &check.Stock{}
 	account := "coredns"
 	if d, err := r.kube.AppsV1().Deployments(metav1.NamespaceSystem).Get(r.ctx, "coredns", metav1.GetOptions{}); err == nil {
-		stock.Image = image(d.Spec.Template.Spec)
+		stock.Image = survey.Image(d.Spec.Template.Spec)
 		account = cmp.Or(d.Spec.Template.Spec.ServiceAccountName, account)
 	}
 	stock.Rights = r.may(metav1.NamespaceSystem, account, []requirement{

@@ -86,7 +86,7 @@ func (s *Status) components(of *survey.Survey) {
 			}
 			continue
 		}
-		c := Component{Name: name, Ready: d.Status.ReadyReplicas, Wanted: ptr.Deref(d.Spec.Replicas, 1), Image: image(d)}
+		c := Component{Name: name, Ready: d.Status.ReadyReplicas, Wanted: ptr.Deref(d.Spec.Replicas, 1), Image: survey.Image(d.Spec.Template.Spec)}
 		s.Components = append(s.Components, c)
 		switch show := render.ShowPods(of.On, name); {
 		case c.Wanted == 0:
@@ -110,13 +110,6 @@ func rollingOut(d appsv1.Deployment) bool {
 		}
 	}
 	return false
-}
-
-func image(d appsv1.Deployment) string {
-	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
-		return containers[0].Image
-	}
-	return ""
 }
 
 func (s *Status) broker(of *survey.Survey) {

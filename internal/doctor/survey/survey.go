@@ -177,7 +177,11 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 		return err
 	}
 	if scope.Endpoints {
-		if err := s.list(ctx, c, "EndpointSlices", &endpoints, in, imported(scope)); err != nil {
+		selector := client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}
+		if scope.Service != "" {
+			selector[names.LabelServiceName] = scope.Service
+		}
+		if err := s.list(ctx, c, "EndpointSlices", &endpoints, in, selector); err != nil {
 			return err
 		}
 		// On a cluster that is also a broker, slices published by members have this label.
@@ -196,15 +200,6 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 		}
 	}
 	return s.readProperties(ctx, c)
-}
-
-// imported selects the agents' slices of imported services.
-func imported(scope Scope) client.MatchingLabels {
-	selector := client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}
-	if scope.Service != "" {
-		selector[names.LabelServiceName] = scope.Service
-	}
-	return selector
 }
 
 // readProperties reads the cluster's ClusterProperties (KEP-2149), which any user may read.
@@ -283,4 +278,12 @@ func (s *Survey) keep(service types.NamespacedName) {
 	}
 	s.Cluster.Exports = slices.DeleteFunc(s.Cluster.Exports, func(e mcsv1beta1.ServiceExport) bool { return other(&e) })
 	s.Cluster.Imports = slices.DeleteFunc(s.Cluster.Imports, func(i mcsv1beta1.ServiceImport) bool { return other(&i) })
+}
+
+// Image returns the image of a pod's first container, or "" without containers.
+func Image(pod corev1.PodSpec) string {
+	if len(pod.Containers) == 0 {
+		return ""
+	}
+	return pod.Containers[0].Image
 }
