@@ -27,48 +27,41 @@ type options struct {
 	dryRun    bool
 }
 
-func (o *options) addFlags(cmd *cobra.Command) {
-	o.AddFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the Service; default is the namespace of the kubeconfig context")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "validate the request on the API server and change nothing")
-}
-
-// connect returns the cluster, and the object's key.
-func (o *options) connect(name string) (*install.Target, client.ObjectKey, error) {
-	namespace, err := o.Namespace(o.namespace)
-	if err != nil {
-		return nil, client.ObjectKey{}, err
+// complete adds the argument, the flags and the function to a command.
+func (o *options) complete(command *cobra.Command, run func(*cobra.Command, *install.Target, client.ObjectKey, *options) error) *cobra.Command {
+	command.Args = cobra.ExactArgs(1)
+	command.RunE = func(cmd *cobra.Command, args []string) error {
+		namespace, err := o.Namespace(o.namespace)
+		if err != nil {
+			return err
+		}
+		cluster, err := o.Connect(nil)
+		if err != nil {
+			return err
+		}
+		if o.dryRun {
+			cluster.Client = client.NewDryRunClient(cluster.Client)
+		}
+		return run(cmd, cluster, client.ObjectKey{Namespace: namespace, Name: args[0]}, o)
 	}
-	cluster, err := o.Connect(nil)
-	if err == nil && o.dryRun {
-		cluster.Client = client.NewDryRunClient(cluster.Client)
-	}
-	return cluster, client.ObjectKey{Namespace: namespace, Name: name}, err
+	o.AddFlags(command.Flags())
+	command.Flags().StringVarP(&o.namespace, "namespace", "n", "", "namespace of the Service; default is the namespace of the kubeconfig context")
+	command.Flags().BoolVar(&o.dryRun, "dry-run", false, "validate the request on the API server and change nothing")
+	return command
 }
 
 // NewCommand returns the command `atoll export`.
 func NewCommand() *cobra.Command {
-	var o options
-	command := &cobra.Command{
+	return new(options).complete(&cobra.Command{
 		Use:   "export SERVICE",
 		Short: "Export a Service to the clusterset",
 		Long: `Creates a ServiceExport for a Service. Every cluster of the clusterset that has the Service's namespace then
 imports the Service. You can repeat the command.`,
 		Example: "  atoll export web -n shop --context c1",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cluster, key, err := o.connect(args[0])
-			if err != nil {
-				return err
-			}
-			return export(cmd, cluster, key, o)
-		},
-	}
-	o.addFlags(command)
-	return command
+	}, export)
 }
 
-func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o options) error {
+func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o *options) error {
 	service := &corev1.Service{}
 	if err := cluster.Get(cmd.Context(), key, service); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -90,27 +83,16 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 
 // NewUnexport returns the command `atoll unexport`.
 func NewUnexport() *cobra.Command {
-	var o options
-	command := &cobra.Command{
+	return new(options).complete(&cobra.Command{
 		Use:   "unexport SERVICE",
 		Short: "Stop exporting a Service",
 		Long: `Deletes the ServiceExport of a Service. Other clusters lose this cluster's endpoints. If no other cluster exports
 the service, they also lose the ServiceImport. The Service stays. You can repeat the command.`,
 		Example: "  atoll unexport web -n shop --context c1",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cluster, key, err := o.connect(args[0])
-			if err != nil {
-				return err
-			}
-			return unexport(cmd, cluster, key, o)
-		},
-	}
-	o.addFlags(command)
-	return command
+	}, unexport)
 }
 
-func unexport(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o options) error {
+func unexport(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o *options) error {
 	have := &mcsv1beta1.ServiceExport{}
 	err := cluster.Get(cmd.Context(), key, have)
 	if err == nil && contribution.ByPolicy(have) {
