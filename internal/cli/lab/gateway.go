@@ -30,13 +30,9 @@ func newGateway() *cobra.Command {
 			if err := json.Unmarshal(data, &config); err != nil {
 				return fmt.Errorf("reading configuration %s: %w", path, err)
 			}
-			return gateway.Run(cmd.Context(), config, logger(cmd))
+			return gateway.Run(cmd.Context(), config, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 		},
 	}
 	command.Flags().StringVar(&path, "config", "", "JSON file with the connections to forward")
 	return command
-}
-
-func logger(cmd *cobra.Command) *slog.Logger {
-	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 }

@@ -4,7 +4,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -220,10 +219,7 @@ func show(ctx context.Context, w io.Writer, f io.Reader, follow bool) error {
 		}
 		select {
 		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return nil
-			}
-			return ctx.Err()
+			return nil
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
