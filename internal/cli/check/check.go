@@ -19,7 +19,7 @@ import (
 )
 
 type options struct {
-	target.Several
+	target.Scoped
 	format   output.Format
 	joinFile string
 	checkup.Options
@@ -75,7 +75,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		}
 		o.JoinFile = &file
 	}
-	o.Options.Broker, o.Say = o.Several.Broker(), steps.Say(cmd)
+	o.Options.Broker, o.Say = o.Scoped.Broker(), steps.Say(cmd)
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.Timeout)
 	defer cancel()
 	p := printer{w: cmd.OutOrStdout()}

@@ -23,7 +23,7 @@ import (
 )
 
 type options struct {
-	target.Several
+	target.Scoped
 	format  output.Format
 	file    string
 	pods    bool

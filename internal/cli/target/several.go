@@ -11,18 +11,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/verify"
 )
 
-// Several are the clusters of the named contexts, and the flags' cluster.
-type Several struct {
-	Scoped
-	flags *pflag.FlagSet
-}
-
-// AddFlags adds the flags for the first cluster and the way to the broker.
-func (s *Several) AddFlags(flags *pflag.FlagSet) {
-	s.Scoped.AddFlags(flags)
-	s.flags = flags
-}
-
 // AddImageFlag adds the flag for the image of the command's pods.
 func AddImageFlag(flags *pflag.FlagSet, image *string) {
 	flags.StringVar(image, "probe-image", "", "image of the test pods; default is the image of the cluster's agents, or the released image of atoll-agent")
@@ -41,8 +29,8 @@ func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 func (e Exit) ExitStatus() int { return int(e) }
 
 // Configs returns the clusters of contexts, and of --context if it is set or contexts is empty.
-func (s *Several) Configs(contexts []string) ([]checkup.Target, error) {
-	if s.flags.Changed("context") || len(contexts) == 0 {
+func (s *Scoped) Configs(contexts []string) ([]checkup.Target, error) {
+	if s.Context != "" || len(contexts) == 0 {
 		contexts = append([]string{s.Context}, contexts...)
 	}
 	var all []checkup.Target
@@ -61,7 +49,7 @@ func (s *Several) Configs(contexts []string) ([]checkup.Target, error) {
 }
 
 // Members returns these clusters as members, whose pods run image; "" means the agents' image.
-func (s *Several) Members(ctx context.Context, contexts []string, image string) ([]verify.Member, error) {
+func (s *Scoped) Members(ctx context.Context, contexts []string, image string) ([]verify.Member, error) {
 	clusters, err := s.Configs(contexts)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 )
 
 type options struct {
-	target.Several
+	target.Scoped
 	format output.Format
 	junit  string
 	image  string
