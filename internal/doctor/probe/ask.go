@@ -20,18 +20,18 @@ const (
 	pause = 200 * time.Millisecond
 )
 
-// again calls try until it succeeds, or once without await.
-func again(ctx context.Context, await bool, try func(context.Context) bool) {
+// again calls try until it succeeds, or once without await. It reports whether try succeeded.
+func again(ctx context.Context, await bool, try func(context.Context) bool) bool {
 	for {
 		one, cancel := context.WithTimeout(ctx, answerTime)
 		done := try(one)
 		cancel()
 		if done || !await {
-			return
+			return done
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-time.After(pause):
 		}
 	}

@@ -48,9 +48,7 @@ func reach(ctx context.Context, c Connection) Reached {
 	}
 	attempt := func(await bool) {
 		for range tries {
-			done := false
-			again(ctx, await, func(ctx context.Context) bool { done = try(ctx); return done })
-			if done || await {
+			if again(ctx, await, try) || await {
 				return
 			}
 		}
