@@ -67,7 +67,7 @@ func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.E
 		config := rest.CopyConfig(targets[i].Config)
 		config.Timeout = answerTime
 		e.Clusters[i].Context, e.Clusters[i].On = targets[i].Context, targets[i].On
-		read(ctx, &e.Clusters[i], config, o)
+		e.Clusters[i].Unreached = read(ctx, &e.Clusters[i], config, o)
 	})
 	call(e)
 	if o.Read != nil {
@@ -108,30 +108,27 @@ func call(e *check.Evidence) {
 	}
 }
 
-// read queries a cluster's API server.
-func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options) {
+// read queries a cluster's API server. An error says why that is not possible.
+func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options) error {
 	clock := &survey.Clock{}
 	config.Wrap(clock.Wrap)
 	target, err := install.NewTarget(config, nil)
 	if err != nil {
-		c.Unreached = err
-		return
+		return err
 	}
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		c.Unreached = err
-		return
+		return err
 	}
 	var lacks []install.Part
-	if c.Version, lacks, c.Unreached = target.Version(); c.Unreached != nil {
-		return
+	if c.Version, lacks, err = target.Version(); err != nil {
+		return err
 	}
 	for _, part := range lacks {
 		c.Lacks = append(c.Lacks, part.String())
 	}
 	if c.Survey, err = survey.Read(ctx, config, survey.Scope{Installation: true, Rights: true, Broker: o.Broker, On: c.On}); err != nil {
-		c.Unreached = err
-		return
+		return err
 	}
 	switch {
 	case c.Survey.Server != "":
@@ -150,6 +147,7 @@ func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options)
 	reader.services()
 	reader.stock()
 	c.Ahead, c.RoundTrip = clock.Ahead()
+	return nil
 }
 
 // reader queries one cluster.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/atoll-mcs/atoll/internal/doctor/check"
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
 )
@@ -31,7 +29,7 @@ func probePods(ctx context.Context, e *check.Evidence, targets []Target, o Optio
 			return
 		}
 		var err error
-		posts[i], err = outpost.Open(ctx, unhurried(targets[i].Config), outpost.Options{Command: "check", Image: Image(c.Survey, o.Image), Identity: c.Name, Lifetime: o.Timeout})
+		posts[i], err = outpost.Open(ctx, targets[i].Config, outpost.Options{Command: "check", Image: Image(c.Survey, o.Image), Identity: c.Name, Lifetime: o.Timeout})
 		if err == nil {
 			c.Listener, err = posts[i].Listen(ctx)
 		}
@@ -54,11 +52,4 @@ func probePods(ctx context.Context, e *check.Evidence, targets []Target, o Optio
 		c.Seen = &report
 	})
 	return problems
-}
-
-// unhurried removes the request timeout, because watches run long.
-func unhurried(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Timeout = 0
-	return config
 }
