@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/cli/bench"
 	"github.com/atoll-mcs/atoll/internal/cli/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/check"
 	"github.com/atoll-mcs/atoll/internal/cli/dns"
@@ -97,7 +98,7 @@ func NewRoot(program string) *cobra.Command {
 	}{
 		{"services", "Share Services:", []*cobra.Command{export.NewCommand(), export.NewUnexport(), get.NewCommand(), explain.NewCommand()}},
 		{"install", "Install, upgrade and remove Atoll:", []*cobra.Command{broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(), render.NewCommand()}},
-		{"inspect", "Inspect and test clusters:", []*cobra.Command{status.NewCommand(), check.NewCommand(), verify.NewCommand(), gather.NewCommand()}},
+		{"inspect", "Inspect and test clusters:", []*cobra.Command{status.NewCommand(), check.NewCommand(), verify.NewCommand(), bench.NewCommand(), gather.NewCommand()}},
 		{"lab", "Try Atoll on this machine, without real clusters:", []*cobra.Command{lab.NewCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

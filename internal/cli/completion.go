@@ -51,7 +51,7 @@ func complete(command *cobra.Command) {
 			}
 			return beginning(objects(c, kind, everywhere), word), cobra.ShellCompDirectiveNoFileComp
 		}
-	case slices.Contains([]string{"check", "verify", "gather"}, command.Name()):
+	case slices.Contains([]string{"check", "verify", "gather", "bench"}, command.Name()):
 		command.ValidArgsFunction = contexts
 	}
 	for _, sub := range command.Commands() {

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/check"
-	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
+	"github.com/atoll-mcs/atoll/internal/doctor/trial"
 	"github.com/atoll-mcs/atoll/internal/doctor/verify"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
@@ -166,7 +166,7 @@ func TestOutpostsAreTakenAway(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	made := ""
-	report, err := verify.Run(ctx, []verify.Member{{Target: checkup.Target{Context: "c2", Config: config}, ID: "c2", Image: "none"}}, verify.Options{
+	report, err := verify.Run(ctx, []trial.Member{{Context: "c2", ID: "c2", Config: config, Image: "none"}}, verify.Options{
 		StepTimeout: time.Minute, Timeout: time.Minute,
 		Say: func(format string, args ...any) {
 			if made == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
-	"github.com/atoll-mcs/atoll/internal/doctor/verify"
+	"github.com/atoll-mcs/atoll/internal/doctor/trial"
 )
 
 // AddImageFlag adds the flag for the image of the command's pods.
@@ -49,16 +49,19 @@ func (s *Scoped) Configs(contexts []string) ([]checkup.Target, error) {
 }
 
 // Members returns these clusters as members, whose pods run image; "" means the agents' image.
-func (s *Scoped) Members(ctx context.Context, contexts []string, image string) ([]verify.Member, error) {
+func (s *Scoped) Members(ctx context.Context, contexts []string, image string) ([]trial.Member, error) {
 	clusters, err := s.Configs(contexts)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]verify.Member, len(clusters))
-	for i, c := range clusters {
-		if all[i], err = verify.Read(ctx, c, s.Broker(), image); err != nil {
-			return nil, err
+	var all []trial.Member
+	for _, c := range clusters {
+		m, err := trial.Read(ctx, c.Context, c.On, c.Config, s.Broker())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c, err)
 		}
+		m.Image = checkup.Image(m.Survey, image)
+		all = append(all, m)
 	}
 	return all, nil
 }

@@ -118,6 +118,15 @@ func (p *Outpost) Close(ctx context.Context) error {
 	return p.delete(ctx, p.Name)
 }
 
+// ByHand returns the command that deletes a namespace. context is a kubeconfig context, or "" for the current one.
+func ByHand(context, namespace string) string {
+	command := "kubectl"
+	if context != "" {
+		command += " --context " + context
+	}
+	return command + " delete namespace " + namespace
+}
+
 // AwaitGone waits until the namespace is gone.
 func (p *Outpost) AwaitGone(ctx context.Context) error {
 	return install.Wait(context.WithoutCancel(ctx), goneTime, func(ctx context.Context) error {

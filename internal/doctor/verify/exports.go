@@ -62,7 +62,7 @@ func (r *run) unexport(ctx context.Context, m *member) error {
 func (r *run) imported(ctx context.Context, m *member) error {
 	for _, e := range r.expected() {
 		if err := install.Wait(ctx, r.StepTimeout, func(ctx context.Context) error { return r.complete(ctx, m, e) }); err != nil {
-			return fmt.Errorf("the Service %s is not imported: %w%s", e.service, err, m.explain(ctx, r.key(e.service)))
+			return fmt.Errorf("the Service %s is not imported: %w%s", e.service, err, m.Explain(ctx, r.key(e.service)))
 		}
 	}
 	return nil

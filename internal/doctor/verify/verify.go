@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
+	"github.com/atoll-mcs/atoll/internal/doctor/trial"
 	"github.com/atoll-mcs/atoll/internal/install"
 )
 
@@ -76,7 +77,7 @@ type run struct {
 
 // member is a cluster in a run.
 type member struct {
-	Member
+	trial.Member
 	number int
 	target *install.Target
 	post   *outpost.Outpost
@@ -94,7 +95,7 @@ func (m *member) own() string { return fmt.Sprintf("only-%d", m.number) }
 const shared = "everywhere"
 
 // Run tests the members. It always cleans up, even when ctx is done early.
-func Run(ctx context.Context, members []Member, o Options) (Report, error) {
+func Run(ctx context.Context, members []trial.Member, o Options) (Report, error) {
 	r := &run{Options: o, namespace: outpost.NewName(command)}
 	for i, m := range members {
 		target, err := install.NewTarget(m.Config, nil)
@@ -200,7 +201,7 @@ func (r *run) clean(ctx context.Context, m *member) error {
 		return errSkipped
 	}
 	if err := m.post.Close(ctx); err != nil {
-		return fmt.Errorf("%w. To delete the namespace manually: %s", err, m.On.Kubectl("delete namespace %s", r.namespace))
+		return fmt.Errorf("%w. To delete the namespace manually: %s", err, outpost.ByHand(m.Context, r.namespace))
 	}
 	return m.post.AwaitGone(ctx)
 }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/atoll-mcs/atoll/test/bench/spread"
+	"github.com/atoll-mcs/atoll/internal/doctor/spread"
 )
 
 // Units of figures.

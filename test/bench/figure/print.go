@@ -7,7 +7,7 @@ import (
 	"math"
 	"text/tabwriter"
 
-	"github.com/atoll-mcs/atoll/test/bench/spread"
+	"github.com/atoll-mcs/atoll/internal/doctor/spread"
 )
 
 // WriteJSON writes the report as one document.
