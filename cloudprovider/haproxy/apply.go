@@ -68,7 +68,6 @@ func (p *Provider) apply(ctx context.Context, want int, name types.NamespacedNam
 			if running != "" {
 				p.dropUnwanted(ctx, all)
 			}
-			p.servers = nil // a slow new worker may still take over
 			return errors.Join(err, own)
 		}
 	}
@@ -101,7 +100,6 @@ func (p *Provider) readRunning(ctx context.Context) (running string, err error) 
 	p.initialized = true
 	if running == "" { // a stopping worker may hold its old sockets for a moment
 		p.rebound(nil)
-		p.servers = nil
 	}
 	return running, nil
 }
@@ -128,13 +126,11 @@ func (p *Provider) load(ctx context.Context, running string, all map[types.Names
 		if err := replaceFile(p.process.configFile(), []byte(text)); err != nil {
 			return err
 		}
-		down := p.handOver(ctx, running, all)
+		p.handOver(ctx, running, all)
 		defer func() { _ = os.Remove(p.stateFile()) }() // a worker that starts later on its own must not use old states
-		p.servers = nil                                 // even a failed reload may change the servers
 		if err := p.process.reload(ctx, o.version); err != nil {
 			return err
 		}
-		p.fresh(all, down)
 		p.worker, _ = p.process.identity(ctx) // on an error, attend reads everything again later
 	}
 	p.rebound(o.places)
@@ -162,24 +158,6 @@ func (p *Provider) written() (outline, error) {
 		return outline{}, err
 	}
 	return outlineOf(string(text)), nil
-}
-
-// fresh records the servers of a new worker: up, except those handed over as down.
-func (p *Provider) fresh(all map[types.NamespacedName]*balancer, down map[string][]netip.AddrPort) {
-	p.servers = map[string]map[netip.AddrPort]serverState{}
-	for _, b := range all {
-		for _, l := range b.Listens {
-			states := map[netip.AddrPort]serverState{}
-			for _, a := range l.Servers {
-				states[a] = serverState{down: slices.Contains(down[l.Name], a)}
-			}
-			for _, a := range l.Resting {
-				states[a] = serverState{resting: true}
-			}
-			p.servers[l.Name] = states
-			p.updateUnreachable(l.Name, states)
-		}
-	}
 }
 
 // tryBinds finds places that HAProxy cannot listen on. One such place would make HAProxy reject the whole
@@ -262,19 +240,14 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 	lingering := false
 	var refused []error
 	for _, l := range b.Listens {
-		have := p.servers[l.Name]
-		if have == nil {
-			var err error
-			have, err = states(ctx, p.process.worker(), l.Name)
-			if errors.Is(err, errNoSection) {
-				continue // no place of the section could be bound, or it is not loaded yet
-			}
-			if err != nil {
-				return fmt.Errorf("reading the servers from HAProxy: %w", err)
-			}
+		have, err := states(ctx, p.process.worker(), l.Name)
+		if errors.Is(err, errNoSection) {
+			continue // no place of the section could be bound, or it is not loaded yet
+		}
+		if err != nil {
+			return fmt.Errorf("reading the servers from HAProxy: %w", err)
 		}
 		if err := change(ctx, p.process.worker(), l, have); err != nil {
-			delete(p.servers, l.Name) // the state is unknown now, so read it again
 			err = fmt.Errorf("changing HAProxy's servers: %w", err)
 			if !errors.Is(err, errRefused) {
 				return err
@@ -282,10 +255,6 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 			refused = append(refused, err)
 			continue
 		}
-		if p.servers == nil {
-			p.servers = map[string]map[netip.AddrPort]serverState{}
-		}
-		p.servers[l.Name] = have
 		p.updateUnreachable(l.Name, have)
 		lingering = lingering || len(have) > len(l.Servers)+len(l.Resting)
 	}
@@ -298,30 +267,36 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 	return errors.Join(refused...)
 }
 
-// refresh reads the servers of logged sections, or of all sections when HAProxy lost log lines.
-func (p *Provider) refresh(sections map[string]bool) {
+// healthInterval is how often watch reads HAProxy's health checks.
+const healthInterval = 2 * time.Second
+
+// watch records which servers answer, until Close.
+func (p *Provider) watch() {
+	tick := time.NewTicker(healthInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-tick.C:
+			p.refresh()
+		}
+	}
+}
+
+func (p *Provider) refresh() {
 	select {
 	case p.applying <- struct{}{}:
 		defer func() { <-p.applying }()
 	case <-p.ctx.Done():
 		return
 	}
-	if info, err := p.process.info(p.ctx); err == nil && info["DroppedLogs"] != p.lost { // HAProxy dropped log lines
-		p.lost = info["DroppedLogs"]
-		for section := range p.servers {
-			sections[section] = true
-		}
+	found, err := allStates(p.ctx, p.process.worker())
+	if err != nil {
+		return // HAProxy does not run, or is slow
 	}
-	for section := range sections {
-		found, err := states(p.ctx, p.process.worker(), section)
-		if err != nil {
-			continue // the section was removed meanwhile
-		}
-		if p.servers == nil {
-			p.servers = map[string]map[netip.AddrPort]serverState{}
-		}
-		p.servers[section] = found
-		p.updateUnreachable(section, found)
+	for section, servers := range found {
+		p.updateUnreachable(section, servers)
 	}
 }
 

@@ -12,32 +12,27 @@ import (
 
 // handOver saves which servers are down for the worker that a reload starts. Without it, the new worker takes all
 // servers for up and sends each a connection. Failures are harmless.
-func (p *Provider) handOver(ctx context.Context, running string, all map[types.NamespacedName]*balancer) (down map[string][]netip.AddrPort) {
+func (p *Provider) handOver(ctx context.Context, running string, all map[types.NamespacedName]*balancer) {
 	_ = os.Remove(p.stateFile()) // a hub that stopped during a reload may have left it
 	if running == "" {
-		return nil
+		return
 	}
 	have, err := allStates(ctx, p.process.worker())
 	if err != nil {
-		return nil
+		return
 	}
-	down = map[string][]netip.AddrPort{}
 	var text strings.Builder
 	text.WriteString("1\n")
 	for _, b := range sorted(all) {
 		for _, l := range b.Listens {
 			for _, a := range l.Servers { // resting servers are not checked
 				if have[l.Name][a].down {
-					down[l.Name] = append(down[l.Name], a)
 					text.WriteString(stateLine(l.Name, a))
 				}
 			}
 		}
 	}
-	if replaceFile(p.stateFile(), []byte(text.String())) != nil {
-		return nil
-	}
-	return down
+	_ = replaceFile(p.stateFile(), []byte(text.String()))
 }
 
 // stateLine marks a server as down and checked and leaves all else to the configuration, in format version 1

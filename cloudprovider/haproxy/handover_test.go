@@ -39,7 +39,7 @@ func TestServersThatBeginResting(t *testing.T) {
 	if got := answered(); got["a\n"] != 5 || got["p\n"] != 5 {
 		t.Errorf("both are draining: %v", got)
 	}
-	w.refresh(map[string]bool{"n_web_8080": true}) // as when one of them goes down or up
+	w.refresh() // as when one of them goes down or up
 	w.must(w.give(web, forwarded(8080, []netip.AddrPort{p}, a)))
 	if got := answered(); got["a\n"] != 10 {
 		t.Errorf("one is not draining: %v", got)

@@ -227,7 +227,7 @@ func (p *Provider) began() {
 	worker, err := p.process.identity(p.ctx)
 	same := err == nil && worker == p.worker
 	if !same {
-		p.servers, p.worker = nil, worker // read the servers again
+		p.worker = worker
 	}
 	<-p.applying
 	for pause := firstPause; !same && p.ctx.Err() == nil; pause = min(2*pause, lastPause) {

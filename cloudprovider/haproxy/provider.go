@@ -12,9 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -63,8 +61,6 @@ type Provider struct {
 	dir      string
 	settings configuration // common to all configurations
 	log      *slog.Logger
-	logged   *net.UnixConn
-	logFile  os.FileInfo // identifies the log socket
 	running  sync.WaitGroup
 	runs     atomic.Bool     // whether HAProxy runs, as far as known
 	ctx      context.Context // ends on Close
@@ -89,10 +85,8 @@ type Provider struct {
 	initialized bool
 	applied     int
 	bound       map[netip.AddrPort]bool
-	released    map[netip.AddrPort]bool                   // formerly bound: a stopping process may hold them for a moment
-	servers     map[string]map[netip.AddrPort]serverState // by section; missing ones are read from HAProxy
-	worker      string                                    // the identity of the worker that has these servers
-	lost        string                                    // how many log lines HAProxy dropped
+	released    map[netip.AddrPort]bool // formerly bound: a stopping process may hold them for a moment
+	worker      string                  // the identity of the worker that was last configured
 }
 
 // New creates the provider and takes over the state of a previous one.
@@ -112,17 +106,8 @@ func New(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 	if err := p.recall(); err != nil {
 		return nil, err
 	}
-	var err error
-	if p.logged, err = listenLog(p.logSocket()); err != nil {
-		return nil, err
-	}
-	if p.logFile, err = os.Lstat(p.logSocket()); err != nil {
-		return nil, errors.Join(err, p.logged.Close())
-	}
 	p.ctx, p.end = context.WithCancel(context.Background())
-	lines := newLog()
-	p.running.Go(func() { lines.read(p.logged) })
-	p.running.Go(func() { lines.handle(p.refresh) })
+	p.running.Go(p.watch)
 	p.running.Go(p.attend)
 	return p, nil
 }
@@ -148,13 +133,12 @@ func (p *Provider) configure(c cloudprovider.Config) (err error) {
 			return fmt.Errorf("option %s: %q is not a number from 1 to 1000", optionMaxReloads, text)
 		}
 	}
-	p.settings.Dir, p.settings.LogSocket, p.settings.States = p.dir, p.logSocket(), p.stateFile()
+	p.settings.Dir, p.settings.States = p.dir, p.stateFile()
 	p.process, p.report = process{p.dir}, c.Report
 	p.pool, err = addresses.NewPool(c)
 	return err
 }
 
-func (p *Provider) logSocket() string { return filepath.Join(p.dir, "log.sock") }
 func (p *Provider) stateFile() string { return filepath.Join(p.dir, "servers.state") }
 
 var errClosed = errors.New("this hub is shutting down")
@@ -304,13 +288,8 @@ func (p *Provider) Close() error {
 	p.mu.Lock()
 	p.end()
 	p.mu.Unlock()
-	_ = p.logged.Close()
 	p.running.Wait()
-	now, err := os.Lstat(p.logSocket())
-	if err != nil || !os.SameFile(now, p.logFile) {
-		return nil // the socket belongs to the next hub
-	}
-	return os.Remove(p.logSocket())
+	return nil
 }
 
 // Unreachable implements cloudprovider.Reporter.

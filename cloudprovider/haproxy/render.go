@@ -16,11 +16,11 @@ type configuration struct {
 	// Version identifies the structure. HAProxy reports it as its description, so any hub can tell which configuration
 	// runs.
 	Version string
-	// Dir holds HAProxy's sockets, LogSocket receives its log, and States is the file with initial server states.
-	Dir, LogSocket, States string
-	HardStop               string
-	MaxReloads             int
-	Listens                []listen
+	// Dir holds HAProxy's sockets, and States is the file with initial server states.
+	Dir, States string
+	HardStop    string
+	MaxReloads  int
+	Listens     []listen
 }
 
 // idle is the longest timeout that HAProxy supports. TCP keep-alives find dead peers, as in the embedded provider.
@@ -33,7 +33,6 @@ var page = template.Must(template.New("haproxy.cfg").Funcs(template.FuncMap{
 global
   description {{.Version}}
   stats socket {{.Dir}}/worker.sock mode 600 level admin expose-fd listeners
-  log {{.LogSocket}} len 1024 local0 notice
   hard-stop-after {{.HardStop}}
   mworker-max-reloads {{.MaxReloads}}
   server-state-file {{.States}}
@@ -43,7 +42,6 @@ peers atoll
   peer local unix@{{.Dir}}/peer.sock
 defaults
   mode tcp
-  log global
   load-server-state-from-file global
   balance roundrobin
   timeout connect 3s
@@ -52,7 +50,6 @@ defaults
   timeout server ` + idle + `
   retries 3
   option redispatch 1
-  option log-health-checks
   option splice-auto
   option clitcpka
   clitcpka-idle 15s

@@ -38,7 +38,7 @@ func everything(t *testing.T) *balancer {
 
 func TestRender(t *testing.T) {
 	dir := t.TempDir()
-	c := configuration{Dir: "/tmp/x", LogSocket: "/tmp/x/log.sock", States: "/tmp/x/states", HardStop: "86400000", MaxReloads: 25}
+	c := configuration{Dir: "/tmp/x", States: "/tmp/x/states", HardStop: "86400000", MaxReloads: 25}
 	text, err := render(c, []*balancer{everything(t)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func FuzzRender(f *testing.F) {
 		if err != nil || len(service.Ports) == 0 {
 			return
 		}
-		text, err := render(configuration{Dir: "/f", LogSocket: "/l", HardStop: "1"}, []*balancer{b}, nil)
+		text, err := render(configuration{Dir: "/f", HardStop: "1"}, []*balancer{b}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

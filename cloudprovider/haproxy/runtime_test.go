@@ -2,7 +2,6 @@ package haproxy
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -57,86 +56,6 @@ func TestChecksAreTurnedOn(t *testing.T) {
 	defer mu.Unlock()
 	if want := []string{"enable health n_web_80/10.0.0.1_80", "set server n_web_80/10.0.0.1_80"}; !slices.Equal(commands, want) {
 		t.Errorf("got %q, want %q", commands, want)
-	}
-}
-
-// However many servers go down at once, each section is asked for once.
-func TestLogIsCoalesced(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "l")
-	conn, err := listenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := newLog()
-	var running sync.WaitGroup
-	running.Go(func() { l.read(conn) })
-	sender, err := net.Dial("unixgram", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sender.Close()
-	send := func(section string, server int) {
-		fmt.Fprintf(sender, "<133>haproxy[1]: Server %s/10.0.0.%d_80 is DOWN, reason: x.", section, server)
-	}
-	batches, goOn := make(chan map[string]bool), make(chan struct{})
-	running.Go(func() {
-		l.handle(func(sections map[string]bool) {
-			batches <- sections
-			<-goOn
-		})
-		close(batches)
-	})
-	send("n_web_80", 0)
-	if got := <-batches; len(got) != 1 || !got["n_web_80"] {
-		t.Errorf("first %v", got)
-	}
-	for i := range 200 { // while it is busy
-		send("n_web_80", i)
-	}
-	send("n_other_80", 1)
-	w := &world{T: t}
-	w.eventually("all is read", func() error {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if len(l.changed) != 2 {
-			return fmt.Errorf("%v", l.changed)
-		}
-		return nil
-	})
-	goOn <- struct{}{}
-	if got := <-batches; len(got) != 2 {
-		t.Errorf("then %v", got)
-	}
-	l.mu.Lock()
-	if len(l.changed) > 0 {
-		t.Errorf("to be looked at again: %v", l.changed)
-	}
-	l.mu.Unlock()
-	_ = conn.Close()
-	goOn <- struct{}{}
-	for range batches {
-		t.Error("more after the end")
-		goOn <- struct{}{}
-	}
-	running.Wait()
-}
-
-// Lines that HAProxy could not log are made up for by a look at everything.
-func TestLostLinesAreMadeUpFor(t *testing.T) {
-	w := newWorld(t)
-	web, other := mcs("web"), mcs("other")
-	gone, a := w.serve("gone"), w.serve("a")
-	w.must(w.apply(web, 0, 1, a))
-	w.must(w.apply(other, 0, 1, a, gone))
-	w.applying <- struct{}{}
-	w.lost = "as if some were lost"
-	// Nothing was logged of it: the administrator's word is not, in this form.
-	_, err := query(context.Background(), w.process.worker(), "set server n_other_8080/"+serverName(gone)+" health down")
-	w.must(err)
-	<-w.applying
-	w.refresh(map[string]bool{"n_web_8080": true})
-	if got := w.Unreachable(nameOf(other)); !slices.Equal(got, []netip.AddrPort{gone}) {
-		t.Errorf("unreachable: %v", got)
 	}
 }
 
