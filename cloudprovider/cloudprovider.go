@@ -69,6 +69,11 @@ type Traffic struct {
 	Taken, Failed uint64
 }
 
+// KeyOf returns the namespace and name of a MultiClusterService.
+func KeyOf(mcs *networkingv1alpha1.MultiClusterService) types.NamespacedName {
+	return types.NamespacedName{Namespace: mcs.Namespace, Name: mcs.Name}
+}
+
 // Lister gives providers the ports and backends of Services.
 type Lister interface {
 	// Service returns the ports and backends of a MultiClusterService. The hub calls UpdateMCSLoadBalancer when they

@@ -69,7 +69,7 @@ func NewPool(c cloudprovider.Config) (*Pool, error) {
 		on: map[netip.Addr]map[Port]types.NamespacedName{},
 	}
 	for _, mcs := range c.Existing {
-		p.former[types.NamespacedName{Namespace: mcs.Namespace, Name: mcs.Name}] = Former(mcs)
+		p.former[cloudprovider.KeyOf(mcs)] = Former(mcs)
 	}
 	for _, text := range c.Addresses {
 		r, err := ParseRange(text)

@@ -272,12 +272,12 @@ func unreachable(b *bench) {
 		return
 	}
 	b.eventually("waiting for the report that backend b does not answer", func() error {
-		if got := reporter.Unreachable(key(m)); !only(got, servers[1]) {
+		if got := reporter.Unreachable(cloudprovider.KeyOf(m)); !only(got, servers[1]) {
 			return fmt.Errorf("the provider reports unreachable backends %v, want %v", got, servers[1].backend.Address)
 		}
 		return nil
 	})
-	name := key(m)
+	name := cloudprovider.KeyOf(m)
 	b.about.Store(&name)
 	// The server returns at the same address.
 	listener, err := net.Listen("tcp", servers[1].backend.Address.String())
@@ -293,7 +293,7 @@ func unreachable(b *bench) {
 	}
 	b.reaches(address(m, 8080), "a", "b", "c")
 	b.eventually("waiting for the report that all backends answer", func() error {
-		if got := reporter.Unreachable(key(m)); len(got) > 0 {
+		if got := reporter.Unreachable(cloudprovider.KeyOf(m)); len(got) > 0 {
 			return fmt.Errorf("the provider reports unreachable backends %v, want none", got)
 		}
 		return nil
@@ -435,7 +435,7 @@ func many(b *bench) {
 	}
 	var all sync.WaitGroup
 	for i, m := range list {
-		b.lister.set(key(m), service(int32(8100+i), servers...))
+		b.lister.set(cloudprovider.KeyOf(m), service(int32(8100+i), servers...))
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), b.Timeout)
 			defer cancel()

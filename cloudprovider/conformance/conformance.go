@@ -211,15 +211,11 @@ func (b *bench) mcs(name string) *networkingv1alpha1.MultiClusterService {
 	return m
 }
 
-func key(m *networkingv1alpha1.MultiClusterService) types.NamespacedName {
-	return types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
-}
-
 // apply calls the provider as the hub does: Ensure for a new load balancer, Update for an existing one. It stores the
 // status in the object.
 func (b *bench) apply(m *networkingv1alpha1.MultiClusterService, s cloudprovider.Service) {
 	b.Helper()
-	b.lister.set(key(m), s)
+	b.lister.set(cloudprovider.KeyOf(m), s)
 	before := m.DeepCopy()
 	call := b.provider.EnsureMCSLoadBalancer
 	if len(m.Status.LoadBalancer.Ingress) > 0 {

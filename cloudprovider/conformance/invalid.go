@@ -23,7 +23,7 @@ func invalid(b *bench) {
 		s := service(int32(8080+2*i), b.tcp(name)...)
 		s.Ports[0].Backends = append(s.Ports[0].Backends, s.Ports[0].Backends[0], cloudprovider.Backend{Address: bad, Cluster: "c9"})
 		s.Ports = append(s.Ports, cloudprovider.Port{Protocol: corev1.ProtocolTCP, Number: 0}, s.Ports[0])
-		b.lister.set(key(m), s)
+		b.lister.set(cloudprovider.KeyOf(m), s)
 		status, err := b.provider.EnsureMCSLoadBalancer(b.Context(), m)
 		if err == nil || !strings.Contains(err.Error(), "c9") {
 			b.Errorf("the provider's error does not name the invalid backend %s: %v", bad, err)
@@ -41,7 +41,7 @@ func invalid(b *bench) {
 		// An existing load balancer gets the invalid backend together with a valid one.
 		s = service(int32(8081+2*i), b.tcp(name, "new"+name)...)
 		s.Ports[0].Backends = append([]cloudprovider.Backend{{Address: bad, Cluster: "c9"}}, s.Ports[0].Backends...)
-		b.lister.set(key(after), s)
+		b.lister.set(cloudprovider.KeyOf(after), s)
 		if _, err := b.provider.UpdateMCSLoadBalancer(b.Context(), after); err == nil || !strings.Contains(err.Error(), "c9") {
 			b.Errorf("the provider's error does not name the added invalid backend %s: %v", bad, err)
 		}

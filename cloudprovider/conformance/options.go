@@ -168,7 +168,7 @@ func askedAddress(b *bench) {
 	b.reaches(address(one, 8080), "a")
 	b.reaches(address(two, 8081), "b")
 	// A taken port is refused, and only the backends change.
-	b.lister.set(key(two), cloudprovider.Service{Families: []corev1.IPFamily{corev1.IPv4Protocol}, Ports: []cloudprovider.Port{
+	b.lister.set(cloudprovider.KeyOf(two), cloudprovider.Service{Families: []corev1.IPFamily{corev1.IPv4Protocol}, Ports: []cloudprovider.Port{
 		portOf(8080, corev1.ProtocolTCP, servers[0]), portOf(8081, corev1.ProtocolTCP, servers[0]),
 	}})
 	if _, err := b.provider.UpdateMCSLoadBalancer(context.Background(), two); cloudprovider.Reason(err) != cloudprovider.ReasonPortConflict {
@@ -178,7 +178,7 @@ func askedAddress(b *bench) {
 	b.reaches(address(two, 8081), "a")
 	three := b.mcs("three")
 	three.Annotations[cloudprovider.AnnotationAddress] = "203.0.113.1"
-	b.lister.set(key(three), service(8082, servers[0]))
+	b.lister.set(cloudprovider.KeyOf(three), service(8082, servers[0]))
 	if _, err := b.provider.EnsureMCSLoadBalancer(context.Background(), three); cloudprovider.Reason(err) != cloudprovider.ReasonAddressRefused {
 		b.Errorf("an address outside the provider's addresses must be refused, got error: %v", err)
 	}
@@ -187,7 +187,7 @@ func askedAddress(b *bench) {
 func wrongOptions(b *bench) {
 	m := b.mcs("wrong")
 	m.Annotations[cloudprovider.AnnotationPrefix+"colour"] = "blue"
-	b.lister.set(key(m), service(8080, b.tcp("a")...))
+	b.lister.set(cloudprovider.KeyOf(m), service(8080, b.tcp("a")...))
 	if _, err := b.provider.EnsureMCSLoadBalancer(context.Background(), m); cloudprovider.Reason(err) != cloudprovider.ReasonInvalid {
 		b.Errorf("creating a load balancer with an unknown annotation must fail with reason Invalid, got error: %v", err)
 	}
@@ -200,7 +200,7 @@ func wrongOptions(b *bench) {
 	b.reaches(address(m, 8081), "b")
 	// An invalid annotation must not keep removed ports open or block backend updates.
 	m.Annotations[cloudprovider.AnnotationPrefix+"colour"] = "blue"
-	b.lister.set(key(m), service(8080, servers[1]))
+	b.lister.set(cloudprovider.KeyOf(m), service(8080, servers[1]))
 	if _, err := b.provider.UpdateMCSLoadBalancer(context.Background(), m); cloudprovider.Reason(err) != cloudprovider.ReasonInvalid {
 		b.Errorf("updating a load balancer with an unknown annotation must fail with reason Invalid, got error: %v", err)
 	}
@@ -208,7 +208,7 @@ func wrongOptions(b *bench) {
 	b.unreached(address(m, 8081))
 	s := service(8080, servers[1])
 	s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
-	b.lister.set(key(m), s)
+	b.lister.set(cloudprovider.KeyOf(m), s)
 	_, _ = b.provider.UpdateMCSLoadBalancer(context.Background(), m)
 	b.unreached(address(m, 8080))
 }

@@ -23,7 +23,7 @@ type place struct {
 }
 
 type listener interface {
-	configure(s settings, maxConnections, rate int)
+	configure(s settings)
 	close(drain time.Duration)
 }
 
@@ -42,25 +42,10 @@ func newBalancer(p *Provider, name types.NamespacedName) *balancer {
 	return &balancer{provider: p, name: name, groups: map[addresses.Port]*group{}, listeners: map[place]listener{}}
 }
 
-// follow updates backends, affinity and source ranges of the existing ports, and closes ports that are no longer
-// exposed. It needs no valid options or addresses.
-func (b *balancer) follow(s cloudprovider.Service) {
-	exposed := map[addresses.Port]bool{}
-	for _, port := range s.Ports {
-		key := addresses.Port{Protocol: port.Protocol, Number: port.Number}
-		exposed[key] = true
-		if g := b.groups[key]; g != nil {
-			g.update(port.Backends, s.Affinity)
-		}
-	}
-	wanted := map[place]bool{}
-	for p, l := range b.listeners {
-		if wanted[p] = exposed[p.port]; wanted[p] {
-			l.configure(settings{b.options.ProxyProtocol, s.SourceRanges}, b.options.MaxConnections, b.options.ConnectionRate)
-		}
-	}
-	b.closeOthers(wanted)
-	b.ports = slices.DeleteFunc(b.ports, func(p addresses.Port) bool { return !exposed[p] })
+// follow is apply without new ports. It needs no valid options or addresses.
+func (b *balancer) follow(ctx context.Context, s cloudprovider.Service) {
+	s.Ports = slices.DeleteFunc(slices.Clone(s.Ports), func(p cloudprovider.Port) bool { return !slices.Contains(b.ports, addresses.PortOf(p)) })
+	_ = b.apply(ctx, b.addresses, s, b.options)
 }
 
 // apply updates the load balancer. The error names places that cannot be listened on; the others still work.
@@ -68,9 +53,9 @@ func (b *balancer) apply(ctx context.Context, assigned []netip.Addr, s cloudprov
 	b.addresses, b.ports, b.options = assigned, nil, o
 	wanted := map[place]bool{}
 	for _, port := range s.Ports {
-		key := addresses.Port{Protocol: port.Protocol, Number: port.Number}
+		key := addresses.PortOf(port)
 		b.ports = append(b.ports, key)
-		if !carries(port.Protocol) {
+		if port.Protocol != corev1.ProtocolTCP && port.Protocol != corev1.ProtocolUDP {
 			continue
 		}
 		if b.groups[key] == nil {
@@ -84,7 +69,7 @@ func (b *balancer) apply(ctx context.Context, assigned []netip.Addr, s cloudprov
 	b.closeOthers(wanted)
 	var failed []error
 	for p := range wanted {
-		if err := b.listen(ctx, p, settings{o.ProxyProtocol, s.SourceRanges}, o); err != nil {
+		if err := b.listen(ctx, p, settings{o, s.SourceRanges}); err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -102,7 +87,7 @@ func (b *balancer) newGroup(protocol corev1.Protocol) *group {
 	return newGroup(&b.provider.running, check, changed)
 }
 
-func (b *balancer) listen(ctx context.Context, p place, s settings, o cloudprovider.Options) error {
+func (b *balancer) listen(ctx context.Context, p place, s settings) error {
 	l := b.listeners[p]
 	if l == nil {
 		var err error
@@ -117,17 +102,15 @@ func (b *balancer) listen(ctx context.Context, p place, s settings, o cloudprovi
 		}
 		b.listeners[p] = l
 	}
-	l.configure(s, o.MaxConnections, o.ConnectionRate)
+	l.configure(s)
 	return nil
 }
 
 // closeOthers closes unwanted listeners and the backends of unwanted ports.
 func (b *balancer) closeOthers(wanted map[place]bool) {
 	ports := map[addresses.Port]bool{}
-	for p, is := range wanted {
-		if is {
-			ports[p.port] = true
-		}
+	for p := range wanted {
+		ports[p.port] = true
 	}
 	for p, l := range b.listeners {
 		if !wanted[p] {
@@ -157,25 +140,14 @@ func (b *balancer) status() *corev1.LoadBalancerStatus {
 	if b == nil {
 		return nil
 	}
-	status := &corev1.LoadBalancerStatus{}
-	proxy := corev1.LoadBalancerIPModeProxy
-	for _, a := range b.addresses {
-		ingress := corev1.LoadBalancerIngress{IP: a.String(), IPMode: &proxy}
-		for _, port := range b.ports {
-			ingress.Ports = append(ingress.Ports, corev1.PortStatus{Port: port.Number, Protocol: port.Protocol, Error: b.errorOf(a, port)})
+	return addresses.Status(b.addresses, b.ports, func(at netip.AddrPort, protocol corev1.Protocol) string {
+		port := addresses.Port{Protocol: protocol, Number: int32(at.Port())}
+		switch {
+		case b.groups[port] == nil:
+			return cloudprovider.PortUnsupported
+		case b.listeners[place{at.Addr(), port}] == nil:
+			return cloudprovider.PortNotBound
 		}
-		status.Ingress = append(status.Ingress, ingress)
-	}
-	return status
-}
-
-func (b *balancer) errorOf(a netip.Addr, port addresses.Port) *string {
-	text := cloudprovider.PortNotBound
-	switch {
-	case !carries(port.Protocol):
-		text = cloudprovider.PortUnsupported
-	case b.listeners[place{a, port}] != nil:
-		return nil
-	}
-	return &text
+		return ""
+	})
 }

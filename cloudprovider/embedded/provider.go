@@ -78,7 +78,7 @@ var errClosed = errors.New("this hub is shutting down")
 func (p *Provider) GetMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := p.balancers[nameOf(mcs)]
+	b := p.balancers[cloudprovider.KeyOf(mcs)]
 	if b == nil {
 		return nil, false, nil
 	}
@@ -92,7 +92,7 @@ func (p *Provider) UpdateMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 
 // EnsureMCSLoadBalancer implements cloudprovider.MCSLoadBalancer.
 func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
-	name := nameOf(mcs)
+	name := cloudprovider.KeyOf(mcs)
 	service, err := p.backends.Service(name)
 	if err != nil {
 		return nil, err
@@ -109,22 +109,12 @@ func (p *Provider) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClu
 	if p.balancers == nil {
 		return nil, errClosed
 	}
-	name := nameOf(mcs)
+	name := cloudprovider.KeyOf(mcs)
 	b := p.balancers[name]
 	if b != nil {
-		b.follow(service) // even when the options or addresses are invalid
+		b.follow(ctx, service) // even when the options or addresses are invalid
 	}
-	options, err := cloudprovider.OptionsOf(mcs)
-	if err != nil {
-		return b.status(), err
-	}
-	ports := carried(service)
-	if len(ports) == 0 {
-		return b.status(), &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New("the Service has no TCP or UDP port, and the provider embedded supports no other protocol")}
-	}
-	assigned, err := p.pool.Assign(name, addresses.Request{
-		Families: service.Families, Ports: ports, Requested: options.Addresses, Former: addresses.Former(mcs),
-	})
+	assigned, options, err := p.pool.Provide(mcs, service, "TCP", "UDP")
 	if err != nil {
 		return b.status(), err
 	}
@@ -140,7 +130,7 @@ func (p *Provider) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClu
 func (p *Provider) EnsureMCSLoadBalancerDeleted(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	name := nameOf(mcs)
+	name := cloudprovider.KeyOf(mcs)
 	if b := p.balancers[name]; b != nil {
 		b.close(p.drain)
 		delete(p.balancers, name)
@@ -175,20 +165,4 @@ func (p *Provider) Unreachable(name types.NamespacedName) []netip.AddrPort {
 	}
 	slices.SortFunc(all, netip.AddrPort.Compare)
 	return slices.Compact(all)
-}
-
-// carried returns the ports with a protocol that this provider supports.
-func carried(s cloudprovider.Service) (ports []addresses.Port) {
-	for _, port := range s.Ports {
-		if carries(port.Protocol) {
-			ports = append(ports, addresses.Port{Protocol: port.Protocol, Number: port.Number})
-		}
-	}
-	return ports
-}
-
-func carries(p corev1.Protocol) bool { return p == corev1.ProtocolTCP || p == corev1.ProtocolUDP }
-
-func nameOf(mcs *networkingv1alpha1.MultiClusterService) types.NamespacedName {
-	return types.NamespacedName{Namespace: mcs.Namespace, Name: mcs.Name}
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
 const (
@@ -27,8 +29,8 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 
 // settings apply to new connections.
 type settings struct {
-	proxyProtocol int
-	sources       []netip.Prefix // none admits all clients
+	cloudprovider.Options
+	sources []netip.Prefix // none admits all clients
 }
 
 func (s *settings) admits(client netip.Addr) bool {
@@ -68,9 +70,9 @@ func listenTCP(ctx context.Context, address netip.AddrPort, g *group, p *Provide
 	return l, nil
 }
 
-func (l *tcpListener) configure(s settings, maxConnections, rate int) {
+func (l *tcpListener) configure(s settings) {
 	l.settings.Store(&s)
-	l.limits.set(maxConnections, rate)
+	l.limits.set(s.MaxConnections, s.ConnectionRate)
 }
 
 // close stops accepting. Open connections may continue for the drain time.
@@ -127,8 +129,8 @@ func (l *tcpListener) serve(client *net.TCPConn, from netip.AddrPort, s *setting
 		return
 	}
 	defer upstream.Close()
-	if s.proxyProtocol != 0 {
-		if _, err := upstream.Write(proxyHeader(s.proxyProtocol, from, client.LocalAddr().(*net.TCPAddr).AddrPort())); err != nil {
+	if s.ProxyProtocol != 0 {
+		if _, err := upstream.Write(proxyHeader(s.ProxyProtocol, from, client.LocalAddr().(*net.TCPAddr).AddrPort())); err != nil {
 			_ = client.SetLinger(0)
 			return
 		}

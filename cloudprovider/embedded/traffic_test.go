@@ -351,7 +351,7 @@ func TestUDPAnswersOfABackendThatGoes(t *testing.T) {
 	w.flows(1) // nothing is owed any more
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, l := range w.balancers[nameOf(w.mcs)].listeners {
+	for _, l := range w.balancers[cloudprovider.KeyOf(w.mcs)].listeners {
 		limits := &l.(*udpListener).limits
 		limits.mu.Lock()
 		if limits.open != 1 {
@@ -485,7 +485,7 @@ func TestStrangersSpendNoRate(t *testing.T) {
 		_ = conn.Close()
 	}
 	w.mu.Lock()
-	for _, l := range w.balancers[nameOf(w.mcs)].listeners {
+	for _, l := range w.balancers[cloudprovider.KeyOf(w.mcs)].listeners {
 		limits := &l.(*tcpListener).limits
 		limits.mu.Lock()
 		// One is taken for the next client before it comes.

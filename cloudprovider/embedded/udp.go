@@ -75,12 +75,9 @@ func listenUDP(ctx context.Context, address netip.AddrPort, g *group, p *Provide
 }
 
 // configure ends the flows of clients that are no longer admitted; UDP flows have no end of their own.
-func (l *udpListener) configure(s settings, maxConnections, rate int) {
+func (l *udpListener) configure(s settings) {
 	l.settings.Store(&s)
-	if maxConnections == 0 {
-		maxConnections = maxFlows
-	}
-	l.limits.set(maxConnections, rate)
+	l.limits.set(cmp.Or(s.MaxConnections, maxFlows), s.ConnectionRate)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for client, f := range l.flows {

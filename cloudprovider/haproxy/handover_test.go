@@ -74,7 +74,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 	making.Wait()
 	w.eventually("all have one that does not answer", func() error {
 		for _, m := range all {
-			if got := w.Unreachable(nameOf(m)); !slices.Equal(got, []netip.AddrPort{dead}) {
+			if got := w.Unreachable(cloudprovider.KeyOf(m)); !slices.Equal(got, []netip.AddrPort{dead}) {
 				return fmt.Errorf("%s: %v", m.Name, got)
 			}
 		}
@@ -103,7 +103,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 			if got := found[section]; len(got) != 2 || !got[dead].down || got[a].down || got[dead].resting {
 				t.Errorf("look %d: HAProxy has %+v of %s", look, got, section)
 			}
-			if got := w.Unreachable(nameOf(m)); !slices.Equal(got, []netip.AddrPort{dead}) {
+			if got := w.Unreachable(cloudprovider.KeyOf(m)); !slices.Equal(got, []netip.AddrPort{dead}) {
 				t.Errorf("look %d: of %s %v do not answer", look, m.Name, got)
 			}
 		}
@@ -120,7 +120,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 	late, listen := w.refuse()
 	w.must(w.give(all[0], forwarded(8100, nil, a, late)))
 	w.eventually("it does not answer", func() error {
-		if got := w.Unreachable(nameOf(all[0])); !slices.Equal(got, []netip.AddrPort{late}) {
+		if got := w.Unreachable(cloudprovider.KeyOf(all[0])); !slices.Equal(got, []netip.AddrPort{late}) {
 			return fmt.Errorf("%v", got)
 		}
 		return nil
@@ -128,7 +128,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 	w.must(w.give(mcs("third"), forwarded(8082, nil, a)))
 	listen()
 	w.eventually("it answers again", func() error {
-		if got := w.Unreachable(nameOf(all[0])); len(got) > 0 {
+		if got := w.Unreachable(cloudprovider.KeyOf(all[0])); len(got) > 0 {
 			return fmt.Errorf("%v", got)
 		}
 		return nil
@@ -237,7 +237,7 @@ func TestFollowsByTheSocket(t *testing.T) {
 	w.answers("web", "b")
 	w.must(os.Rename(w.memories()+"-away", w.memories()))
 	w.must(w.apply(web, 0, 1, b))
-	if noted, err := os.ReadFile(w.memory(nameOf(web))); err != nil || !strings.Contains(string(noted), b.String()) {
+	if noted, err := os.ReadFile(w.memory(cloudprovider.KeyOf(web))); err != nil || !strings.Contains(string(noted), b.String()) {
 		t.Errorf("remembered is %s, %v", noted, err)
 	}
 

@@ -59,7 +59,7 @@ func plan(name types.NamespacedName, at []netip.Addr, s cloudprovider.Service, o
 	}
 	b := &balancer{Name: name, Addresses: at}
 	for _, port := range s.Ports {
-		b.Ports = append(b.Ports, addresses.Port{Protocol: port.Protocol, Number: port.Number})
+		b.Ports = append(b.Ports, addresses.PortOf(port))
 		if port.Protocol != corev1.ProtocolTCP {
 			continue
 		}
@@ -97,7 +97,7 @@ func (l *listen) share(backends []cloudprovider.Backend) {
 func (b *balancer) following(s cloudprovider.Service) *balancer {
 	changed := &balancer{Name: b.Name, Addresses: b.Addresses}
 	for _, port := range s.Ports {
-		if key := (addresses.Port{Protocol: port.Protocol, Number: port.Number}); slices.Contains(b.Ports, key) {
+		if key := addresses.PortOf(port); slices.Contains(b.Ports, key) {
 			changed.Ports = append(changed.Ports, key)
 		}
 		for _, l := range b.Listens {
@@ -146,40 +146,20 @@ func (s structure) equal(o structure) bool {
 		s.ConnectionRate == o.ConnectionRate && s.Affinity == o.Affinity && slices.Equal(s.Sources, o.Sources)
 }
 
-// carried returns the TCP ports.
-func carried(s cloudprovider.Service) (ports []addresses.Port) {
-	for _, p := range s.Ports {
-		if p.Protocol == corev1.ProtocolTCP {
-			ports = append(ports, addresses.Port{Protocol: p.Protocol, Number: p.Number})
-		}
-	}
-	return ports
-}
-
 // status lists the load balancer's places. unbound are places that cannot be listened on.
 func (b *balancer) status(unbound map[netip.AddrPort]error) *corev1.LoadBalancerStatus {
 	if b == nil {
 		return nil
 	}
-	status := &corev1.LoadBalancerStatus{}
-	proxy := corev1.LoadBalancerIPModeProxy
-	for _, a := range b.Addresses {
-		ingress := corev1.LoadBalancerIngress{IP: a.String(), IPMode: &proxy}
-		for _, p := range b.Ports {
-			state := corev1.PortStatus{Port: p.Number, Protocol: p.Protocol}
-			switch text := ""; {
-			case p.Protocol != corev1.ProtocolTCP:
-				text = cloudprovider.PortUnsupported
-				state.Error = &text
-			case unbound[netip.AddrPortFrom(a, uint16(p.Number))] != nil:
-				text = cloudprovider.PortNotBound
-				state.Error = &text
-			}
-			ingress.Ports = append(ingress.Ports, state)
+	return addresses.Status(b.Addresses, b.Ports, func(at netip.AddrPort, protocol corev1.Protocol) string {
+		switch {
+		case protocol != corev1.ProtocolTCP:
+			return cloudprovider.PortUnsupported
+		case unbound[at] != nil:
+			return cloudprovider.PortNotBound
 		}
-		status.Ingress = append(status.Ingress, ingress)
-	}
-	return status
+		return ""
+	})
 }
 
 // binds returns all places of the load balancers.

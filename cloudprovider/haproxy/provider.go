@@ -147,7 +147,7 @@ var errClosed = errors.New("this hub is shutting down")
 func (p *Provider) GetMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := p.balancers[nameOf(mcs)]
+	b := p.balancers[cloudprovider.KeyOf(mcs)]
 	return b.status(p.unbound), b != nil, nil
 }
 
@@ -158,7 +158,7 @@ func (p *Provider) UpdateMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 
 // EnsureMCSLoadBalancer implements cloudprovider.MCSLoadBalancer.
 func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) (*corev1.LoadBalancerStatus, error) {
-	name := nameOf(mcs)
+	name := cloudprovider.KeyOf(mcs)
 	service, err := p.backends.Service(name)
 	if err != nil {
 		return nil, err
@@ -195,22 +195,11 @@ func (p *Provider) EnsureMCSLoadBalancer(ctx context.Context, mcs *networkingv1a
 
 // plan needs mu to be held.
 func (p *Provider) plan(mcs *networkingv1alpha1.MultiClusterService, s cloudprovider.Service) (*balancer, error) {
-	options, err := cloudprovider.OptionsOf(mcs)
+	at, options, err := p.pool.Provide(mcs, s, "TCP")
 	if err != nil {
 		return nil, err
 	}
-	ports := carried(s)
-	if len(ports) == 0 {
-		return nil, &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: errors.New(
-			"the Service has no TCP port, and HAProxy supports no other protocol: use the provider embedded for UDP")}
-	}
-	at, err := p.pool.Assign(nameOf(mcs), addresses.Request{
-		Families: s.Families, Ports: ports, Requested: options.Addresses, Former: addresses.Former(mcs),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return plan(nameOf(mcs), at, s, options)
+	return plan(cloudprovider.KeyOf(mcs), at, s, options)
 }
 
 // adopt makes b the wanted state. If the file cannot be written, only a new load balancer is refused, because it has
@@ -250,7 +239,7 @@ func (p *Provider) discard(before, now *balancer) {
 
 // EnsureMCSLoadBalancerDeleted implements cloudprovider.MCSLoadBalancer.
 func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
-	name := nameOf(mcs)
+	name := cloudprovider.KeyOf(mcs)
 	p.mu.Lock()
 	if p.ctx.Err() != nil {
 		p.mu.Unlock()
@@ -303,8 +292,4 @@ func (p *Provider) Unreachable(name types.NamespacedName) (all []netip.AddrPort)
 	}
 	slices.SortFunc(all, netip.AddrPort.Compare)
 	return slices.Compact(all)
-}
-
-func nameOf(mcs *networkingv1alpha1.MultiClusterService) types.NamespacedName {
-	return types.NamespacedName{Namespace: mcs.Namespace, Name: mcs.Name}
 }

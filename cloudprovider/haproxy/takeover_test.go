@@ -61,7 +61,7 @@ func TestTakeover(t *testing.T) {
 	}
 	w.must(os.WriteFile(filepath.Join(w.dir, "balancers", "n_broken.json"), []byte(`{"Name":{"Namespace":"n"`), 0o600))
 	w.start()
-	if got := w.LoadBalancers(); len(got) != 2 || !slices.Contains(got, nameOf(old)) {
+	if got := w.LoadBalancers(); len(got) != 2 || !slices.Contains(got, cloudprovider.KeyOf(old)) {
 		t.Errorf("the next hub finds %v", got)
 	}
 	// What it does first concerns another one.
@@ -89,19 +89,19 @@ func TestWhatHAProxyWasNotTold(t *testing.T) {
 	a, b, dead := w.serve("a"), w.serve("b"), netip.MustParseAddrPort("127.0.0.1:1")
 	w.must(w.apply(web, 0, 1, a, dead))
 	w.eventually("one is unreachable", func() error {
-		if got := w.Unreachable(nameOf(web)); !slices.Equal(got, []netip.AddrPort{dead}) {
+		if got := w.Unreachable(cloudprovider.KeyOf(web)); !slices.Equal(got, []netip.AddrPort{dead}) {
 			return fmt.Errorf("unreachable: %v", got)
 		}
 		return nil
 	})
 	w.stop()
-	file := w.memory(nameOf(web))
+	file := w.memory(cloudprovider.KeyOf(web))
 	noted, err := os.ReadFile(file)
 	w.must(err)
 	w.must(os.WriteFile(file, []byte(strings.ReplaceAll(string(noted), a.String(), b.String())), 0o600))
 	w.start()
 	w.must(w.apply(web, 0, 1, b, dead))
-	if got := w.Unreachable(nameOf(web)); !slices.Equal(got, []netip.AddrPort{dead}) {
+	if got := w.Unreachable(cloudprovider.KeyOf(web)); !slices.Equal(got, []netip.AddrPort{dead}) {
 		t.Errorf("unreachable: %v", got)
 	}
 	w.answers("web", "b") // HAProxy was not told of it

@@ -204,7 +204,7 @@ func (w *world) apply(m *networkingv1alpha1.MultiClusterService, affinity time.D
 // give has a load balancer forward a Service.
 func (w *world) give(m *networkingv1alpha1.MultiClusterService, s cloudprovider.Service) error {
 	w.mu.Lock()
-	w.services[nameOf(m)] = s
+	w.services[cloudprovider.KeyOf(m)] = s
 	w.mu.Unlock()
 	status, err := w.EnsureMCSLoadBalancer(context.Background(), m)
 	if status != nil {
@@ -220,7 +220,7 @@ func (w *world) within(d time.Duration, m *networkingv1alpha1.MultiClusterServic
 	for i := range ports {
 		s.Ports = append(s.Ports, cloudprovider.Port{Protocol: "TCP", Number: int32(8080 + i), Backends: []cloudprovider.Backend{{Address: server}}})
 	}
-	w.services[nameOf(m)] = s
+	w.services[cloudprovider.KeyOf(m)] = s
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
