@@ -113,7 +113,7 @@ func (l *Lab) wireDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
 	if err != nil {
 		return err
 	}
-	kube, err := clusterdns.Connect(config)
+	kube, err := client.New(config, client.Options{})
 	if err != nil {
 		return err
 	}

@@ -197,7 +197,7 @@ func TestDNSWiringAgainstOthers(t *testing.T) {
 	cm := createAll(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: coredns, namespace: kube-system}\ndata: {Corefile: \".:53 {\\n reload\\n kubernetes cluster.local\\n}\\n\"}\n"))[0]
 	config, err := theLab.RESTConfig("c1")
 	noError(t, err)
-	c, err := clusterdns.Connect(config)
+	c, err := client.New(config, client.Options{})
 	noError(t, err)
 	servers, err := clusterdns.Servers(t.Context(), c)
 	if err != nil || len(servers) != 1 || servers[0].String() != server {

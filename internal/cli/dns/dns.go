@@ -96,5 +96,5 @@ func (o *common) connect() (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clusterdns.Connect(config)
+	return client.New(config, client.Options{})
 }

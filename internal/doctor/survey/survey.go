@@ -242,11 +242,7 @@ func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
 
 // readDNS finds the DNS servers that can and that do forward the clusterset's zone.
 func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
-	reader, err := clusterdns.Connect(c.Config)
-	if err != nil {
-		return DNS{}, err
-	}
-	found, err := clusterdns.Read(ctx, reader, client.ObjectKey{})
+	found, err := clusterdns.Read(ctx, c, client.ObjectKey{})
 	if err != nil {
 		return DNS{}, err
 	}
@@ -255,7 +251,7 @@ func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 		return DNS{}, nil // no known DNS server
 	}
 	dns := DNS{Found: forms, NodeLocal: found.NodeLocal != nil}
-	servers, err := clusterdns.Servers(ctx, reader)
+	servers, err := clusterdns.Servers(ctx, c)
 	switch {
 	case errors.Is(err, clusterdns.ErrNoServer):
 		return dns, nil

@@ -14,9 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
@@ -34,21 +32,6 @@ var openShiftDNS = schema.GroupVersionKind{Group: "operator.openshift.io", Versi
 
 // corefileNames are the names of CoreDNS's ConfigMap in different distributions.
 var corefileNames = []string{"coredns", "rke2-coredns-rke2-coredns"}
-
-// Connect returns a client for this package.
-func Connect(config *rest.Config) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the cluster: %w", err)
-	}
-	return c, nil
-}
 
 // Read reads a cluster's DNS configuration. configMap has CoreDNS's Corefile; empty means the usual places.
 func Read(ctx context.Context, c client.Reader, configMap client.ObjectKey) (dnswiring.Cluster, error) {

@@ -1,6 +1,7 @@
 package dnswiring
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,10 +33,11 @@ func Stock(c Cluster, zone string) bool {
 func claimed(file corefile.File, zones []string, port string) error {
 	for _, zone := range zones {
 		for _, b := range file.Blocks {
-			if serves(b, zone, port) {
+			served := zonesOn(b, port)
+			if slices.Contains(served, zone) {
 				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the server block %q in line %d", strings.Join(b.Keys, " "), b.Line)}
 			}
-			if !listens(b, port) {
+			if len(served) == 0 {
 				continue
 			}
 			if err := claimedWithin(b, zone); err != nil {
@@ -66,30 +68,14 @@ func claimedWithin(b corefile.Block, zone string) error {
 	return nil
 }
 
-// serves reports whether a block is for exactly that zone.
-func serves(b corefile.Block, zone, port string) bool {
-	return slices.ContainsFunc(b.Keys, func(key string) bool {
-		a := corefile.ParseKey(key)
-		return a.Transport == "dns" && samePort(a.Port, port) && slices.Contains(a.Zones, zone)
-	})
-}
-
-// listens reports whether a block answers DNS on that port.
-func listens(b corefile.Block, port string) bool {
-	return slices.ContainsFunc(b.Keys, func(key string) bool {
-		a := corefile.ParseKey(key)
-		return a.Transport == "dns" && samePort(a.Port, port)
-	})
-}
-
-func samePort(a, b string) bool {
-	usual := func(port string) string {
-		if port == "" {
-			return "53"
+// zonesOn returns the zones for which a block answers DNS on that port.
+func zonesOn(b corefile.Block, port string) (zones []string) {
+	for _, key := range b.Keys {
+		if a := corefile.ParseKey(key); a.Transport == "dns" && cmp.Or(a.Port, "53") == cmp.Or(port, "53") {
+			zones = append(zones, a.Zones...)
 		}
-		return port
 	}
-	return usual(a) == usual(b)
+	return zones
 }
 
 // ClaimedError means that the DNS configuration already serves a zone in another way.

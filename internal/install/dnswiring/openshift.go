@@ -1,15 +1,13 @@
 package dnswiring
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // serverName identifies our entry in spec.servers.
@@ -47,11 +45,14 @@ func installOpenShift(c Cluster, w Wiring) (Change, error) {
 		return Change{}, err
 	}
 	after := c.OpenShift.DeepCopy()
-	if err := unstructured.SetNestedSlice(after.Object, withServer(servers, w), "spec", "servers"); err != nil {
+	if servers, err = withServer(servers, w); err == nil {
+		err = unstructured.SetNestedSlice(after.Object, servers, "spec", "servers")
+	}
+	if err != nil {
 		return Change{}, fmt.Errorf("%s: %w", openShiftObject, err)
 	}
 	record{Zones: w.Zones, Made: old.Made}.write(after)
-	change := changedServers(c.OpenShift, after)
+	change := changed(c.OpenShift, after)
 	if state, _, _ := unstructured.NestedString(c.OpenShift.Object, "spec", "managementState"); state != "" && state != "Managed" && state != "Force" {
 		change.Warnings = append(change.Warnings, fmt.Sprintf("%s has managementState %s: the DNS operator ignores changes until managementState is Managed", openShiftObject, state))
 	}
@@ -80,7 +81,7 @@ func uninstallOpenShift(c Cluster) (Change, error) {
 			return Change{}, fmt.Errorf("%s: %w", openShiftObject, err)
 		}
 	}
-	return changedServers(c.OpenShift, after), nil
+	return changed(c.OpenShift, after), nil
 }
 
 // openShiftServers returns spec.servers; found is false if the field is missing.
@@ -120,54 +121,14 @@ func serversClaimed(servers []any, zones []string) error {
 
 // withServer adds our entry at the end, or updates only zones and addresses of an existing one, because users may have
 // changed the rest.
-func withServer(servers []any, w Wiring) []any {
-	entry := map[string]any{"name": serverName, "forwardPlugin": map[string]any{"policy": "Random"}}
+func withServer(servers []any, w Wiring) ([]any, error) {
 	i := named(servers)
-	if i >= 0 {
-		entry = asMap(servers[i])
-	}
-	if asMap(entry["forwardPlugin"]) == nil {
-		entry["forwardPlugin"] = map[string]any{}
-	}
-	entry["zones"] = values(w.Zones)
-	asMap(entry["forwardPlugin"])["upstreams"] = values(w.servers())
 	if i < 0 {
-		return append(servers, entry)
+		i = len(servers)
+		servers = append(servers, map[string]any{"name": serverName, "forwardPlugin": map[string]any{"policy": "Random"}})
 	}
-	return servers
-}
-
-func values(texts []string) []any {
-	list := make([]any, len(texts))
-	for i, t := range texts {
-		list[i] = t
-	}
-	return list
-}
-
-// changedServers describes the difference.
-func changedServers(before, after *unstructured.Unstructured) Change {
-	c := Change{Before: before, After: after}
-	if reflect.DeepEqual(before.Object, after.Object) {
-		c.After = c.Before
-		return c
-	}
-	annotation := func(o *unstructured.Unstructured) string { return o.GetAnnotations()[names.AnnotationDNSWiring] }
-	c.Fields = slices.DeleteFunc([]Field{
-		{Name: "spec.servers", Before: serversText(before), After: serversText(after)},
-		{Name: "metadata.annotations." + names.AnnotationDNSWiring, Before: annotation(before), After: annotation(after)},
-	}, func(f Field) bool { return f.Before == f.After })
-	return c
-}
-
-func serversText(o *unstructured.Unstructured) string {
-	servers, found, _ := unstructured.NestedSlice(o.Object, "spec", "servers")
-	if !found {
-		return ""
-	}
-	text, err := json.MarshalIndent(servers, "", "  ")
-	if err != nil {
-		panic(err) // cannot happen: it came from JSON
-	}
-	return string(text) + "\n"
+	return servers, errors.Join(
+		unstructured.SetNestedStringSlice(asMap(servers[i]), w.Zones, "zones"),
+		unstructured.SetNestedStringSlice(asMap(servers[i]), w.servers(), "forwardPlugin", "upstreams"),
+	)
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -72,17 +73,19 @@ func emptied(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	return cm
 }
 
-// changed describes the change of a ConfigMap; nil means that it does not exist.
-func changed(before, after *corev1.ConfigMap) Change {
+// changed describes the change of an object; nil means that it does not exist.
+func changed[T interface {
+	Object
+	comparable
+}](before, after T) Change {
 	var c Change
+	var none T
 	was, is := map[string]string{}, map[string]string{}
-	if before != nil {
-		c.Before = before
-		collect(was, before)
+	if before != none {
+		c.Before, was = before, fields(before)
 	}
-	if after != nil {
-		c.After = after
-		collect(is, after)
+	if after != none {
+		c.After, is = after, fields(after)
 	}
 	for _, name := range sortedKeys(was, is) {
 		if was[name] != is[name] {
@@ -95,14 +98,27 @@ func changed(before, after *corev1.ConfigMap) Change {
 	return c
 }
 
-// collect adds the parts of a ConfigMap that this package edits.
-func collect(fields map[string]string, cm *corev1.ConfigMap) {
-	for key, text := range cm.Data {
-		fields["data."+key] = text
+// fields returns the parts of an object that this package edits, as text.
+func fields(o Object) map[string]string {
+	all := map[string]string{}
+	switch o := o.(type) {
+	case *corev1.ConfigMap:
+		for key, text := range o.Data {
+			all["data."+key] = text
+		}
+	case *unstructured.Unstructured:
+		if servers, found, _ := unstructured.NestedSlice(o.Object, "spec", "servers"); found {
+			text, err := json.MarshalIndent(servers, "", "  ")
+			if err != nil {
+				panic(err) // cannot happen: it came from JSON
+			}
+			all["spec.servers"] = string(text) + "\n"
+		}
 	}
-	if text, ok := cm.Annotations[names.AnnotationDNSWiring]; ok {
-		fields["metadata.annotations."+names.AnnotationDNSWiring] = text
+	if text, ok := o.GetAnnotations()[names.AnnotationDNSWiring]; ok {
+		all["metadata.annotations."+names.AnnotationDNSWiring] = text
 	}
+	return all
 }
 
 // sortedKeys returns the sorted keys of all maps.

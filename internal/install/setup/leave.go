@@ -136,11 +136,7 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 // unwire undoes "atoll dns install". It must run while atoll-dns still exists, because cluster DNS would forward to a
 // missing server otherwise.
 func unwire(ctx context.Context, cluster *install.Target) error {
-	c, err := clusterdns.Connect(cluster.Config)
-	if err != nil {
-		return err
-	}
-	changes, err := clusterdns.Edit(ctx, c, client.ObjectKey{}, clusterdns.Uninstall(nil), cluster.DryRun)
+	changes, err := clusterdns.Edit(ctx, cluster.Client, client.ObjectKey{}, clusterdns.Uninstall(nil), cluster.DryRun)
 	for _, change := range changes {
 		if !change.None() {
 			cluster.Report(install.Changed, change.Object(), "")
