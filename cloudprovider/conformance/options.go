@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"strings"
 	"time"
 
+	"github.com/pires/go-proxyproto"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/atoll-mcs/atoll/cloudprovider"
@@ -65,29 +65,12 @@ func readHeader(conn net.Conn, headers chan<- string) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	in := bufio.NewReader(conn)
-	start, err := in.Peek(16)
+	header, err := proxyproto.Read(in)
 	if err != nil {
 		return
 	}
-	var header string
-	if strings.HasPrefix(string(start), "PROXY ") {
-		line, _ := in.ReadString('\n')
-		f := strings.Fields(line)
-		if len(f) != 6 {
-			return
-		}
-		header = fmt.Sprintf("v1 %s %s", net.JoinHostPort(f[2], f[4]), net.JoinHostPort(f[3], f[5]))
-	} else {
-		rest := make([]byte, 16+int(start[14])<<8+int(start[15]))
-		if _, err := io.ReadFull(in, rest); err != nil || len(rest) < 28 {
-			return
-		}
-		from, _ := netip.AddrFromSlice(rest[16:20])
-		to, _ := netip.AddrFromSlice(rest[20:24])
-		header = fmt.Sprintf("v2 %s %s", netip.AddrPortFrom(from, uint16(rest[24])<<8+uint16(rest[25])), netip.AddrPortFrom(to, uint16(rest[26])<<8+uint16(rest[27])))
-	}
 	line, _ := in.ReadString('\n')
-	headers <- header + " " + strings.TrimSpace(line)
+	headers <- fmt.Sprintf("v%d %s %s %s", header.Version, header.SourceAddr, header.DestinationAddr, strings.TrimSpace(line))
 }
 
 func sourceRanges(b *bench) {

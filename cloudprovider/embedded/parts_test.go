@@ -244,27 +244,6 @@ func TestUDPPause(t *testing.T) {
 	})
 }
 
-func TestProxyHeader(t *testing.T) {
-	at := netip.MustParseAddrPort
-	for _, tt := range []struct {
-		version      int
-		client, here netip.AddrPort
-		want         string
-	}{
-		{1, at("192.0.2.1:1000"), at("198.51.100.7:80"), "PROXY TCP4 192.0.2.1 198.51.100.7 1000 80\r\n"},
-		{1, at("[2001:db8::1]:1000"), at("[2001:db8::2]:80"), "PROXY TCP6 2001:db8::1 2001:db8::2 1000 80\r\n"},
-		{1, at("[::ffff:192.0.2.1]:1"), at("198.51.100.7:80"), "PROXY TCP4 192.0.2.1 198.51.100.7 1 80\r\n"},
-		{1, at("192.0.2.1:1"), at("[2001:db8::2]:80"), "PROXY TCP6 ::ffff:192.0.2.1 2001:db8::2 1 80\r\n"},
-		{2, at("192.0.2.1:258"), at("198.51.100.7:80"), signatureV2 + "\x21\x11\x00\x0c\xc0\x00\x02\x01\xc6\x33\x64\x07\x01\x02\x00\x50"},
-		{2, at("[2001:db8::1]:258"), at("[2001:db8::2]:80"), signatureV2 + "\x21\x21\x00\x24" +
-			"\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01" + "\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02" + "\x01\x02\x00\x50"},
-	} {
-		if got := string(proxyHeader(tt.version, tt.client, tt.here)); got != tt.want {
-			t.Errorf("version %d of %s at %s: %q, want %q", tt.version, tt.client, tt.here, got, tt.want)
-		}
-	}
-}
-
 func TestOptions(t *testing.T) {
 	for _, options := range []map[string]string{{"drain": "-1s"}, {"drain": "long"}, {"colour": "blue"}} {
 		if _, err := New(cloudprovider.Config{Options: options, Addresses: []string{"127.0.0.1"}}); err == nil {

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pires/go-proxyproto"
+
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
@@ -103,9 +105,8 @@ func (l *tcpListener) accept() {
 			}
 			continue
 		}
-		s, from := l.settings.Load(), conn.RemoteAddr().(*net.TCPAddr).AddrPort()
-		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-		if !s.admits(from.Addr()) { // rejected clients do not use up the limits
+		s, from := l.settings.Load(), conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
+		if !s.admits(from) { // rejected clients do not use up the limits
 			l.limits.refund()
 			_ = conn.SetLinger(0)
 			_ = conn.Close()
@@ -119,10 +120,10 @@ func (l *tcpListener) accept() {
 }
 
 // serve forwards one connection until both sides close it or one side resets it.
-func (l *tcpListener) serve(client *net.TCPConn, from netip.AddrPort, s *settings) {
+func (l *tcpListener) serve(client *net.TCPConn, from netip.Addr, s *settings) {
 	defer client.Close()
 	defer l.counts.begin()()
-	upstream, err := l.connect(from.Addr())
+	upstream, err := l.connect(from)
 	if err != nil {
 		l.counts.failed.Add(1)
 		_ = client.SetLinger(0) // a reset tells clients that the connection failed; a plain close looks like an empty answer
@@ -130,7 +131,8 @@ func (l *tcpListener) serve(client *net.TCPConn, from netip.AddrPort, s *setting
 	}
 	defer upstream.Close()
 	if s.ProxyProtocol != 0 {
-		if _, err := upstream.Write(proxyHeader(s.ProxyProtocol, from, client.LocalAddr().(*net.TCPAddr).AddrPort())); err != nil {
+		header := proxyproto.HeaderProxyFromAddrs(byte(s.ProxyProtocol), client.RemoteAddr(), client.LocalAddr())
+		if _, err := header.WriteTo(upstream); err != nil {
 			_ = client.SetLinger(0)
 			return
 		}

@@ -45,7 +45,7 @@ var table = []row{
 	{folder: "api/...", allowed: apiTypes},
 	{folder: "cloudprovider", allowed: apiTypes},
 	// Providers, and what those have in common that share out addresses and backends by themselves.
-	{folder: "cloudprovider/...", allowed: join(apiTypes, []string{"k8s.io/utils/lru"})},
+	{folder: "cloudprovider/...", allowed: join(apiTypes, []string{"github.com/pires/go-proxyproto", "k8s.io/utils/lru"})},
 
 	// The rules: values in, values out.
 	{folder: "internal/mcs/names"}, // which everything needs
