@@ -109,7 +109,7 @@ func (p *process) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hosts, err := loadbalancer.ReadHosts(ctx, mgr.GetAPIReader(), p.config.Host, p.options.nodes(), p.log)
+	hosts, err := loadbalancer.ReadHosts(ctx, mgr.GetAPIReader(), p.config, p.options.nodes(), p.log)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = published.Observe(ctx) }, 50*time.Millisecond)
 		return nil
 	})))
-	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration.Host, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
+	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
 	noError(t, err)
 	noError(t, mgr.Add(hosts))
 	c, err := loadbalancer.New(mgr.GetClient(), mgr.GetCache(), published, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)

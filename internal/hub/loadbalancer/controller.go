@@ -54,18 +54,14 @@ type Controller struct {
 	// leftovers runs queueLeftovers once.
 	leftovers sync.Once
 
-	mu      sync.Mutex
-	failing map[types.NamespacedName]time.Time // when deletion started to fail
-	add     func(reconcile.Request, bool)
+	failing kit.Since[types.NamespacedName] // whose load balancer cannot be deleted
+	add     func(reconcile.Request)         // with low priority
 }
 
 // New returns the controller. It watches the given cache, and reads and writes with c. It uses no endpoint with an
 // address in hosts.
 func New(c client.Client, from cache.Cache, published *Published, hosts *Hosts, providers *Providers, recorder events.EventRecorder, abandon time.Duration) (controller.Controller, error) {
-	r := &Controller{
-		client: c, published: published, hosts: hosts, providers: providers, recorder: recorder, abandon: abandon,
-		failing: map[types.NamespacedName]time.Time{},
-	}
+	r := &Controller{client: c, published: published, hosts: hosts, providers: providers, recorder: recorder, abandon: abandon}
 	return kit.New("loadbalancer", r, r.sources(from)...)
 }
 
@@ -103,9 +99,7 @@ func (c *Controller) sources(from cache.Cache) []source.TypedSource[reconcile.Re
 
 // subscribe queues changes that do not come from the manager's caches.
 func (c *Controller) subscribe(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	c.mu.Lock()
-	c.add = func(r reconcile.Request, initial bool) { kit.Add(queue, initial, r) }
-	c.mu.Unlock()
+	c.add = func(r reconcile.Request) { kit.Add(queue, true, r) }
 	again := func() { kit.Add(queue, false, c.balanced(context.Background())...) }
 	c.providers.serve(c.service, c.existing, func(name types.NamespacedName) { kit.Add(queue, false, reconcile.Request{NamespacedName: name}) })
 	c.hosts.OnChange(again)
@@ -163,7 +157,7 @@ func (c *Controller) queueLeftovers(ctx context.Context) {
 					continue
 				}
 			}
-			c.add(reconcile.Request{NamespacedName: left}, true)
+			c.add(reconcile.Request{NamespacedName: left})
 		}
 	}
 }

@@ -348,17 +348,6 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestServerHost(t *testing.T) {
-	for server, want := range map[string]string{
-		"https://192.0.2.1:6443": "192.0.2.1", "https://[2001:db8::1]:6443/x": "2001:db8::1", "https://api.example.com": "api.example.com",
-		"192.0.2.1:6443": "192.0.2.1", "api.example.com": "api.example.com", "": "",
-	} {
-		if got := serverHost(server); got != want {
-			t.Errorf("%q: %q, want %q", server, got, want)
-		}
-	}
-}
-
 func TestNewProviders(t *testing.T) {
 	cloudprovider.Register("a-test", func(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 		return nil, fmt.Errorf("%v %v", c.Addresses, c.Options)

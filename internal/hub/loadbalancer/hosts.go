@@ -2,19 +2,18 @@ package loadbalancer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
-	"net/url"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -31,7 +30,7 @@ const (
 // services that only the machine or cluster may reach.
 type Hosts struct {
 	reader client.Reader
-	server string       // the API server in the client's configuration: a URL, or HOST:PORT
+	config *rest.Config // of the API server
 	node   []netip.Addr // the pod cannot see its node's addresses itself
 	log    *slog.Logger
 
@@ -40,10 +39,10 @@ type Hosts struct {
 	changed func()
 }
 
-// ReadHosts returns the current addresses. reader bypasses caches, server is the API server in the client's
-// configuration, node are addresses of the hub's node.
-func ReadHosts(ctx context.Context, reader client.Reader, server string, node []netip.Addr, log *slog.Logger) (*Hosts, error) {
-	h := &Hosts{reader: reader, server: server, node: node, log: log, changed: func() {}}
+// ReadHosts returns the current addresses. reader bypasses caches, config is of the API server, node are addresses of
+// the hub's node.
+func ReadHosts(ctx context.Context, reader client.Reader, config *rest.Config, node []netip.Addr, log *slog.Logger) (*Hosts, error) {
+	h := &Hosts{reader: reader, config: config, node: node, log: log, changed: func() {}}
 	return h, h.read(ctx)
 }
 
@@ -133,25 +132,11 @@ func hostAddresses(interfaces []net.Addr, service *corev1.Service, slice *discov
 
 // lookUp resolves the host of the API server.
 func (h *Hosts) lookUp(ctx context.Context) ([]netip.Addr, error) {
-	host := serverHost(h.server)
-	if host == "" {
-		return nil, errors.New("the API server's URL has no host")
-	}
-	if a, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{a}, nil
+	server, _, err := rest.DefaultServerUrlFor(h.config)
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-}
-
-// serverHost returns the host of an API server: a URL, or HOST[:PORT].
-func serverHost(server string) string {
-	if u, err := url.Parse(server); err == nil && u.Host != "" {
-		return u.Hostname()
-	}
-	if host, _, err := net.SplitHostPort(server); err == nil {
-		return host
-	}
-	return server
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", server.Hostname())
 }

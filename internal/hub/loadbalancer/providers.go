@@ -48,7 +48,7 @@ func NewProviders(standard string, addresses, options []string, log *slog.Logger
 	configOf := func(name string) cloudprovider.Config {
 		c, there := p.configs[name]
 		if !there {
-			c = cloudprovider.Config{Backends: lister{p}, Options: map[string]string{}, Log: log.With("provider", name)}
+			c = cloudprovider.Config{Backends: p, Options: map[string]string{}, Log: log.With("provider", name)}
 		}
 		return c
 	}
@@ -83,16 +83,13 @@ func NewProviders(standard string, addresses, options []string, log *slog.Logger
 	return p, nil
 }
 
-// lister is the providers' Lister.
-type lister struct{ *Providers }
-
 var errNotYet = errors.New("the hub has not read the backends yet")
 
 // Service implements cloudprovider.Lister.
-func (l lister) Service(name types.NamespacedName) (cloudprovider.Service, error) {
-	l.mu.Lock()
-	service := l.service
-	l.mu.Unlock()
+func (p *Providers) Service(name types.NamespacedName) (cloudprovider.Service, error) {
+	p.mu.Lock()
+	service := p.service
+	p.mu.Unlock()
 	if service == nil {
 		return cloudprovider.Service{}, errNotYet
 	}

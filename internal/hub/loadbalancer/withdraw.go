@@ -109,10 +109,9 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	if err == nil {
 		err = c.remove(ctx, provider, name, mcs)
 	}
-	since := c.fails(mcs, err != nil)
 	if err != nil {
 		options, _ := cloudprovider.OptionsOf(mcs)
-		if !options.Abandon && time.Since(since) < c.abandon {
+		if !options.Abandon && c.failing.For(key, time.Now()) < c.abandon {
 			condition := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeleting, Message: fmt.Sprintf(
 				"The load balancer of provider %s cannot be deleted: %[3]v. The hub retries for %[2]v. To give up now, set the annotation %[4]s: \"true\".",
 				name, c.abandon, err, cloudprovider.AnnotationAbandon)}
@@ -123,23 +122,6 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	if err := c.drop(ctx, mcs, name); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.failing, key)
+	c.failing.Over(key)
 	return nil
-}
-
-// fails returns when deletion started to fail, by this hub's clock.
-func (c *Controller) fails(mcs *networkingv1alpha1.MultiClusterService, failed bool) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := client.ObjectKeyFromObject(mcs)
-	if !failed {
-		delete(c.failing, key)
-		return time.Time{}
-	}
-	if _, before := c.failing[key]; !before {
-		c.failing[key] = time.Now()
-	}
-	return c.failing[key]
 }

@@ -127,18 +127,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // gather reads the state. A MultiClusterService under deletion counts as gone.
 func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (state, error) {
 	var s state
-	mcs, service := &networkingv1alpha1.MultiClusterService{}, &corev1.Service{}
-	if err := r.client.Get(ctx, key, mcs); err != nil {
-		return s, client.IgnoreNotFound(err)
-	}
-	if mcs.DeletionTimestamp != nil {
-		return s, nil
+	mcs, err := kit.Get(ctx, r.client, key, &networkingv1alpha1.MultiClusterService{})
+	if err != nil || mcs == nil || mcs.DeletionTimestamp != nil {
+		return s, err
 	}
 	s.mcs = mcs
-	switch err := r.client.Get(ctx, key, service); {
-	case err == nil:
-		s.service = service
-	case !apierrors.IsNotFound(err):
+	if s.service, err = kit.Get(ctx, r.client, key, &corev1.Service{}); err != nil {
 		return s, err
 	}
 	members, permitted := &brokerv1alpha1.MemberClusterList{}, r.permissions()
@@ -151,15 +145,16 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (stat
 		}
 		id := members.Items[i].Name
 		s.members = append(s.members, id)
-		record := &brokerv1alpha1.ExportedService{}
 		name := client.ObjectKey{Namespace: r.clusterset, Name: names.Export(names.ClusterID(id), key.Namespace, key.Name)}
-		switch err := r.client.Get(ctx, name, record); {
-		case err == nil:
-			if state, _ := r.border.State(record); state == border.Full && permitted.MayExport(names.ClusterID(id), key.Namespace) {
-				s.exporters = append(s.exporters, id)
-			}
-		case !apierrors.IsNotFound(err):
+		record, err := kit.Get(ctx, r.client, name, &brokerv1alpha1.ExportedService{})
+		if err != nil {
 			return s, err
+		}
+		if record == nil || !permitted.MayExport(names.ClusterID(id), key.Namespace) {
+			continue
+		}
+		if state, _ := r.border.State(record); state == border.Full {
+			s.exporters = append(s.exporters, id)
 		}
 	}
 	slices.Sort(s.exporters)
