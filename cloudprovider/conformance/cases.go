@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,9 +19,7 @@ func missing(b *bench) {
 	if status, exist, err := b.provider.GetMCSLoadBalancer(context.Background(), m); exist || err != nil {
 		b.Errorf("the load balancer must not exist before the first Ensure call: got status %v, exists %v, error %v", status, exist, err)
 	}
-	if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
-		b.Errorf("deleting a load balancer that does not exist: %v", err)
-	}
+	b.delete(m)
 }
 
 func lifecycle(b *bench) {
@@ -40,9 +39,7 @@ func lifecycle(b *bench) {
 	}
 	b.reaches(address(m, 8080), "a")
 	for range 2 {
-		if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
-			b.Fatalf("deleting the load balancer: %v", err)
-		}
+		b.delete(m)
 	}
 	b.unreached(address(m, 8080))
 	if _, exist, err := b.provider.GetMCSLoadBalancer(context.Background(), m); exist || err != nil {
@@ -88,14 +85,7 @@ func (b *bench) unreached(address string) {
 // even has three backends in one cluster and one in another: each gets a quarter, whatever its cluster. A random
 // choice passes, too, except in one of some thousand runs.
 func even(b *bench) {
-	for _, tt := range []struct {
-		protocol corev1.Protocol
-		start    func(...string) []*server
-		ask      func(string) (string, error)
-	}{{corev1.ProtocolTCP, b.tcp, ask}, {corev1.ProtocolUDP, b.udp, askUDP}} {
-		if !b.carries(tt.protocol) {
-			continue
-		}
+	for _, tt := range b.transports() {
 		m := b.mcs("even-" + string(tt.protocol[0]+'a'-'A'))
 		names := []string{"a", "b", "c", "d"}
 		servers := tt.start(names...)
@@ -122,16 +112,44 @@ func even(b *bench) {
 	}
 }
 
+// transport is a protocol that the provider supports.
+type transport struct {
+	protocol corev1.Protocol
+	start    func(...string) []*server
+	ask      func(string) (string, error)
+}
+
+func (b *bench) transports() []transport {
+	return slices.DeleteFunc([]transport{{corev1.ProtocolTCP, b.tcp, ask}, {corev1.ProtocolUDP, b.udp, askUDP}}, func(t transport) bool {
+		return !b.carries(t.protocol)
+	})
+}
+
+// dial connects to port 8080 until the end of the test.
+func (b *bench) dial(m *networkingv1alpha1.MultiClusterService) *client {
+	b.Helper()
+	c, err := dial(address(m, 8080))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// stays checks that a connection still works.
+func (b *bench) stays(c *client, when string) {
+	b.Helper()
+	if err := c.echo("still there"); err != nil {
+		b.Errorf("the connection to server %s failed %s: %v", c.server, when, err)
+	}
+}
+
 func changing(b *bench) {
 	m := b.mcs("changing")
 	servers := b.tcp("a", "b", "c")
 	b.apply(m, service(8080, servers[0]))
 	b.reaches(address(m, 8080), "a")
-	c, err := dial(address(m, 8080))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
+	c := b.dial(m)
 	for _, step := range []struct {
 		backends []*server
 		want     []string
@@ -146,21 +164,12 @@ func changing(b *bench) {
 	} {
 		b.apply(m, service(8080, step.backends...))
 		b.reaches(address(m, 8080), step.want...)
-		if err := c.echo("still there"); err != nil {
-			b.Fatalf("the connection to server a failed after the backends changed to %v: %v", step.want, err)
-		}
+		b.stays(c, fmt.Sprintf("after the backends changed to %v", step.want))
 	}
 }
 
 func rolling(b *bench) {
-	for _, tt := range []struct {
-		protocol corev1.Protocol
-		start    func(...string) []*server
-		ask      func(string) (string, error)
-	}{{corev1.ProtocolTCP, b.tcp, ask}, {corev1.ProtocolUDP, b.udp, askUDP}} {
-		if !b.carries(tt.protocol) {
-			continue
-		}
+	for _, tt := range b.transports() {
 		m := b.mcs("rolling-" + string(tt.protocol[0]+'a'-'A'))
 		now := tt.start("a0", "b0", "c0")
 		b.apply(m, service(8080, now...))
@@ -204,12 +213,7 @@ func newcomer(b *bench) {
 	b.reaches(address(m, 8080), "a", "b")
 	var open []*client
 	for range 20 {
-		c, err := dial(address(m, 8080))
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer c.Close()
-		open = append(open, c)
+		open = append(open, b.dial(m))
 	}
 	clients := startTraffic(ask, address(m, 8080), 2)
 	b.more(clients, 20)
@@ -227,9 +231,7 @@ func newcomer(b *bench) {
 		b.Errorf("the new backend c must get its share of connections, but answers by server are %v", got)
 	}
 	for _, c := range open {
-		if err := c.echo("still there"); err != nil {
-			b.Errorf("the connection to server %s failed after a backend was added: %v", c.server, err)
-		}
+		b.stays(c, "after a backend was added")
 	}
 	if b.carries(corev1.ProtocolUDP) {
 		newcomerUDP(b)
@@ -349,11 +351,7 @@ func ports(b *bench) {
 	servers := b.tcp("a", "b")
 	b.apply(m, service(8080, servers[0]))
 	b.reaches(address(m, 8080), "a")
-	c, err := dial(address(m, 8080))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
+	c := b.dial(m)
 	both := service(8080, servers[0])
 	both.Ports = append(both.Ports, portOf(8081, corev1.ProtocolTCP, servers[1]))
 	before := address(m, 8080)
@@ -368,9 +366,7 @@ func ports(b *bench) {
 	b.unreached(address(m, 8081))
 	b.more(clients, 20)
 	b.noneLost(clients, "to one port, while another port was added and removed")
-	if err := c.echo("still there"); err != nil {
-		b.Errorf("the connection to one port failed while another port was added and removed: %v", err)
-	}
+	b.stays(c, "while another port was added and removed")
 }
 
 func unsupported(b *bench) {
@@ -401,11 +397,7 @@ func others(b *bench) {
 	servers := b.tcp("a", "b")
 	b.apply(one, service(8080, servers[0]))
 	b.reaches(address(one, 8080), "a")
-	c, err := dial(address(one, 8080))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
+	c := b.dial(one)
 	clients := startTraffic(ask, address(one, 8080), 2)
 	for range 2 {
 		two.Status.LoadBalancer = corev1.LoadBalancerStatus{}
@@ -415,16 +407,12 @@ func others(b *bench) {
 		}
 		b.reaches(address(two, 8080), "b")
 		b.more(clients, 20)
-		if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), two); err != nil {
-			b.Fatal(err)
-		}
+		b.delete(two)
 		b.unreached(address(two, 8080))
 		b.more(clients, 20)
 	}
 	b.noneLost(clients, "while another load balancer was created and deleted")
-	if err := c.echo("still there"); err != nil {
-		b.Errorf("the connection failed while another load balancer was created and deleted: %v", err)
-	}
+	b.stays(c, "while another load balancer was created and deleted")
 }
 
 func many(b *bench) {

@@ -204,11 +204,25 @@ func (b *bench) mcs(name string) *networkingv1alpha1.MultiClusterService {
 		if b.Failed() {
 			return // after a failure, deletion may hang, too
 		}
-		if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
-			b.Errorf("deleting the load balancer at the end of the test: %v", err)
-		}
+		b.delete(m)
 	})
 	return m
+}
+
+func (b *bench) delete(m *networkingv1alpha1.MultiClusterService) {
+	b.Helper()
+	if err := b.provider.EnsureMCSLoadBalancerDeleted(context.Background(), m); err != nil {
+		b.Fatalf("deleting load balancer %s: %v", m.Name, err)
+	}
+}
+
+// refuses applies a Service and expects an error with a reason.
+func (b *bench) refuses(m *networkingv1alpha1.MultiClusterService, s cloudprovider.Service, reason string) {
+	b.Helper()
+	b.lister.set(cloudprovider.KeyOf(m), s)
+	if _, err := b.provider.UpdateMCSLoadBalancer(context.Background(), m); cloudprovider.Reason(err) != reason {
+		b.Errorf("load balancer %s must be refused with reason %s, got error: %v", m.Name, reason, err)
+	}
 }
 
 // apply calls the provider as the hub does: Ensure for a new load balancer, Update for an existing one. It stores the

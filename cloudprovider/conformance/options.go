@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -151,29 +150,20 @@ func askedAddress(b *bench) {
 	b.reaches(address(one, 8080), "a")
 	b.reaches(address(two, 8081), "b")
 	// A taken port is refused, and only the backends change.
-	b.lister.set(cloudprovider.KeyOf(two), cloudprovider.Service{Families: []corev1.IPFamily{corev1.IPv4Protocol}, Ports: []cloudprovider.Port{
-		portOf(8080, corev1.ProtocolTCP, servers[0]), portOf(8081, corev1.ProtocolTCP, servers[0]),
-	}})
-	if _, err := b.provider.UpdateMCSLoadBalancer(context.Background(), two); cloudprovider.Reason(err) != cloudprovider.ReasonPortConflict {
-		b.Errorf("a port in use by another load balancer must be refused, got error: %v", err)
-	}
+	both := service(8080, servers[0])
+	both.Ports = append(both.Ports, portOf(8081, corev1.ProtocolTCP, servers[0]))
+	b.refuses(two, both, cloudprovider.ReasonPortConflict)
 	b.reaches(address(one, 8080), "a")
 	b.reaches(address(two, 8081), "a")
 	three := b.mcs("three")
 	three.Annotations[cloudprovider.AnnotationAddress] = "203.0.113.1"
-	b.lister.set(cloudprovider.KeyOf(three), service(8082, servers[0]))
-	if _, err := b.provider.EnsureMCSLoadBalancer(context.Background(), three); cloudprovider.Reason(err) != cloudprovider.ReasonAddressRefused {
-		b.Errorf("an address outside the provider's addresses must be refused, got error: %v", err)
-	}
+	b.refuses(three, service(8082, servers[0]), cloudprovider.ReasonAddressRefused)
 }
 
 func wrongOptions(b *bench) {
 	m := b.mcs("wrong")
 	m.Annotations[cloudprovider.AnnotationPrefix+"colour"] = "blue"
-	b.lister.set(cloudprovider.KeyOf(m), service(8080, b.tcp("a")...))
-	if _, err := b.provider.EnsureMCSLoadBalancer(context.Background(), m); cloudprovider.Reason(err) != cloudprovider.ReasonInvalid {
-		b.Errorf("creating a load balancer with an unknown annotation must fail with reason Invalid, got error: %v", err)
-	}
+	b.refuses(m, service(8080, b.tcp("a")...), cloudprovider.ReasonInvalid)
 	delete(m.Annotations, cloudprovider.AnnotationPrefix+"colour")
 	servers := b.tcp("b", "c")
 	both := service(8080, servers[0])
@@ -183,15 +173,11 @@ func wrongOptions(b *bench) {
 	b.reaches(address(m, 8081), "b")
 	// An invalid annotation must not keep removed ports open or block backend updates.
 	m.Annotations[cloudprovider.AnnotationPrefix+"colour"] = "blue"
-	b.lister.set(cloudprovider.KeyOf(m), service(8080, servers[1]))
-	if _, err := b.provider.UpdateMCSLoadBalancer(context.Background(), m); cloudprovider.Reason(err) != cloudprovider.ReasonInvalid {
-		b.Errorf("updating a load balancer with an unknown annotation must fail with reason Invalid, got error: %v", err)
-	}
+	b.refuses(m, service(8080, servers[1]), cloudprovider.ReasonInvalid)
 	b.reaches(address(m, 8080), "c")
 	b.unreached(address(m, 8081))
 	s := service(8080, servers[1])
 	s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
-	b.lister.set(cloudprovider.KeyOf(m), s)
-	_, _ = b.provider.UpdateMCSLoadBalancer(context.Background(), m)
+	b.refuses(m, s, cloudprovider.ReasonInvalid)
 	b.unreached(address(m, 8080))
 }
