@@ -1,11 +1,11 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -77,27 +77,20 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) []string {
 
 // compare orders two definitions by their labels; known is false if the labels do not suffice.
 func compare(a, b map[string]string) (order int, known bool) {
-	if a[labelOwnRevision] != "" && b[labelOwnRevision] != "" {
-		return compareNumbers(a[labelOwnRevision], b[labelOwnRevision])
-	}
-	va, errA := version.ParseGeneric(a[labelRelease])
-	vb, errB := version.ParseGeneric(b[labelRelease])
+	va, errA := definitionVersion(a)
+	vb, errB := definitionVersion(b)
 	if errA != nil || errB != nil {
 		return 0, false
 	}
-	switch {
-	case va.LessThan(vb):
-		return -1, true
-	case vb.LessThan(va):
-		return 1, true
-	}
-	return compareNumbers(a[labelRevision], b[labelRevision])
+	order, err := va.Compare(vb.String())
+	return order, err == nil
 }
 
-func compareNumbers(a, b string) (order int, known bool) {
-	na, errA := strconv.Atoi(a)
-	nb, errB := strconv.Atoi(b)
-	return na - nb, errA == nil && errB == nil
+func definitionVersion(labels map[string]string) (*version.Version, error) {
+	if own := labels[labelOwnRevision]; own != "" {
+		return version.ParseGeneric("0." + own)
+	}
+	return version.ParseGeneric(labels[labelRelease] + "." + cmp.Or(labels[labelRevision], "0"))
 }
 
 // CRDs applies CustomResourceDefinitions and waits until their kinds are served. It keeps newer and foreign ones. With

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -75,7 +76,7 @@ func NewTarget(config *rest.Config, report Report) (*Target, error) {
 		config.Timeout = patience
 	}
 	scheme := broker.Scheme()
-	for _, add := range []func(*runtime.Scheme) error{aboutv1beta1.AddToScheme, networkingv1alpha1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{aboutv1beta1.AddToScheme, networkingv1alpha1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering kinds: %w", err)
 		}

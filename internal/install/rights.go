@@ -9,18 +9,12 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes"
 )
 
 // Rights checks that the user may do verbs on objects, whose kinds need not be served yet. The error lists all missing
 // permissions.
 func (t *Target) Rights(ctx context.Context, verbs []string, objects ...*unstructured.Unstructured) error {
-	kube, err := kubernetes.NewForConfig(t.Config)
-	if err != nil {
-		return fmt.Errorf("creating a client for %s: %w", t.Config.Host, err)
-	}
 	type right struct{ verb, group, resource, namespace string }
 	missing := map[string]bool{}
 	seen := map[right]bool{}
@@ -31,12 +25,10 @@ func (t *Target) Rights(ctx context.Context, verbs []string, objects ...*unstruc
 				continue
 			}
 			seen[r] = true
-			review, err := kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Verb: r.verb, Group: r.group, Resource: r.resource, Namespace: r.namespace,
-				}},
-			}, metav1.CreateOptions{})
-			if err != nil {
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: r.resource, Namespace: r.namespace},
+			}}
+			if err := t.Create(ctx, review); err != nil {
 				return fmt.Errorf("checking the permissions of this context's user: %w", err)
 			}
 			if !review.Status.Allowed {

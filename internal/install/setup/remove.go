@@ -179,7 +179,8 @@ func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) e
 	on.DryRun = r.DryRun
 	say("deleting the member's permissions")
 	for _, kind := range []schema.GroupVersionKind{
-		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("Role"), corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("Role"),
+		corev1.SchemeGroupVersion.WithKind("ServiceAccount"), corev1.SchemeGroupVersion.WithKind("Secret"),
 	} {
 		list := listOf(kind)
 		if err := on.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabels{names.LabelSourceCluster: r.Cluster.String()}); err != nil {
@@ -189,27 +190,10 @@ func Remove(ctx context.Context, on *install.Target, r RemoveRequest, say Say) e
 			return err
 		}
 	}
-	tokens, err := credentials(ctx, on, r.Namespace, client.MatchingLabels{names.LabelSourceCluster: r.Cluster.String()})
-	if err != nil {
-		return err
-	}
-	if err := on.DeleteAll(ctx, unstructuredSecrets(tokens)); err != nil {
-		return err
-	}
 	say("deleting the member's records")
 	found, err := findRecords(ctx, on, r.Namespace, r.Cluster)
 	if err != nil {
 		return fmt.Errorf("listing the member's records: %w", err)
 	}
 	return found.delete(ctx)
-}
-
-func unstructuredSecrets(secrets []corev1.Secret) []unstructured.Unstructured {
-	all := make([]unstructured.Unstructured, len(secrets))
-	for i, s := range secrets {
-		all[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-		all[i].SetNamespace(s.Namespace)
-		all[i].SetName(s.Name)
-	}
-	return all
 }
