@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/cache"
+
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
@@ -38,18 +40,24 @@ type group struct {
 	backends []*backend
 	usable   []*backend // the best backends available
 	next     int
-	sticky   *affinity
+	affinity time.Duration         // how long a client stays with its backend; 0 turns affinity off
+	sticky   *cache.LRUExpireCache // the clients' last backends: netip.Addr to netip.AddrPort
 }
 
+// maxAffinity limits the remembered clients per port. The least recently used clients are forgotten first.
+const maxAffinity = 100_000
+
 func newGroup(running *sync.WaitGroup, check func(context.Context, *backend, func(bool)), changed func()) *group {
-	return &group{check: check, changed: changed, running: running, sticky: newAffinity(maxAffinity)}
+	return &group{check: check, changed: changed, running: running}
 }
 
 // update replaces the backends of the group. Backends that stay keep their state.
 func (g *group) update(want []cloudprovider.Backend, affinity time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.sticky.setTimeout(affinity)
+	if g.affinity != affinity {
+		g.affinity, g.sticky = affinity, cache.NewLRUExpireCache(maxAffinity)
+	}
 	old := map[netip.AddrPort]*backend{}
 	for _, b := range g.backends {
 		old[b.address] = b
@@ -124,22 +132,40 @@ func (g *group) choose() {
 
 // pick returns a backend for a client's next connection, or nil. It skips backends that already failed for this
 // connection.
-func (g *group) pick(client netip.Addr, failed []*backend, now time.Time) *backend {
+func (g *group) pick(client netip.Addr, failed []*backend) *backend {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if address, found := g.sticky.get(client, now); found {
-		for _, b := range g.usable {
-			if b.address == address && !slices.Contains(failed, b) {
-				return b
-			}
+	b := g.sticks(client, failed)
+	if b == nil {
+		b = g.turn(failed)
+	}
+	if b != nil && g.affinity > 0 {
+		g.sticky.Add(client, b.address, g.affinity)
+	}
+	return b
+}
+
+// sticks returns the client's last backend if it is usable. It needs mu to be held.
+func (g *group) sticks(client netip.Addr, failed []*backend) *backend {
+	if g.affinity == 0 {
+		return nil
+	}
+	address, _ := g.sticky.Get(client)
+	for _, b := range g.usable {
+		if b.address == address && !slices.Contains(failed, b) {
+			return b
 		}
 	}
+	return nil
+}
+
+// turn returns the next backend. It needs mu to be held.
+func (g *group) turn(failed []*backend) *backend {
 	for _, from := range [][]*backend{g.usable, g.backends} {
 		for range from {
 			b := from[g.next%len(from)]
 			g.next = (g.next + 1) % (1 << 30)
 			if !slices.Contains(failed, b) {
-				g.sticky.put(client, b.address, now)
 				return b
 			}
 		}

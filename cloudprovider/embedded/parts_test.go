@@ -49,7 +49,7 @@ func TestTurns(t *testing.T) {
 		got := map[netip.AddrPort]int{}
 		const rounds = 5
 		for range rounds * len(g.usable) {
-			got[g.pick(someone, nil, time.Now()).address]++
+			got[g.pick(someone, nil).address]++
 		}
 		for a, n := range got {
 			if n != rounds || len(best) > 0 && !slices.Contains(best, a) {
@@ -62,47 +62,34 @@ func TestTurns(t *testing.T) {
 		// Those that have failed are not tried again, and all others are.
 		var failed []*backend
 		for range list {
-			b := g.pick(someone, failed, time.Now())
+			b := g.pick(someone, failed)
 			if b == nil || slices.Contains(failed, b) {
 				t.Fatalf("after %d: %v", len(failed), b)
 			}
 			failed = append(failed, b)
 		}
-		if b := g.pick(someone, failed, time.Now()); b != nil {
+		if b := g.pick(someone, failed); b != nil {
 			t.Fatalf("all have failed, and it is %s's turn", b.address)
 		}
 	})
 }
 
 func TestAffinity(t *testing.T) {
-	a := newAffinity(3)
-	a.setTimeout(time.Minute)
-	now := time.Unix(1000, 0)
-	at := func(n int) netip.AddrPort { return backends(9)[n].Address }
-	client := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, n}) }
-	for i := range byte(3) {
-		a.put(client(i), at(int(i)), now)
-	}
-	if got, ok := a.get(client(0), now.Add(50*time.Second)); !ok || got != at(0) {
-		t.Errorf("within its time: %v, %v", got, ok)
-	}
-	if got, ok := a.get(client(0), now.Add(105*time.Second)); !ok || got != at(0) {
-		t.Errorf("its time begins anew with each connection: %v, %v", got, ok)
-	}
-	if got, ok := a.get(client(1), now.Add(61*time.Second)); ok {
-		t.Errorf("after its time: %v", got)
-	}
-	for i := range byte(3) {
-		a.put(client(10+i), at(1), now.Add(107*time.Second))
-	}
-	if _, ok := a.get(client(0), now.Add(107*time.Second)); ok || a.clients.Len() != 3 {
-		t.Errorf("%d clients: the one that has been away the longest goes where there are too many", a.clients.Len())
-	}
-	a.setTimeout(0)
-	a.put(client(1), at(1), now)
-	if a.clients.Len() != 0 {
-		t.Error("something is remembered though there is no affinity")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(&sync.WaitGroup{}, nil, func() {})
+		g.update(backends(3), time.Minute)
+		first := g.pick(someone, nil)
+		for range 3 {
+			<-time.After(50 * time.Second)
+			if got := g.pick(someone, nil); got != first {
+				t.Errorf("its time begins anew with each connection: %v", got)
+			}
+		}
+		<-time.After(61 * time.Second)
+		if got := g.pick(someone, nil); got == first {
+			t.Error("it stays after its time")
+		}
+	})
 }
 
 func TestLimits(t *testing.T) {

@@ -170,7 +170,7 @@ func (l *tcpListener) connect(client netip.Addr) (*net.TCPConn, error) {
 	defer cancel()
 	var failed []*backend
 	for ctx.Err() == nil {
-		b := l.group.pick(client, failed, time.Now())
+		b := l.group.pick(client, failed)
 		if b == nil {
 			break
 		}

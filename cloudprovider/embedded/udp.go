@@ -145,7 +145,7 @@ func (l *udpListener) flow(client netip.AddrPort, failed []*backend) *flow {
 		return nil
 	}
 	now := time.Now()
-	b := l.group.pick(client.Addr(), failed, now)
+	b := l.group.pick(client.Addr(), failed)
 	if b == nil {
 		l.counts.failed.Add(1)
 		return nil
