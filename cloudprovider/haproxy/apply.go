@@ -193,10 +193,7 @@ func (p *Provider) tryBind(ctx context.Context, place netip.AddrPort) error {
 		if !errors.Is(err, syscall.EADDRINUSE) || !p.released[place] || ctx.Err() != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pollInterval):
-		}
+		sleep(ctx, pollInterval)
 	}
 }
 
@@ -224,7 +221,7 @@ func bind(place netip.AddrPort) error {
 
 // dropUnwanted empties sections that are no longer wanted when HAProxy cannot load a new structure.
 func (p *Provider) dropUnwanted(ctx context.Context, all map[types.NamespacedName]*balancer) {
-	have, err := allStates(ctx, p.process.worker())
+	have, err := states(ctx, p.process.worker(), "")
 	if err != nil {
 		return // the caller already reports an error
 	}
@@ -240,13 +237,14 @@ func (p *Provider) sync(ctx context.Context, b *balancer) error {
 	lingering := false
 	var refused []error
 	for _, l := range b.Listens {
-		have, err := states(ctx, p.process.worker(), l.Name)
+		found, err := states(ctx, p.process.worker(), l.Name)
 		if errors.Is(err, errNoSection) {
 			continue // no place of the section could be bound, or it is not loaded yet
 		}
 		if err != nil {
 			return fmt.Errorf("reading the servers from HAProxy: %w", err)
 		}
+		have := found[l.Name]
 		if err := change(ctx, p.process.worker(), l, have); err != nil {
 			err = fmt.Errorf("changing HAProxy's servers: %w", err)
 			if !errors.Is(err, errRefused) {
@@ -291,13 +289,16 @@ func (p *Provider) refresh() {
 	case <-p.ctx.Done():
 		return
 	}
-	found, err := allStates(p.ctx, p.process.worker())
+	found, err := states(p.ctx, p.process.worker(), "")
 	if err != nil {
 		return // HAProxy does not run, or is slow
 	}
 	for section, servers := range found {
 		p.updateUnreachable(section, servers)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.unreachable, func(section string, _ []netip.AddrPort) bool { return found[section] == nil })
 }
 
 // updateUnreachable records and reports servers that went up or down.

@@ -17,7 +17,7 @@ func (p *Provider) handOver(ctx context.Context, running string, all map[types.N
 	if running == "" {
 		return
 	}
-	have, err := allStates(ctx, p.process.worker())
+	have, err := states(ctx, p.process.worker(), "")
 	if err != nil {
 		return
 	}

@@ -47,7 +47,7 @@ func TestServersThatBeginResting(t *testing.T) {
 	w.must(w.give(web, forwarded(8080, nil, a)))
 	found, err := states(context.Background(), w.process.worker(), "n_web_8080")
 	w.must(err)
-	if len(found) != 1 {
+	if len(found["n_web_8080"]) != 1 {
 		t.Errorf("one is wanted: %v", found)
 	}
 }
@@ -96,7 +96,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 		t.Error("it has not been reloaded")
 	}
 	for look := range 2 {
-		found, err := allStates(context.Background(), w.process.worker())
+		found, err := states(context.Background(), w.process.worker(), "")
 		w.must(err)
 		for i, m := range all {
 			section := fmt.Sprintf("n_%s_%d", m.Name, 8100+i)
@@ -133,34 +133,6 @@ func TestReloadForgetsNobody(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// What was known of a port's servers goes with it.
-func TestPortsAreForgotten(t *testing.T) {
-	w := newWorld(t)
-	web := mcs("web")
-	a, dead := w.serve("a"), netip.MustParseAddrPort("127.0.0.1:1")
-	unreachable := func() int {
-		w.Provider.mu.Lock()
-		defer w.Provider.mu.Unlock()
-		return len(w.unreachable)
-	}
-	w.must(w.apply(web, 0, 2, a, dead))
-	w.eventually("both ports have one that does not answer", func() error {
-		if unreachable() != 2 {
-			return errors.New("they have not")
-		}
-		return nil
-	})
-	w.must(w.apply(web, 0, 1, a, dead))
-	w.updateUnreachable("n_web_8081", map[netip.AddrPort]serverState{dead: {down: true}}) // as of one who has asked before
-	if n := unreachable(); n != 1 {
-		t.Errorf("%d of one port", n)
-	}
-	w.must(w.EnsureMCSLoadBalancerDeleted(context.Background(), web))
-	if n := unreachable(); n != 0 {
-		t.Errorf("%d of none", n)
-	}
 }
 
 // A process that goes on with its connections does not outlive any number of reloads.

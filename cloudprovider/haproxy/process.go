@@ -71,18 +71,14 @@ const attempts = 10
 // version returns the configuration version of the worker that accepts connections, or "" when there is none. After an
 // error the version is unknown: HAProxy may be healthy but slow.
 func (p process) version(ctx context.Context) (version string, err error) {
-	for range attempts {
+	for attempt := 1; ; attempt++ {
 		version, err = p.queryVersion(ctx)
-		if !errors.Is(err, errEnding) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
-			break
-		}
-		select {
-		case <-ctx.Done():
+		ending := errors.Is(err, errEnding) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+		if !ending || attempt == attempts || ctx.Err() != nil {
 			return version, err
-		case <-time.After(pollInterval):
 		}
+		sleep(ctx, pollInterval)
 	}
-	return version, err
 }
 
 func (p process) queryVersion(ctx context.Context) (version string, err error) {
@@ -129,32 +125,29 @@ func (p process) reload(ctx context.Context, version string) error {
 		if !p.works(ctx) {
 			return fmt.Errorf("%w: %w", errNotRunning, err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pollInterval):
-		}
+		sleep(ctx, pollInterval)
 		_, err = query(ctx, p.master(), "reload")
 	}
 	if err != nil {
 		return fmt.Errorf("reloading HAProxy: %w", err)
 	}
-	return p.await(ctx, version)
-}
-
-// await returns when HAProxy runs the given version.
-func (p process) await(ctx context.Context, version string) error {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
 	for {
 		now, err := p.version(ctx)
 		if err == nil && now == version && p.listens(ctx) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if ctx.Err() != nil {
 			return errors.Join(errors.New("HAProxy did not apply the new configuration in time: check HAProxy's log, and whether other programs use the same ports"), err)
-		case <-tick.C:
 		}
+		sleep(ctx, pollInterval)
+	}
+}
+
+// sleep returns after a time, or when ctx is done.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
@@ -209,10 +202,7 @@ func (p *Provider) attend() {
 				p.report(name) // the hub's next call then gets errNotRunning
 			}
 		}
-		select {
-		case <-p.ctx.Done():
-		case <-time.After(pause):
-		}
+		sleep(p.ctx, pause)
 		pause = min(2*pause, lastPause)
 	}
 }
@@ -236,10 +226,7 @@ func (p *Provider) began() {
 			return
 		}
 		p.log.Error("Configuring HAProxy failed. The hub retries.", "error", err)
-		select {
-		case <-p.ctx.Done():
-		case <-time.After(pause):
-		}
+		sleep(p.ctx, pause)
 	}
 }
 

@@ -217,24 +217,11 @@ func (p *Provider) adopt(b, before *balancer) (want int, adopted bool, err error
 	}
 	p.balancers[b.Name] = b
 	p.changed[b.Name] = true
-	p.discard(before, b)
 	if !b.sameStructure(before) || b.failures(p.unbound) != nil {
 		p.restructure = true
 	}
 	p.wanted++
 	return p.wanted, true, err
-}
-
-// discard forgets the health of sections that the load balancer no longer has. It needs mu to be held.
-func (p *Provider) discard(before, now *balancer) {
-	if before == nil {
-		return
-	}
-	for _, l := range before.Listens {
-		if !now.has(l.Name) {
-			delete(p.unreachable, l.Name)
-		}
-	}
 }
 
 // EnsureMCSLoadBalancerDeleted implements cloudprovider.MCSLoadBalancer.
@@ -253,7 +240,6 @@ func (p *Provider) EnsureMCSLoadBalancerDeleted(ctx context.Context, mcs *networ
 		return remains
 	}
 	delete(p.balancers, name)
-	p.discard(before, nil)
 	p.restructure = true
 	p.wanted++
 	want := p.wanted

@@ -63,48 +63,30 @@ const (
 	// 0x04 (disabled in the configuration) stays set after a server is made ready, so it is ignored.
 )
 
-// states reads all servers of a section.
-func states(ctx context.Context, socket, section string) (map[netip.AddrPort]serverState, error) {
-	answer, err := query(ctx, socket, "show servers state "+section)
-	if err != nil {
-		return nil, err
-	}
-	return parseStates(section, answer)
-}
+// errNoSection means that HAProxy's configuration lacks the section.
+var errNoSection = errors.New("HAProxy's configuration has no such section")
 
-// allStates reads the servers of all sections. Sections without servers are missing from the answer.
-func allStates(ctx context.Context, socket string) (map[string]map[netip.AddrPort]serverState, error) {
-	answer, err := query(ctx, socket, "show servers state")
+// states reads the servers of a section, or those of all sections for "". Sections without servers are missing then.
+func states(ctx context.Context, socket, section string) (map[string]map[netip.AddrPort]serverState, error) {
+	answer, err := query(ctx, socket, strings.TrimSpace("show servers state "+section))
 	if err != nil {
 		return nil, err
 	}
-	found, ok := parseAllStates(answer)
-	if !ok {
+	found, ok := parseStates(answer)
+	switch {
+	case !ok && strings.HasPrefix(answer, "Can't find backend"):
+		return nil, errNoSection
+	case !ok:
 		return nil, fmt.Errorf("HAProxy's list of servers cannot be read: %s", answer)
+	case found[section] == nil && section != "":
+		found[section] = map[netip.AddrPort]serverState{}
 	}
 	return found, nil
 }
 
-// errNoSection means that HAProxy's configuration lacks the section.
-var errNoSection = errors.New("HAProxy's configuration has no such section")
-
-func parseStates(section, answer string) (map[netip.AddrPort]serverState, error) {
-	found, ok := parseAllStates(answer)
-	if !ok && strings.HasPrefix(answer, "Can't find backend") {
-		return nil, errNoSection
-	}
-	if !ok {
-		return nil, fmt.Errorf("HAProxy's running configuration has no section %s: %s", section, answer)
-	}
-	if found[section] == nil {
-		return map[netip.AddrPort]serverState{}, nil
-	}
-	return found[section], nil
-}
-
-// parseAllStates parses the answer to "show servers state" (HAProxy's management guide, section 9.3). ok is false for
+// parseStates parses the answer to "show servers state" (HAProxy's management guide, section 9.3). ok is false for
 // any other text.
-func parseAllStates(answer string) (found map[string]map[netip.AddrPort]serverState, ok bool) {
+func parseStates(answer string) (found map[string]map[netip.AddrPort]serverState, ok bool) {
 	const name, server, operational, administrative, columns = 1, 3, 5, 6, 8
 	found = map[string]map[netip.AddrPort]serverState{}
 	for line := range strings.Lines(answer) {

@@ -272,7 +272,7 @@ func TestServersAreDeleted(t *testing.T) {
 	has := func() int {
 		found, err := states(context.Background(), w.process.worker(), "n_web_8080")
 		w.must(err)
-		return len(found)
+		return len(found["n_web_8080"])
 	}
 	w.must(w.apply(web, 0, 1, b))
 	if n := has(); n != 2 {
