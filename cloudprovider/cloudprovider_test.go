@@ -39,7 +39,7 @@ func TestOptionsOf(t *testing.T) {
 }
 
 func TestRegistry(t *testing.T) {
-	t.Cleanup(func() { registry.factories = nil })
+	t.Cleanup(func() { clear(factories) })
 	Register("b-test", func(c Config) (MCSLoadBalancer, error) { return nil, CheckOptions(c.Options, "x") })
 	Register("a-test", func(Config) (MCSLoadBalancer, error) { return nil, nil })
 	if got := Names(); !reflect.DeepEqual(got, []string{"a-test", "b-test"}) {

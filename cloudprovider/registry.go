@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,36 +35,23 @@ type Config struct {
 // does not answer, are errors of later calls.
 type Factory func(Config) (MCSLoadBalancer, error)
 
-var registry struct {
-	sync.Mutex
-	factories map[string]Factory
-}
+// factories is only changed by init functions.
+var factories = map[string]Factory{}
 
 // Register adds a provider to the registry. Call it from an init function; it panics when the name is taken.
 func Register(name string, factory Factory) {
-	registry.Lock()
-	defer registry.Unlock()
-	if _, taken := registry.factories[name]; taken || name == "" || factory == nil {
+	if _, taken := factories[name]; taken || name == "" || factory == nil {
 		panic(fmt.Sprintf("registering load-balancer provider %q: a provider needs a unique name and a factory", name))
 	}
-	if registry.factories == nil {
-		registry.factories = map[string]Factory{}
-	}
-	registry.factories[name] = factory
+	factories[name] = factory
 }
 
 // Names returns the names of the registered providers, sorted.
-func Names() []string {
-	registry.Lock()
-	defer registry.Unlock()
-	return slices.Sorted(maps.Keys(registry.factories))
-}
+func Names() []string { return slices.Sorted(maps.Keys(factories)) }
 
 // New creates the provider with that name.
 func New(name string, config Config) (MCSLoadBalancer, error) {
-	registry.Lock()
-	factory := registry.factories[name]
-	registry.Unlock()
+	factory := factories[name]
 	if factory == nil {
 		return nil, fmt.Errorf("unknown load-balancer provider %q: this program supports %s", name, strings.Join(Names(), ", "))
 	}

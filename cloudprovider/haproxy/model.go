@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -138,12 +139,7 @@ func (b *balancer) check() error {
 
 // sameStructure reports whether at most the servers differ.
 func (b *balancer) sameStructure(other *balancer) bool {
-	return other != nil && slices.EqualFunc(b.Listens, other.Listens, func(x, y listen) bool { return x.structure.equal(y.structure) })
-}
-
-func (s structure) equal(o structure) bool {
-	return s.Name == o.Name && slices.Equal(s.Binds, o.Binds) && s.ProxyProtocol == o.ProxyProtocol && s.MaxConnections == o.MaxConnections &&
-		s.ConnectionRate == o.ConnectionRate && s.Affinity == o.Affinity && slices.Equal(s.Sources, o.Sources)
+	return other != nil && slices.EqualFunc(b.Listens, other.Listens, func(x, y listen) bool { return reflect.DeepEqual(x.structure, y.structure) })
 }
 
 // status lists the load balancer's places. unbound are places that cannot be listened on.

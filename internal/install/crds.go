@@ -184,14 +184,13 @@ func (t *Target) established(ctx context.Context, crd *unstructured.Unstructured
 	if err := t.Get(ctx, client.ObjectKeyFromObject(crd), have); err != nil {
 		return err
 	}
-	for _, c := range have.Status.Conditions {
-		if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
-			// The API server may serve the kind a moment after it sets Established.
-			list := &unstructured.UnstructuredList{}
-			list.SetAPIVersion(have.Spec.Group + "/" + have.Spec.Versions[0].Name)
-			list.SetKind(have.Spec.Names.ListKind)
-			return t.List(ctx, list, client.Limit(1))
-		}
-	}
-	return errors.New("the API server does not serve the CustomResourceDefinition yet")
+	// The API server may serve the kind a moment after it sets the condition Established.
+	return t.listOne(ctx, have, &unstructured.UnstructuredList{})
+}
+
+// listOne lists at most one object of a definition's kind.
+func (t *Target) listOne(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, list *unstructured.UnstructuredList) error {
+	list.SetAPIVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
+	list.SetKind(crd.Spec.Names.ListKind)
+	return t.List(ctx, list, client.Limit(1))
 }

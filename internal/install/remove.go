@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -88,8 +87,7 @@ func (t *Target) RemoveCRDs(ctx context.Context, crds []*unstructured.Unstructur
 			return err
 		}
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(schema.GroupVersionKind{Group: definition.Spec.Group, Version: definition.Spec.Versions[0].Name, Kind: definition.Spec.Names.ListKind})
-		if err := t.List(ctx, list, client.Limit(1)); err != nil && !meta.IsNoMatchError(err) {
+		if err := t.listOne(ctx, definition, list); err != nil && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("listing the objects of %s: %w", Name(crd), err)
 		}
 		if t.DryRun && len(list.Items) > 0 {
