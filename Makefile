@@ -205,19 +205,19 @@ faults: kube ## Measure what faults cost clients, for some 20 minutes: the table
 	@printf '| Fault | Requests | Lost | Time to converge |\n|---|---|---|---|\n'; cat bin/faults.md
 
 .PHONY: bench
-bench: ## Measure Atoll against floors of the same run: tables on stderr, JSON on stdout (BENCH="--help" tells what can be chosen)
+bench: ## Measure Atoll against floors of the same run: tables on stdout (BENCH="--help" tells what can be chosen)
 	@$(MAKE) --no-print-directory build kube >&2
-	@go run -ldflags '$(LDFLAGS)' ./test/bench $(BENCH)
+	@go run ./test/bench $(BENCH)
 
 .PHONY: bench-dns
 bench-dns: ## Measure atoll-dns beside stock CoreDNS in the same run (BENCH as above)
 	@$(MAKE) --no-print-directory build kube host-programs >&2
-	@go run -ldflags '$(LDFLAGS)' ./test/bench --case dns $(BENCH)
+	@go run ./test/bench --case dns $(BENCH)
 
 .PHONY: bench-lb
 bench-lb: ## Measure the load balancers beside direct connections in the same run (BENCH as above)
 	@$(MAKE) --no-print-directory host-programs >&2
-	@go run -ldflags '$(LDFLAGS)' ./test/bench --case lb $(BENCH)
+	@go run ./test/bench --case lb $(BENCH)
 
 .PHONY: help
 help: ## Show this

@@ -17,12 +17,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/atoll-mcs/atoll/internal/kit/version"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/cases"
 	"github.com/atoll-mcs/atoll/test/bench/child"
 	"github.com/atoll-mcs/atoll/test/bench/dns"
-	"github.com/atoll-mcs/atoll/test/bench/figure"
 	"github.com/atoll-mcs/atoll/test/bench/lb"
 )
 
@@ -62,8 +60,8 @@ func newCommand() *cobra.Command {
 of API servers with real agents; their floor is the same chain of writes and watches on the
 same API servers, without any logic. Times differ between machines, so the ratio counts.
 
-Progress and tables go to standard error, one JSON document to standard output. The exit code
-is 1 if a case fails or, without --quick, misses a target.
+Progress goes to standard error, tables to standard output. The exit code is 1 if a case fails
+or, without --quick, misses a target.
 
 Cases:
 ` + list(),
@@ -115,6 +113,7 @@ func (o options) chosen() (chosen []cases.Case, err error) {
 	return chosen, nil
 }
 
+// run runs the cases, those that are not extra on a bed.
 func (o options) run(ctx context.Context, out, progress io.Writer) error {
 	chosen, err := o.chosen()
 	if err != nil {
@@ -127,25 +126,6 @@ func (o options) run(ctx context.Context, out, progress io.Writer) error {
 	if o.quick {
 		o.Rounds, o.Blocks, o.Scale, o.Services = min(o.Rounds, 5), 1, 0.1, []int{1_000}
 	}
-	report := figure.Report{Version: version.String(), Started: time.Now(), Arguments: os.Args[1:], Machine: figure.ThisMachine()}
-	failed := o.runCases(ctx, chosen, progress, func(c figure.Case) {
-		c.Print(progress)
-		report.Cases = append(report.Cases, c)
-	})
-	report.Seconds = time.Since(report.Started).Seconds()
-	for _, c := range report.Cases {
-		if c.Error != "" {
-			failed = errors.Join(failed, fmt.Errorf("the case %s has failed", c.Name))
-		}
-		if missed := c.Missed(); missed > 0 && !o.quick {
-			failed = errors.Join(failed, fmt.Errorf("the case %s misses %d of its targets", c.Name, missed))
-		}
-	}
-	return errors.Join(report.WriteJSON(out), failed)
-}
-
-// runCases runs the cases, those that are not extra on a bed.
-func (o options) runCases(ctx context.Context, chosen []cases.Case, progress io.Writer, found func(figure.Case)) error {
 	began := time.Now()
 	r := &cases.Run{Settings: o.Settings, Name: o.name, Programs: o.programs, Say: func(format string, args ...any) {
 		fmt.Fprintf(progress, "%5.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
@@ -155,13 +135,10 @@ func (o options) runCases(ctx context.Context, chosen []cases.Case, progress io.
 		extra = len(chosen)
 	}
 	if extra > 0 {
-		var err error
 		if r.Bed, err = bed.Up(ctx, bed.Options{Name: o.name, Programs: o.programs, Clusters: 2, Progress: progress}); err != nil {
 			return err
 		}
-		if err := errors.Join(r.Do(ctx, chosen[:extra], found), r.Bed.Down(context.WithoutCancel(ctx))); err != nil {
-			return err
-		}
+		err = errors.Join(r.Do(ctx, chosen[:extra], out), r.Bed.Down(context.WithoutCancel(ctx)))
 	}
-	return r.Do(ctx, chosen[extra:], found)
+	return errors.Join(err, r.Do(ctx, chosen[extra:], out))
 }

@@ -5,6 +5,8 @@ package cases
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"time"
 
 	"github.com/atoll-mcs/atoll/test/bench/bed"
@@ -69,29 +71,30 @@ var All = []Case{
 	{Name: "restart", About: "an agent's restart with 1,500 slices from 40 clusters on the broker", Limit: 10 * time.Minute, Do: restart},
 }
 
-// Do runs cases one after the other, and hands out what each has found.
-func (r *Run) Do(ctx context.Context, cases []Case, found func(figure.Case)) error {
+// Do runs cases one after the other, prints what each has found, and returns what has failed and which targets are missed.
+func (r *Run) Do(ctx context.Context, cases []Case, out io.Writer) (failed error) {
 	for _, c := range cases {
 		if ctx.Err() != nil {
 			break
 		}
 		r.Say("== %s: %s", c.Name, c.About)
-		result := figure.Case{Name: c.Name, About: c.About}
-		began := time.Now()
+		var result figure.Case
 		limited, cancel := context.WithTimeout(ctx, c.Limit)
 		if err := c.Do(limited, r, &result); err != nil {
-			result.Error = err.Error()
+			failed = errors.Join(failed, fmt.Errorf("the case %s has failed: %w", c.Name, err))
 		}
 		cancel()
-		result.Seconds = time.Since(began).Seconds()
-		found(result)
+		fmt.Fprintf(out, "\n%s: %s\n", c.Name, c.About)
+		result.Print(out)
+		if missed := result.Missed(); missed > 0 && r.Scale == 1 {
+			failed = errors.Join(failed, fmt.Errorf("the case %s misses %d of its targets", c.Name, missed))
+		}
 	}
-	if r.fleet == nil {
-		return ctx.Err()
+	if r.fleet != nil {
+		failed = errors.Join(failed, simulation.StopAll(r.fleet.members))
+		r.fleet = nil
 	}
-	stopped := simulation.StopAll(r.fleet.members)
-	r.fleet = nil
-	return errors.Join(ctx.Err(), stopped)
+	return errors.Join(ctx.Err(), failed)
 }
 
 // sized is a size, scaled for a quick run.

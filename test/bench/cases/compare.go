@@ -310,10 +310,7 @@ func (m *measurement) clear(ctx context.Context, b *block) error {
 // report adds the figures.
 func (m *measurement) report(c *figure.Case) {
 	for _, r := range m.results {
-		f := figure.Times(r.name, r.unit, m.times[ofAtoll][r.stage])
-		if floored := m.times[ofFloor][r.stage]; len(floored) > 0 {
-			f = f.OnFloor(figure.Times("", r.unit, floored))
-		}
+		f := figure.Times(r.name, r.unit, m.times[ofAtoll][r.stage], m.times[ofFloor][r.stage])
 		if r.floors > 0 {
 			f = f.AtMostFloors(r.floors)
 		}
@@ -322,7 +319,7 @@ func (m *measurement) report(c *figure.Case) {
 	for _, cluster := range []string{lab.Broker, exporter, importer} {
 		if m.slices != nil {
 			writes := float64(len(ofSlices(m.writes[cluster]))) / float64(m.steps)
-			c.Add(m.slices(figure.New("writes of slices for each change, "+places[cluster], figure.Writes, writes)))
+			c.Add(m.slices(figure.Once("writes of slices for each change, "+places[cluster], figure.Writes, writes)))
 		}
 		c.Notes = append(c.Notes, fmt.Sprintf("%s: agents' writes %s in %d blocks: %s", m.name, places[cluster], m.Blocks, kinds(m.writes[cluster])))
 	}

@@ -61,7 +61,7 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	c.Notes = append(c.Notes, fmt.Sprintf("%d endpoints in %d slices from %d clusters are imported", r.sized(fleetEndpoints), bare.Slices, fleetSize),
 		fmt.Sprintf("the bare informer's program has %.1f MiB without slices", float64(program.Heap)/mib))
 	on := func(name string, value, floor float64) figure.Figure {
-		return figure.New(name, figure.MiB, value).OnFloor(figure.New("", figure.MiB, floor/mib))
+		return figure.Once(name, figure.MiB, value, floor/mib)
 	}
 	c.Add(
 		on("live heap", heap, float64(bare.Heap)).AtMostFloors(2).
@@ -111,10 +111,9 @@ func restart(ctx context.Context, r *Run, c *figure.Case) error {
 		others = kinds(writes[importer]) + "; on the broker: " + kinds(writes[lab.Broker])
 	}
 	c.Add(
-		figure.Times("until it has followed one change of each cluster", figure.Seconds, current).
-			OnFloor(figure.Times("", figure.Seconds, bare)).AtMost(10).
+		figure.Times("until it has followed one change of each cluster", figure.Seconds, current, bare).AtMost(10).
 			Because("from the start of the process; the floor is a bare informer's time until it has the same slices"),
-		figure.New("writes of slices", figure.Writes, float64(written)).Exactly(float64(r.Blocks*fleetSize)).
+		figure.Once("writes of slices", figure.Writes, float64(written)).Exactly(float64(r.Blocks*fleetSize)).
 			Because("in the importing cluster: "+others),
 	)
 	return nil

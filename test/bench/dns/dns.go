@@ -118,8 +118,7 @@ func (b *bench) measureServers(ctx context.Context, c *figure.Case) error {
 			return err
 		}
 	}
-	c.Add(figure.New(fmt.Sprintf("%d services, memory of the process, beside stock", b.services), figure.MiB, memory[atoll]).
-		OnFloor(figure.New("", figure.MiB, memory[stock])))
+	c.Add(figure.Once(fmt.Sprintf("%d services, memory of the process, beside stock", b.services), figure.MiB, memory[atoll], memory[stock]))
 	for _, loaded := range []bool{false, true} {
 		for _, change := range changes {
 			for _, s := range servers {
@@ -161,8 +160,8 @@ func (b *bench) measureRate(ctx context.Context, servers []*server, ask string, 
 			continue
 		}
 		name := fmt.Sprintf("%d services, %s, beside %s", b.services, ask, other.name)
-		c.Add(figure.Of(name, "queries/s", rates[atoll]).OnFloor(figure.Of("", "queries/s", rates[other.name])).AtLeastFloors(other.target),
-			figure.Of(name+", processor time", "µs", work[atoll]).OnFloor(figure.Of("", "µs", work[other.name])))
+		c.Add(figure.New(name, "queries/s", rates[atoll], rates[other.name]...).AtLeastFloors(other.target),
+			figure.New(name+", processor time", "µs", work[atoll], work[other.name]...))
 	}
 	return nil
 }

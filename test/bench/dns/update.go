@@ -93,7 +93,7 @@ func (b *bench) measureChange(ctx context.Context, s *server, c change, loaded b
 	if busy := (after - before).Seconds() / time.Since(began).Seconds(); loaded && busy < 0.2 {
 		return fmt.Errorf("%s was busy for %.0f %% of the time only, which is no full load", s.name, 100*busy)
 	}
-	into.Add(figure.Times(name, figure.Milliseconds, answered).OnFloor(figure.Times("", figure.Milliseconds, seen)))
+	into.Add(figure.Times(name, figure.Milliseconds, answered, seen))
 	return nil
 }
 

@@ -3,10 +3,10 @@ package figure
 
 import (
 	"fmt"
-	"runtime"
+	"io"
+	"math"
+	"text/tabwriter"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/spread"
 )
@@ -21,142 +21,141 @@ const (
 
 // Figure is one thing that was measured.
 type Figure struct {
-	Name string `json:"name"`
-	Unit string `json:"unit"`
-	// Value is the figure: of several the median.
-	Value float64 `json:"value"`
-	// Spread is there where it was measured several times.
-	Spread *spread.Spread `json:"spread,omitempty"`
-	// Floor is what the same costs without any logic, in the same run.
-	Floor       *float64       `json:"floor,omitempty"`
-	FloorSpread *spread.Spread `json:"floorSpread,omitempty"`
-	// Ratio is the value by the floor.
-	Ratio *float64 `json:"ratio,omitempty"`
-	// Target says what should be reached, and Met whether it is.
-	Target string `json:"target,omitempty"`
-	Met    *bool  `json:"met,omitempty"`
-	// Note explains what a reader might wonder about.
-	Note string `json:"note,omitempty"`
+	name, unit string
+	// values are what was measured, and floor what the same costs without any logic, in the same run; none where that is not known.
+	values, floor []float64
+	target        string
+	met           bool
+	note          string
 }
 
-// New returns a figure that was taken once.
-func New(name, unit string, value float64) Figure {
-	return Figure{Name: name, Unit: unit, Value: value}
+// New returns a figure of values, with its floor's if there is one.
+func New(name, unit string, values []float64, floor ...float64) Figure {
+	return Figure{name: name, unit: unit, values: values, floor: floor}
 }
 
-// Of returns the figure of values.
-func Of(name, unit string, values []float64) Figure {
-	over := spread.Of(values)
-	return Figure{Name: name, Unit: unit, Value: over.P50, Spread: &over}
+// Once returns a figure of one value, with its floor's if there is one.
+func Once(name, unit string, value float64, floor ...float64) Figure {
+	return New(name, unit, []float64{value}, floor...)
 }
 
 // Times returns the figure of durations, in the unit Milliseconds or Seconds.
-func Times(name, unit string, durations []time.Duration) Figure {
-	values := make([]float64, len(durations))
-	for i, d := range durations {
-		values[i] = d.Seconds()
-		if unit == Milliseconds {
-			values[i] *= 1000
+func Times(name, unit string, durations, floor []time.Duration) Figure {
+	in := func(durations []time.Duration) (values []float64) {
+		for _, d := range durations {
+			value := d.Seconds()
+			if unit == Milliseconds {
+				value *= 1000
+			}
+			values = append(values, value)
 		}
+		return values
 	}
-	return Of(name, unit, values)
+	return New(name, unit, in(durations), in(floor)...)
 }
 
-// OnFloor returns the figure with its floor beside it.
-func (f Figure) OnFloor(floor Figure) Figure {
-	if floor.Unit != f.Unit {
-		panic(fmt.Sprintf("%s is in %s and its floor in %s", f.Name, f.Unit, floor.Unit))
-	}
-	ratio := f.Value / floor.Value
-	f.Floor, f.FloorSpread, f.Ratio = &floor.Value, floor.Spread, &ratio
-	return f
-}
+// value is the figure: of several values the median.
+func (f Figure) value() float64 { return spread.Of(f.values).P50 }
+
+// ratio is the value by the floor.
+func (f Figure) ratio() float64 { return f.value() / spread.Of(f.floor).P50 }
 
 // AtMostFloors sets the target that the figure be at most so many times its floor.
 func (f Figure) AtMostFloors(times float64) Figure {
-	return f.target(fmt.Sprintf("at most %g x floor", times), f.Ratio != nil && *f.Ratio <= times)
+	return f.aims(fmt.Sprintf("at most %g x floor", times), f.ratio() <= times)
 }
 
 // AtMost sets the target that the figure be at most that.
 func (f Figure) AtMost(value float64) Figure {
-	return f.target(fmt.Sprintf("at most %g %s", value, f.Unit), f.Value <= value)
+	return f.aims(fmt.Sprintf("at most %g %s", value, f.unit), f.value() <= value)
 }
 
 // AtLeastFloors sets the target that the figure be at least so many times its floor.
 func (f Figure) AtLeastFloors(times float64) Figure {
-	return f.target(fmt.Sprintf("at least %g x floor", times), f.Ratio != nil && *f.Ratio >= times)
+	return f.aims(fmt.Sprintf("at least %g x floor", times), f.ratio() >= times)
 }
 
 // Exactly sets the target that the figure be just that.
 func (f Figure) Exactly(value float64) Figure {
-	return f.target(fmt.Sprintf("%g %s", value, f.Unit), f.Value == value)
+	return f.aims(fmt.Sprintf("%g %s", value, f.unit), f.value() == value)
 }
 
-// Because returns the figure with a note.
-func (f Figure) Because(note string) Figure {
-	f.Note = note
+func (f Figure) aims(target string, met bool) Figure {
+	f.target, f.met = target, met
 	return f
 }
 
-func (f Figure) target(text string, met bool) Figure {
-	f.Target, f.Met = text, &met
+// Because returns the figure with a note, which explains what a reader might wonder about.
+func (f Figure) Because(note string) Figure {
+	f.note = note
 	return f
 }
 
 // Case is what one case of a benchmark has found.
 type Case struct {
-	Name    string   `json:"name"`
-	About   string   `json:"about"`
-	Seconds float64  `json:"seconds"`
-	Figures []Figure `json:"figures,omitempty"`
-	Notes   []string `json:"notes,omitempty"`
-	// Error is why the case came to no end.
-	Error string `json:"error,omitempty"`
+	figures []Figure
+	// Notes are what there is to say besides.
+	Notes []string
 }
 
 // Add adds figures.
-func (c *Case) Add(figures ...Figure) { c.Figures = append(c.Figures, figures...) }
+func (c *Case) Add(figures ...Figure) { c.figures = append(c.figures, figures...) }
 
 // Missed returns how many of its targets the case misses.
-func (c *Case) Missed() int {
-	missed := 0
-	for _, f := range c.Figures {
-		if f.Met != nil && !*f.Met {
+func (c *Case) Missed() (missed int) {
+	for _, f := range c.figures {
+		if f.target != "" && !f.met {
 			missed++
 		}
 	}
 	return missed
 }
 
-// Machine is where it was measured.
-type Machine struct {
-	CPUs        int     `json:"cpus"`
-	MemoryBytes int64   `json:"memoryBytes"`
-	Kernel      string  `json:"kernel"`
-	Go          string  `json:"go"`
-	LoadBefore  float64 `json:"loadBefore"`
+// Print writes a case for people.
+func (c *Case) Print(w io.Writer) {
+	if len(c.figures) > 0 {
+		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(columns, "  \tmeasured\tp99\tfloor\tp99\tratio\ttarget\t")
+		for _, f := range c.figures {
+			value, p99 := middle(f.values)
+			floor, floorP99 := middle(f.floor)
+			var ratio, verdict string
+			if floor != "" {
+				ratio = fmt.Sprintf("%.2f x", f.ratio())
+			}
+			if f.target != "" {
+				verdict = map[bool]string{true: "met", false: "NOT MET"}[f.met]
+			}
+			fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.name, value+" "+f.unit, p99, floor, floorP99, ratio, f.target, verdict)
+		}
+		_ = columns.Flush() // as with every other print, there is nobody to tell
+		for _, f := range c.figures {
+			if f.note != "" {
+				fmt.Fprintf(w, "  * %s: %s\n", f.name, f.note)
+			}
+		}
+	}
+	for _, note := range c.Notes {
+		fmt.Fprintf(w, "  * %s\n", note)
+	}
 }
 
-// ThisMachine describes the machine that this program runs on.
-func ThisMachine() Machine {
-	m := Machine{CPUs: runtime.NumCPU(), Go: runtime.Version()}
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		m.MemoryBytes, m.LoadBefore = int64(info.Totalram)*int64(info.Unit), float64(info.Loads[0])/(1<<16)
+// middle writes the median of values, and of several the 99th percentile.
+func middle(values []float64) (median, p99 string) {
+	if len(values) == 0 {
+		return "", ""
 	}
-	var name unix.Utsname
-	if unix.Uname(&name) == nil {
-		m.Kernel = unix.ByteSliceToString(name.Release[:])
+	of := spread.Of(values)
+	if len(values) > 1 {
+		p99 = number(of.P99)
 	}
-	return m
+	return number(of.P50), p99
 }
 
-// Report is one run of benchmarks.
-type Report struct {
-	Version   string    `json:"version"`
-	Started   time.Time `json:"started"`
-	Seconds   float64   `json:"seconds"`
-	Arguments []string  `json:"arguments"`
-	Machine   Machine   `json:"machine"`
-	Cases     []Case    `json:"cases"`
+// number writes a figure with three significant digits, a large one as a whole number.
+func number(value float64) string {
+	if value == math.Trunc(value) || math.Abs(value) >= 100 {
+		return fmt.Sprintf("%.0f", value)
+	}
+	return fmt.Sprintf("%.3g", value)
 }

@@ -58,7 +58,7 @@ func measure(ctx context.Context, r *cases.Run, c *figure.Case) error {
 		}
 		for _, provider := range providers {
 			if len(values[provider]) > 0 {
-				c.Add(figure.Of(k.name+", "+provider, k.unit, values[provider]).OnFloor(figure.Of("", k.unit, values[direct])))
+				c.Add(figure.New(k.name+", "+provider, k.unit, values[provider], values[direct]...))
 			}
 		}
 	}
