@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // AgentMemory returns a cluster's agent's share of the machine's memory, in bytes.
@@ -25,14 +28,7 @@ func (b *Bed) AgentMemory(cluster string) (int64, error) {
 }
 
 // Metrics are the samples of a program's /metrics.
-type Metrics []Sample
-
-// Sample is one line of metrics.
-type Sample struct {
-	Name   string
-	Labels map[string]string
-	Value  float64
-}
+type Metrics model.Vector
 
 // AgentMetrics returns the metrics of a cluster's agent, after garbage collections: what is in
 // a sync.Pool goes with the second only.
@@ -63,43 +59,32 @@ func get(ctx context.Context, address string) ([]byte, error) {
 	return data, err
 }
 
-var (
-	metricLine  = regexp.MustCompile(`(?m)^([\w:]+)(?:\{(.*)\})? (\S+)$`)
-	metricLabel = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)"`)
-	unescape    = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n")
-)
-
-// ParseMetrics reads Prometheus's text format. It leaves out lines that it does not understand.
-func ParseMetrics(text string) Metrics {
-	var all Metrics
-	for _, line := range metricLine.FindAllStringSubmatch(text, -1) {
-		value, err := strconv.ParseFloat(line[3], 64)
-		if err != nil {
-			continue
-		}
-		labels := map[string]string{}
-		for _, label := range metricLabel.FindAllStringSubmatch(line[2], -1) {
-			labels[label[1]] = unescape.Replace(label[2])
-		}
-		all = append(all, Sample{Name: line[1], Labels: labels, Value: value})
+// ParseMetrics reads Prometheus's text format, up to what it does not understand.
+func ParseMetrics(text string) (all Metrics) {
+	decoder := expfmt.SampleDecoder{
+		Dec: expfmt.NewDecoder(strings.NewReader(text), expfmt.NewFormat(expfmt.TypeTextPlain)), Opts: &expfmt.DecodeOptions{},
 	}
-	return all
+	for {
+		var some model.Vector
+		if err := decoder.Decode(&some); err != nil {
+			return all
+		}
+		all = append(all, some...)
+	}
 }
 
 // Sum adds up the samples of a name that have these labels, given as key, value, …
-func (m Metrics) Sum(name string, labels ...string) float64 {
-	var sum float64
-next:
+func (m Metrics) Sum(name string, labels ...string) (sum float64) {
+	want := model.Metric{model.MetricNameLabel: model.LabelValue(name)}
+	for pair := range slices.Chunk(labels, 2) {
+		want[model.LabelName(pair[0])] = model.LabelValue(pair[1])
+	}
 	for _, s := range m {
-		if s.Name != name {
-			continue
+		both := maps.Clone(s.Metric)
+		maps.Copy(both, want)
+		if both.Equal(s.Metric) {
+			sum += float64(s.Value)
 		}
-		for i := 0; i < len(labels); i += 2 {
-			if s.Labels[labels[i]] != labels[i+1] {
-				continue next
-			}
-		}
-		sum += s.Value
 	}
 	return sum
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -19,49 +21,27 @@ func Watch(ctx context.Context, c client.WithWatch, list client.ObjectList, opts
 	if err := c.List(ctx, list, opts...); err != nil {
 		return nil, fmt.Errorf("listing %T: %w", list, err)
 	}
-	objects, err := meta.ExtractList(list)
+	events := make(chan watch.Event, max(1000, meta.LenList(list)))
+	err := meta.EachListItem(list, func(o runtime.Object) error {
+		events <- watch.Event{Type: watch.Added, Object: o}
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing %T: %w", list, err)
 	}
-	begin := func(version string) (watch.Interface, error) {
-		return c.Watch(ctx, list, append([]client.ListOption{&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}}}, opts...)...)
-	}
-	version := list.GetResourceVersion()
-	w, err := begin(version)
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, from metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, list, append(opts, &client.ListOptions{Raw: &from})...)
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("watching %T: %w", list, err)
 	}
-	events := make(chan watch.Event, 1000)
 	go func() {
 		defer close(events)
-		for _, o := range objects {
-			events <- watch.Event{Type: watch.Added, Object: o}
-		}
-		for ctx.Err() == nil {
-			version, err = pass(w, events, version)
-			if err == nil && ctx.Err() == nil {
-				w, err = begin(version)
-			}
-			if err != nil && ctx.Err() == nil {
-				events <- watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}}
-				return
-			}
+		for event := range w.ResultChan() {
+			events <- event
 		}
 	}()
 	return events, nil
-}
-
-// pass hands on the events of one watch, and returns the version of the last.
-func pass(w watch.Interface, events chan<- watch.Event, version string) (string, error) {
-	defer w.Stop()
-	for event := range w.ResultChan() {
-		if event.Type == watch.Error {
-			return version, fmt.Errorf("watching: %w", apierrors.FromObject(event.Object))
-		}
-		version = event.Object.(client.Object).GetResourceVersion()
-		if event.Type != watch.Bookmark {
-			events <- event
-		}
-	}
-	return version, nil
 }

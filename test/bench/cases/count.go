@@ -3,8 +3,10 @@ package cases
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/atoll-mcs/atoll/lab"
@@ -37,24 +39,16 @@ func (r *Run) counted(ctx context.Context, do func() error) (map[string][]audit.
 
 // untilCalm returns what agents write until they write nothing any more, by cluster.
 func untilCalm(ctx context.Context, logs map[string]*audit.Log) (map[string][]audit.Write, error) {
+	var mu sync.Mutex
 	found := map[string][]audit.Write{}
-	for last := time.Now(); time.Since(last) < calm; {
-		for cluster, log := range logs {
-			writes, err := log.Read()
-			if err != nil {
-				return nil, err
-			}
-			for _, w := range writes {
-				if byAgent(w) {
-					found[cluster], last = append(found[cluster], w), time.Now()
-				}
-			}
-		}
-		if err := bed.Pause(ctx, calm/20); err != nil {
-			return nil, fmt.Errorf("waiting for the writes to end: %w", err)
-		}
-	}
-	return found, nil
+	err := bed.Each(ctx, slices.Collect(maps.Keys(logs)), func(ctx context.Context, cluster string) error {
+		writes, err := logs[cluster].Quiet(ctx, calm, byAgent)
+		mu.Lock()
+		defer mu.Unlock()
+		found[cluster] = writes
+		return err
+	})
+	return found, err
 }
 
 // byAgent tells whether a write was an agent's, in its own cluster or on the broker, and no
