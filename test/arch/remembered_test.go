@@ -11,7 +11,7 @@ import (
 
 // remembered are packages whose tests could start programs by what they import, and do not, or of which the go command knows what the programs read.
 var remembered = map[string]string{
-	"internal/cli/lab": "no lab is started", "test/arch": "go list reads what the tests open too", "test/flood": "only nightly", "test/planes": "has no tests", "test/simulation": "clusters in memory",
+	"internal/cli/lab": "no lab is started", "test/arch": "go list reads what the tests open too", "test/flood": "only nightly", "test/planes": "has no tests", "test/simulation": "clusters in memory", "test/convergence": "clusters in memory",
 }
 
 // TestProgramsRunAnew has the Makefile run each time the tests of all packages that can start programs: the go command does not know what these depend on.

@@ -117,10 +117,10 @@ func try(t *testing.T, seed uint64) *world {
 	}
 	var w *world
 	var failed error
-	inBubble(t, func(ctx context.Context) {
+	inBubble(t, func(t *testing.T) {
 		w, failed = newWorld(seed, log)
 		if failed == nil {
-			failed = w.run(ctx)
+			failed = w.run(t.Context())
 		}
 		if w != nil {
 			if err := w.end(); err != nil && failed == nil {
@@ -175,7 +175,7 @@ func (w *world) run(ctx context.Context) error {
 // inBubble runs f in a bubble of its own. A goroutine that is left in it is an error, but for
 // those that a defect of apimachinery's leaves: a filtered watch that is stopped while it hands
 // over an event never ends.
-func inBubble(t *testing.T, f func(context.Context)) {
+func inBubble(t *testing.T, f func(*testing.T)) {
 	bubble := ""
 	defer func() {
 		p := recover()
@@ -194,7 +194,7 @@ func inBubble(t *testing.T, f func(context.Context)) {
 	synctest.Test(t, func(t *testing.T) {
 		self, _, _ := strings.Cut(stacks()[0], "]:")
 		_, bubble, _ = strings.Cut(self+"]:", ", ") // such as "synctest bubble 7]:"
-		f(t.Context())
+		f(t)
 	})
 }
 

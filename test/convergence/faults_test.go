@@ -24,18 +24,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	made "github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 	"github.com/atoll-mcs/atoll/test/simulation"
-	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
-// faultTest is an exporting and an importing member with their broker, and what can go wrong with these. The exporting one exports shop/web.
+// faultTest is a pair and what can go wrong with it. The exporter exports shop/web.
 type faultTest struct {
-	*testing.T
-	ctx      context.Context
-	broker   *apiserver.Server
-	admin    client.Client
-	exporter *simulation.Member
-	from, to client.Client
+	*pair
 	// dead says that no endpoint answers.
 	dead atomic.Bool
 	// loseRenewal has the answer to the exporter's next renewal be lost.
@@ -48,33 +43,13 @@ type faultTest struct {
 
 // withFaults has members and a broker in a bubble.
 func withFaults(t *testing.T, f func(*faultTest)) {
-	inBubble(t, func(ctx context.Context) {
-		p := &faultTest{T: t, ctx: ctx, broker: apiserver.New(250), held: make(chan *http.Request, 1)}
-		b, admin, err := simulation.MemoryBrokerOn(p.broker)
-		p.do(err)
-		p.admin = admin
-		members, err := simulation.JoinAll(ctx, b, 1, 2, simulation.Options{Args: []string{"--service-grace=1s"}, Dial: p.dial, Wrap: p.wrap})
-		p.do(err)
-		defer func() {
-			if err := simulation.StopAll(members); err != nil {
-				t.Error(err)
-			}
-		}()
-		p.exporter, p.from, p.to = members[0], members[0].Client, members[1].Client
-		for _, c := range []client.Client{p.from, p.to} {
-			p.do(c.Create(ctx, made.Namespace("shop")))
-		}
+	inBubble(t, func(t *testing.T) {
+		p := &faultTest{held: make(chan *http.Request, 1)}
+		p.pair = newPair(t, simulation.Options{Args: []string{"--service-grace=1s"}, Dial: p.dial, Wrap: p.wrap})
 		p.export("web", "10.1.1.1")
 		p.within("web is imported", time.Minute, p.has("web", "10.1.1.1"))
 		f(p)
 	})
-}
-
-func (p *faultTest) do(err error) {
-	p.Helper()
-	if err != nil {
-		p.Fatal(err)
-	}
 }
 
 func (p *faultTest) dial(context.Context, string, string) (net.Conn, error) {
@@ -85,111 +60,46 @@ func (p *faultTest) dial(context.Context, string, string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 }
 
-type lossy struct {
-	*faultTest
-	next http.RoundTripper
+func (p *faultTest) wrap(next http.RoundTripper) http.RoundTripper {
+	return trip(func(r *http.Request) (*http.Response, error) {
+		<-time.After(time.Millisecond) // what takes no time at all seems to be confirmed by what was before
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/namespaces/"+broker.DefaultNamespace+"/endpointslices/") && p.hold.CompareAndSwap(true, false) {
+			body, err := io.ReadAll(r.Body)
+			late := r.Clone(p.Context())
+			late.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+			late.Body, _ = late.GetBody()
+			p.wire = next
+			p.held <- late
+			return nil, errors.Join(err, errors.New("it is on its way"))
+		}
+		response, err := next.RoundTrip(r)
+		if err == nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/leases/sim1") && p.loseRenewal.CompareAndSwap(true, false) {
+			_ = response.Body.Close()
+			return nil, errors.New("the answer is lost")
+		}
+		return response, err
+	})
 }
-
-func (p *faultTest) wrap(next http.RoundTripper) http.RoundTripper { return lossy{p, next} }
 
 // arrives has a request that was held arrive at the broker, and returns the status of the answer.
 func (p *faultTest) arrives(late *http.Request) int {
 	p.Helper()
 	response, err := p.wire.RoundTrip(late)
-	p.do(err)
-	p.do(response.Body.Close())
+	planes.NoError(p.T, err)
+	planes.NoError(p.T, response.Body.Close())
 	return response.StatusCode
-}
-
-// RoundTrip implements http.RoundTripper.
-func (l lossy) RoundTrip(r *http.Request) (*http.Response, error) {
-	<-time.After(time.Millisecond) // what takes no time at all seems to be confirmed by what was before
-	if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/namespaces/"+broker.DefaultNamespace+"/endpointslices/") && l.hold.CompareAndSwap(true, false) {
-		body, err := io.ReadAll(r.Body)
-		late := r.Clone(l.ctx)
-		late.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		late.Body, _ = late.GetBody()
-		l.wire = l.next
-		l.held <- late
-		return nil, errors.Join(err, errors.New("it is on its way"))
-	}
-	response, err := l.next.RoundTrip(r)
-	if err == nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/leases/sim1") && l.loseRenewal.CompareAndSwap(true, false) {
-		_ = response.Body.Close()
-		return nil, errors.New("the answer is lost")
-	}
-	return response, err
-}
-
-// export exports a service with one endpoint.
-func (p *faultTest) export(name, address string) {
-	p.Helper()
-	for _, o := range []client.Object{made.Service("shop", name, 80), made.Slice("shop", name+"-x", name, address), made.Export("shop", name)} {
-		p.do(p.from.Create(p.ctx, o))
-	}
-}
-
-func (p *faultTest) unexport(name string) { p.do(p.from.Delete(p.ctx, made.Export("shop", name))) }
-
-// has is what is wrong where the importer should have just this endpoint of a service, "" for none.
-func (p *faultTest) has(name, want string) func() string {
-	return func() string {
-		list := &discoveryv1.EndpointSliceList{}
-		p.do(p.to.List(p.ctx, list, client.InNamespace("shop"), client.MatchingLabels{names.LabelServiceName: name}))
-		var all []string
-		for _, s := range list.Items {
-			for _, e := range s.Endpoints {
-				all = append(all, e.Addresses...)
-			}
-		}
-		if have := strings.Join(all, " "); have != want {
-			return name + " has the endpoints " + have
-		}
-		return ""
-	}
-}
-
-// published is what is wrong where the broker should have a record of a service, or should not, "" for none.
-func (p *faultTest) published(name string, want bool) func() string {
-	return func() string {
-		record := layout.Record(broker.DefaultNamespace, made.Record("sim1", "shop", name).Spec)
-		err := p.admin.Get(p.ctx, client.ObjectKeyFromObject(record), record)
-		p.do(client.IgnoreNotFound(err))
-		if have := err == nil && !layout.Withdrawn(record); have != want {
-			return fmt.Sprintf("of %s the broker has a record: %t", name, have)
-		}
-		return ""
-	}
-}
-
-// within waits, by the bubble's time, until checks have nothing to say; web keeps an endpoint all the time.
-func (p *faultTest) within(what string, limit time.Duration, checks ...func() string) {
-	p.Helper()
-	for began := time.Now(); ; <-time.After(200 * time.Millisecond) {
-		var problems []string
-		for _, check := range checks {
-			problems = append(problems, check())
-		}
-		if problems = slices.DeleteFunc(problems, func(s string) bool { return s == "" }); len(problems) == 0 {
-			p.Logf("%s: after %v", what, time.Since(began).Round(time.Millisecond))
-			return
-		}
-		if time.Since(began) > limit {
-			p.Fatalf("%s: not within %v: %s", what, limit, strings.Join(problems, "; "))
-		}
-	}
 }
 
 // keeps has f run while web is never without the endpoint that it has, nor with another one than these.
 func (p *faultTest) keeps(f func(), addresses ...string) {
 	p.Helper()
-	ctx, cancel := context.WithCancel(p.ctx)
+	ctx, cancel := context.WithCancel(p.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ; ctx.Err() == nil; <-time.After(100 * time.Millisecond) {
-			if !slices.ContainsFunc(addresses, func(a string) bool { return p.has("web", a)() == "" }) {
-				p.Errorf("web was imported, and is not: %s", p.has("web", addresses[0])())
+			if !slices.ContainsFunc(addresses, func(a string) bool { return p.has("web", a)() == nil }) {
+				p.Errorf("web was imported, and is not: %v", p.has("web", addresses[0])())
 				return
 			}
 		}
@@ -197,15 +107,6 @@ func (p *faultTest) keeps(f func(), addresses ...string) {
 	f()
 	cancel()
 	<-done
-}
-
-// remove has an administrator remove the exporter, as atoll broker members remove does, after its agent has ended.
-func (p *faultTest) remove() {
-	p.Helper()
-	member := &brokerv1alpha1.MemberCluster{}
-	p.do(p.admin.Get(p.ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: p.exporter.ID.String()}, member))
-	member.Spec.State = brokerv1alpha1.MemberRemoved
-	p.do(p.admin.Update(p.ctx, member))
 }
 
 // What the rules on missing and older objects promise (docs/explanation/protocol.md), fault by fault: those that random worlds meet by chance alone, or never.
@@ -218,7 +119,7 @@ func TestFaults(t *testing.T) {
 			backup := p.broker.Backup()
 			p.unexport("ended")
 			p.export("since", "10.1.1.4")
-			p.within("what was done since", time.Minute, p.has("ended", ""), p.has("since", "10.1.1.4"))
+			p.within("what was done since", time.Minute, p.has("ended"), p.has("since", "10.1.1.4"))
 			<-time.After(15 * time.Second) // heartbeats tell
 			p.keeps(func() {
 				p.broker.Restore(backup)
@@ -226,7 +127,7 @@ func TestFaults(t *testing.T) {
 				p.within("it is repaired", usual, p.published("ended", false), p.published("since", true))
 				<-time.After(usual)
 			}, "10.1.1.1")
-			p.within("all is right", time.Second, p.has("ended", ""), p.has("since", "10.1.1.4"))
+			p.within("all is right", time.Second, p.has("ended"), p.has("since", "10.1.1.4"))
 		},
 		// The exporter goes back: others take what replaces something on the broker, and believe after two comparisons what was exported anew since the
 		// backup, whose record is older now. They take nothing away before.
@@ -236,27 +137,24 @@ func TestFaults(t *testing.T) {
 			backup := p.exporter.API.Backup()
 			<-time.After(2 * time.Second) // creation times have seconds
 			p.unexport("again")
-			p.within("it is withdrawn", time.Minute, p.has("again", ""))
-			p.do(p.from.Create(p.ctx, made.Export("shop", "again")))
+			p.within("it is withdrawn", time.Minute, p.has("again"))
+			planes.Create(p.T, p.from, made.Export("shop", "again"))
 			p.within("it is imported again", time.Minute, p.has("again", "10.1.1.5"))
-			record := made.Record(p.exporter.ID.String(), "shop", "again")
-			p.do(p.admin.Get(p.ctx, client.ObjectKeyFromObject(record), record))
+			record, _ := p.record("again")
 			before := layout.Revision(record)
-			slice := &discoveryv1.EndpointSlice{}
-			p.do(p.from.Get(p.ctx, client.ObjectKey{Namespace: "shop", Name: "web-x"}, slice))
-			slice.Endpoints[0].Addresses = []string{"10.1.1.2"}
-			p.do(p.from.Update(p.ctx, slice))
+			p.roll("web", "10.1.1.2")
 			p.export("since", "10.1.1.4")
 			p.within("what was done since", time.Minute, p.has("web", "10.1.1.2"), p.has("since", "10.1.1.4"))
 			p.keeps(func() {
 				p.exporter.API.Restore(backup)
-				p.within("what is higher is taken", usual, p.has("web", "10.1.1.1"), p.has("since", ""))
-				p.within("what is lower is believed", usual, func() string {
+				p.within("what is higher is taken", usual, p.has("web", "10.1.1.1"), p.has("since"))
+				p.within("what is lower is believed", usual, func() error {
+					record, _ := p.record("again")
 					imp := made.Import("shop", "again")
-					err := errors.Join(p.admin.Get(p.ctx, client.ObjectKeyFromObject(record), record), p.to.Get(p.ctx, client.ObjectKeyFromObject(imp), imp))
+					planes.Read(p.T, p.to, imp)
 					applied := fmt.Sprintf("%s=%d", p.exporter.ID, layout.Revision(record))
-					if have := imp.Annotations[names.AnnotationApplied]; err != nil || layout.Revision(record) >= before || !strings.Contains(have, applied) {
-						return fmt.Sprintf("the import is made of %s, and not of %s, lower than %d: %v", have, applied, before, err)
+					if have := imp.Annotations[names.AnnotationApplied]; layout.Revision(record) >= before || !strings.Contains(have, applied) {
+						return fmt.Errorf("the import is made of %s, and not of %s, lower than %d", have, applied, before)
 					}
 					return p.has("again", "10.1.1.5")()
 				})
@@ -267,28 +165,26 @@ func TestFaults(t *testing.T) {
 			backup := p.exporter.API.Backup()
 			p.export("since", "10.1.1.4")
 			p.within("what was done since", time.Minute, p.has("since", "10.1.1.4"))
-			p.do(p.exporter.Stop())
-			p.remove()
-			p.within("all of it is dropped", 5*time.Second, p.has("web", ""), p.has("since", ""))
+			planes.NoError(p.T, p.exporter.Stop())
+			member := made.Member(p.exporter.ID.String()) // as atoll broker members remove does
+			planes.Change(p.T, p.admin, member, func(m *brokerv1alpha1.MemberCluster) { m.Spec.State = brokerv1alpha1.MemberRemoved })
+			p.within("all of it is dropped", 5*time.Second, p.has("web"), p.has("since"))
 			p.exporter.API.Restore(backup)
-			p.do(p.exporter.Start(p.ctx))
-			p.within("it is imported again", time.Minute, p.has("web", "10.1.1.1"), p.has("since", ""))
+			planes.NoError(p.T, p.exporter.Start(p.Context()))
+			p.within("it is imported again", time.Minute, p.has("web", "10.1.1.1"), p.has("since"))
 		},
 		// A replica that was paused while it wrote, and is the leader no longer: what it wrote conflicts, or is lower where the broker was restored to what it knew.
 		"a paused leader wakes up": func(p *faultTest) {
 			backup := p.broker.Backup()
 			rolls := func(address string) {
-				slice := &discoveryv1.EndpointSlice{}
-				p.do(p.from.Get(p.ctx, client.ObjectKey{Namespace: "shop", Name: "web-x"}, slice))
-				slice.Endpoints[0].Addresses = []string{address}
-				p.do(p.from.Update(p.ctx, slice))
+				p.roll("web", address)
 				p.within("the new endpoint", time.Minute, p.has("web", address))
 			}
 			p.hold.Store(true)
 			rolls("10.1.1.2")
 			rolls("10.1.1.3")
 			late := <-p.held
-			again := late.Clone(p.ctx)
+			again := late.Clone(p.Context())
 			again.Body, _ = late.GetBody()
 			p.keeps(func() {
 				if status := p.arrives(late); status != http.StatusConflict {
@@ -301,8 +197,8 @@ func TestFaults(t *testing.T) {
 				}
 				<-time.After(usual)
 			}, "10.1.1.3")
-			slice := &discoveryv1.EndpointSlice{}
-			p.do(p.admin.Get(p.ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: names.BrokerSlice("sim1", "shop", "web-x")}, slice))
+			slice := made.Published("sim1", "shop", "web-x", "web")
+			planes.Read(p.T, p.admin, slice)
 			if have := slice.Endpoints[0].Addresses[0]; have != "10.1.1.3" {
 				p.Errorf("the broker has %s still", have)
 			}
@@ -310,9 +206,9 @@ func TestFaults(t *testing.T) {
 		// A withdrawal that was overtaken by another export says nothing.
 		"restored to a state between an end and the next beginning": func(p *faultTest) {
 			p.unexport("web")
-			p.within("it is withdrawn", time.Minute, p.has("web", ""))
+			p.within("it is withdrawn", time.Minute, p.has("web"))
 			backup := p.broker.Backup()
-			p.do(p.from.Create(p.ctx, made.Export("shop", "web")))
+			planes.Create(p.T, p.from, made.Export("shop", "web"))
 			p.within("it is imported again", time.Minute, p.has("web", "10.1.1.1"))
 			<-time.After(15 * time.Second)
 			p.keeps(func() {
@@ -330,11 +226,11 @@ func TestFaults(t *testing.T) {
 			p.keeps(func() {
 				p.broker.Restore(backup)
 				p.loseRenewal.Store(true)
-				p.within("the renewal is lost", time.Minute, func() string {
+				p.within("the renewal is lost", time.Minute, func() error {
 					if p.loseRenewal.Load() {
-						return "it is not yet"
+						return errors.New("it is not yet")
 					}
-					return ""
+					return nil
 				})
 				p.within("it is repaired", usual, p.published("since", true))
 				<-time.After(usual)
@@ -343,16 +239,16 @@ func TestFaults(t *testing.T) {
 		},
 		// Who dies before it has published again is lost, and what is missing of it is believed.
 		"the exporter dies right after a wipe": func(p *faultTest) {
-			p.do(p.exporter.Stop())
+			planes.NoError(p.T, p.exporter.Stop())
 			p.dead.Store(true)
 			in := client.InNamespace(broker.DefaultNamespace)
 			for _, kind := range []client.Object{&discoveryv1.EndpointSlice{}, &brokerv1alpha1.ExportedService{}, &brokerv1alpha1.MemberCluster{}} {
-				p.do(p.admin.DeleteAllOf(p.ctx, kind, in))
+				planes.NoError(p.T, p.admin.DeleteAllOf(p.Context(), kind, in))
 			}
-			p.do(p.admin.DeleteAllOf(p.ctx, &coordinationv1.Lease{}, in))
-			p.within("its endpoints are withdrawn", 2*time.Minute, p.has("web", ""))
+			planes.NoError(p.T, p.admin.DeleteAllOf(p.Context(), &coordinationv1.Lease{}, in))
+			p.within("its endpoints are withdrawn", 2*time.Minute, p.has("web"))
 			p.dead.Store(false)
-			p.do(p.exporter.Start(p.ctx))
+			planes.NoError(p.T, p.exporter.Start(p.Context()))
 			p.within("it is back", time.Minute, p.has("web", "10.1.1.1"))
 		},
 	} {

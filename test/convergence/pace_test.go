@@ -1,14 +1,12 @@
 package convergence
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -19,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	made "github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
@@ -26,15 +25,9 @@ import (
 // in the other cluster's: five changes of a slice at once, and what follows them together when there is a token again, each 50 ms. Slices do not
 // wait for each other, and each bears the time of the change that its source bears.
 func TestChangesAreWrittenAtTheirTime(t *testing.T) {
-	inBubble(t, func(ctx context.Context) {
-		p, onBroker, members, stop := pair(ctx, t)
-		defer stop()
-		p.export(members[1].Client)
-		views := map[string]*recorder{
-			"broker":     p.record(onBroker),
-			"own import": p.record(members[0].Client),
-			"import":     p.record(members[1].Client),
-		}
+	inBubble(t, func(t *testing.T) {
+		p := newPaced(t)
+		views := map[string]*recorder{"broker": p.watch(p.admin), "own import": p.watch(p.from), "import": p.watch(p.to)}
 		for _, v := range views {
 			defer v.watch.Stop()
 		}
@@ -76,12 +69,10 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 // A record that changes all the time has the import written no faster than a member may change a namespace, and at last it is what the record says.
 func TestRecordThatChangesAllTheTime(t *testing.T) {
 	const changes, atOnce, perSecond = 5000, 1000, 100
-	inBubble(t, func(ctx context.Context) {
-		p, onBroker, members, stop := pair(ctx, t)
-		defer stop()
-		p.export(members[1].Client)
-		w, err := members[1].Client.Watch(ctx, &mcsv1beta1.ServiceImportList{}, client.InNamespace("shop"))
-		p.must(err)
+	inBubble(t, func(t *testing.T) {
+		p := newPaced(t)
+		w, err := p.to.Watch(t.Context(), &mcsv1beta1.ServiceImportList{}, client.InNamespace("shop"))
+		planes.NoError(t, err)
 		written := make(chan int, 1)
 		go func() {
 			n := 0
@@ -90,13 +81,13 @@ func TestRecordThatChangesAllTheTime(t *testing.T) {
 			}
 			written <- n
 		}()
-		record := made.Record("other", "shop", "web", mcsv1beta1.ServicePort{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP})
-		p.must(onBroker.Create(ctx, record))
+		record := made.Record("other", "shop", "web", made.Port(80))
+		planes.Create(t, p.admin, record)
 		began := time.Now()
 		for range changes {
 			<-time.After(time.Millisecond)
 			layout.SetRevision(record, layout.Revision(record))
-			p.must(onBroker.Update(ctx, record))
+			planes.NoError(t, p.admin.Update(t.Context(), record))
 		}
 		took := time.Since(began)
 		<-time.After(time.Minute)
@@ -105,7 +96,7 @@ func TestRecordThatChangesAllTheTime(t *testing.T) {
 			t.Errorf("the import was written %d times in %v", n, took)
 		}
 		imp := made.Import("shop", "web")
-		p.must(members[1].Client.Get(ctx, client.ObjectKeyFromObject(imp), imp))
+		planes.Read(t, p.to, imp)
 		if applied, last := imp.Annotations[names.AnnotationApplied], fmt.Sprintf("other=%d", layout.Revision(record)); !strings.Contains(applied, last) {
 			t.Errorf("the import is made of %s, and not of %s", applied, last)
 		}
@@ -115,79 +106,40 @@ func TestRecordThatChangesAllTheTime(t *testing.T) {
 // What a namespace needs that appears is read at once, however much that is: only a member that is over its budget has to wait.
 func TestNamespaceThatAppearsIsFilledAtOnce(t *testing.T) {
 	const many = 600
-	inBubble(t, func(ctx context.Context) {
-		p, _, members, stop := pair(ctx, t)
-		defer stop()
-		p.export()
+	inBubble(t, func(t *testing.T) {
+		p := newPair(t, simulation.Options{})
+		planes.Delete(t, p.to, made.Namespace("shop"))
+		p.export("web", "10.200.0.1")
 		for i := range many {
-			s := p.slices["a"].DeepCopy()
-			s.Name, s.ResourceVersion = fmt.Sprint("more-", i), ""
-			p.must(p.c.Create(ctx, s))
+			planes.Create(t, p.from, made.Slice("shop", fmt.Sprint("more-", i), "web", "10.200.0.2"))
 		}
 		<-time.After(time.Minute)
-		p.must(members[1].Client.Create(ctx, made.Namespace("shop")))
+		planes.Create(t, p.to, made.Namespace("shop"))
 		<-time.After(3 * time.Second)
-		list := &discoveryv1.EndpointSliceList{}
-		p.must(members[1].Client.List(ctx, list, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}))
-		if len(list.Items) != many+2 {
-			t.Errorf("%d of %d slices are imported", len(list.Items), many+2)
+		if n := len(p.endpoints(p.to, "web")); n != many+1 {
+			t.Errorf("%d of %d slices are imported", n, many+1)
 		}
 	})
 }
 
-// paced is a Service whose endpoints change.
+// paced is a pair with an exported Service whose endpoints change.
 type paced struct {
-	t      *testing.T
-	ctx    context.Context
-	c      client.Client
+	*pair
 	slices map[string]*discoveryv1.EndpointSlice
 	began  time.Time
 }
 
-// pair has two members join a broker, of which the first makes changes, until stop is called.
-func pair(ctx context.Context, t *testing.T) (p *paced, onBroker client.Client, members []*simulation.Member, stop func()) {
-	b, onBroker, err := simulation.MemoryBroker()
-	if err != nil {
-		t.Fatal(err)
-	}
-	members, err = simulation.JoinAll(ctx, b, 1, 2, simulation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &paced{t: t, ctx: ctx, c: members[0].Client, slices: map[string]*discoveryv1.EndpointSlice{}}, onBroker, members, func() {
-		if err := simulation.StopAll(members); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func (p *paced) must(err error) {
-	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-// export makes the Service with two slices, exports it, and has others import it. It returns when nothing waits any more.
-func (p *paced) export(others ...client.Client) {
-	p.t.Helper()
-	for _, c := range append(others, p.c) {
-		p.must(c.Create(p.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
-	}
-	web := metav1.ObjectMeta{Namespace: "shop", Name: "web"}
-	p.must(p.c.Create(p.ctx, &corev1.Service{ObjectMeta: web, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}))
+// newPaced has a Service with two slices be exported, and returns when nothing waits any more.
+func newPaced(t *testing.T) *paced {
+	p := &paced{pair: newPair(t, simulation.Options{}), slices: map[string]*discoveryv1.EndpointSlice{}}
 	for i, name := range []string{"a", "b"} {
-		s := &discoveryv1.EndpointSlice{
-			ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
-			AddressType: discoveryv1.AddressTypeIPv4,
-			Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080))}},
-			Endpoints:   []discoveryv1.Endpoint{endpoint(100 + i)},
-		}
-		p.must(p.c.Create(p.ctx, s))
-		p.slices[name] = s
+		p.slices[name] = made.Slice("shop", name, "web")
+		add(100 + i)(p.slices[name])
+		planes.Create(t, p.from, p.slices[name])
 	}
-	p.must(p.c.Create(p.ctx, &mcsv1beta1.ServiceExport{ObjectMeta: web}))
+	planes.Create(t, p.from, made.Service("shop", "web", 80), made.Export("shop", "web"))
 	<-time.After(5 * time.Second) // of the bubble
+	return p
 }
 
 func endpoint(number int) discoveryv1.Endpoint {
@@ -217,16 +169,11 @@ func at(s *discoveryv1.EndpointSlice, number int) int {
 
 // change updates a slice as Kubernetes' controller does, with the time of the change.
 func (p *paced) change(name string, now time.Duration, f func(*discoveryv1.EndpointSlice)) {
-	p.t.Helper()
+	p.Helper()
 	s := p.slices[name]
 	f(s)
-	p.must(p.c.Update(p.ctx, p.at(s, now)))
-}
-
-// at has a slice say when it changed.
-func (p *paced) at(s *discoveryv1.EndpointSlice, at time.Duration) *discoveryv1.EndpointSlice {
-	s.Annotations = map[string]string{names.AnnotationLastChangeTriggerTime: p.began.Add(at).UTC().Format(time.RFC3339Nano)}
-	return s
+	s.Annotations = map[string]string{names.AnnotationLastChangeTriggerTime: p.began.Add(now).UTC().Format(time.RFC3339Nano)}
+	planes.NoError(p.T, p.from.Update(p.Context(), s))
 }
 
 // recorder notes when slices are written that Atoll keeps.
@@ -240,16 +187,15 @@ type written struct {
 	slice *discoveryv1.EndpointSlice
 }
 
-func (p *paced) record(c client.Client) *recorder {
-	p.t.Helper()
-	opts := []client.ListOption{client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}}
+func (p *paced) watch(c client.WithWatch) *recorder {
+	p.Helper()
 	list := &discoveryv1.EndpointSliceList{}
-	p.must(c.List(p.ctx, list, opts...))
+	planes.NoError(p.T, c.List(p.Context(), list, planes.Managed))
 	if len(list.Items) != 2 {
-		p.t.Fatalf("%d slices are imported, want 2", len(list.Items))
+		p.Fatalf("%d slices are imported, want 2", len(list.Items))
 	}
-	w, err := c.(client.WithWatch).Watch(p.ctx, &discoveryv1.EndpointSliceList{}, append(opts, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})...)
-	p.must(err)
+	w, err := c.Watch(p.Context(), list, planes.Managed, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	planes.NoError(p.T, err)
 	r := &recorder{w, make(chan []written, 1)}
 	go func() {
 		var all []written
