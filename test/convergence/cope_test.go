@@ -43,7 +43,7 @@ func (m mischief) wrap() func(next http.RoundTripper) http.RoundTripper {
 			}
 			response, err := next.RoundTrip(r)
 			if err == nil && m.late > 0 && r.URL.Query().Get("watch") != "" {
-				response.Body = newLateBody(response.Body, m.late)
+				response.Body = lateBody{response.Body, m.late}
 			}
 			return response, err
 		})
@@ -65,46 +65,17 @@ func keyOfWrite(r *http.Request) string {
 	return key + "/" + fmt.Sprint(len(body))
 }
 
-// lateBody is a watch whose events come late, one as late as the other.
+// lateBody is a watch whose events come late.
 type lateBody struct {
-	io.ReadCloser // what is read of the pipe to which the events are written late
-	watch         io.Closer
+	io.ReadCloser
+	by time.Duration
 }
 
-func newLateBody(watch io.ReadCloser, by time.Duration) *lateBody {
-	type piece struct {
-		data []byte
-		due  time.Time
-	}
-	pieces := make(chan piece, 1<<16)
-	out, in := io.Pipe()
-	go func() {
-		defer close(pieces)
-		for {
-			data := make([]byte, 32<<10)
-			n, err := watch.Read(data)
-			if err != nil {
-				return
-			}
-			pieces <- piece{data[:n], time.Now().Add(by)}
-		}
-	}()
-	go func() {
-		for p := range pieces {
-			<-time.After(time.Until(p.due))
-			if _, err := in.Write(p.data); err != nil {
-				break
-			}
-		}
-		_ = in.Close()
-	}()
-	return &lateBody{out, watch}
-}
-
-// Close ends the watch.
-func (b *lateBody) Close() error {
-	_ = b.ReadCloser.Close()
-	return b.watch.Close()
+// Read hands over what has come a while ago.
+func (b lateBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	<-time.After(b.by)
+	return n, err
 }
 
 // TestExportsCope has an export reach another cluster, and its changes, and its end, whatever API servers do: refuse the first write of every object,
