@@ -3,14 +3,15 @@ package apiserver
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"mime"
+	"reflect"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/yaml"
 )
 
@@ -23,42 +24,20 @@ func only(t target, have, want Object) (Object, error) {
 	case !t.kind.status:
 		return want, nil
 	case t.subresource == "":
-		return want, keepStatus(t.kind, have, want)
+		setStatus(want, have)
+		return want, nil
 	case t.subresource == "status":
 		changed := have.DeepCopyObject().(Object)
-		return changed, keepStatus(t.kind, want, changed)
+		setStatus(changed, want)
+		return changed, nil
 	default:
 		return nil, badRequest("there is no subresource %s", t.subresource)
 	}
 }
 
-// keepStatus gives to the status of from.
-func keepStatus(k *kind, from, to Object) error {
-	source, err := runtime.DefaultUnstructuredConverter.ToUnstructured(from)
-	if err != nil {
-		return err
-	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(to)
-	if err != nil {
-		return err
-	}
-	if status, ok := source["status"]; ok {
-		fields["status"] = status
-	} else {
-		delete(fields, "status")
-	}
-	return set(k, fields, to)
-}
-
-// set makes into what fields say.
-func set(k *kind, fields map[string]any, into Object) error {
-	fresh := k.new()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, fresh); err != nil {
-		return badRequest("%v", err)
-	}
-	assign(into, fresh)
-	into.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
-	return nil
+// setStatus has an object have another one's status.
+func setStatus(of, like Object) {
+	reflect.ValueOf(of).Elem().FieldByName("Status").Set(reflect.ValueOf(like).Elem().FieldByName("Status"))
 }
 
 // sameButMetadata tells whether two versions of an object differ in nothing that its
@@ -77,84 +56,48 @@ func patched(k *kind, have Object, contentType string, body []byte) (Object, err
 	if err != nil {
 		return nil, badRequest("Content-Type: %v", err)
 	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(have)
+	current, err := json.Marshal(have)
 	if err != nil {
 		return nil, err
 	}
-	var patch map[string]any
+	var changed []byte
 	switch types.PatchType(mediaType) {
 	case types.MergePatchType:
-		if err := json.Unmarshal(body, &patch); err != nil {
-			return nil, badRequest("decoding the patch: %v", err)
-		}
-		fields = merged(fields, patch)
+		changed, err = jsonpatch.MergePatch(current, body)
 	case types.ApplyYAMLPatchType:
-		if err := yaml.Unmarshal(body, &patch); err != nil {
-			return nil, badRequest("decoding the patch: %v", err)
-		}
-		if err := apply(k, have, fields, patch); err != nil {
-			return nil, err
-		}
+		changed, err = applied(k, have, current, body)
 	default:
 		return nil, badRequest("patches of type %s are not supported", mediaType)
 	}
+	if err != nil {
+		return nil, err
+	}
 	fresh := k.new()
-	return fresh, set(k, fields, fresh)
+	if err := json.Unmarshal(changed, fresh); err != nil {
+		return nil, badRequest("%v", err)
+	}
+	return fresh, nil
 }
 
-// merged is RFC 7386.
-func merged(into, patch map[string]any) map[string]any {
-	into = maps.Clone(into)
-	if into == nil {
-		into = map[string]any{}
-	}
-	for key, value := range patch {
-		fields, isObject := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(into, key)
-		case isObject:
-			have, _ := into[key].(map[string]any)
-			into[key] = merged(have, fields)
-		default:
-			into[key] = value
-		}
-	}
-	return into
-}
-
-// apply does server-side apply as far as agents use it: conditions, merged by their type,
+// applied does server-side apply as far as agents use it: conditions, merged by their type,
 // into the status of the very object that they mean.
-func apply(k *kind, have Object, fields, patch map[string]any) error {
-	metadata, _ := patch["metadata"].(map[string]any)
-	if uid, ok := metadata["uid"].(string); ok && uid != string(have.GetUID()) {
-		return apierrors.NewConflict(k.groupResource(), have.GetName(), errOutdated)
+func applied(k *kind, have Object, current, body []byte) ([]byte, error) {
+	patch, err := yaml.YAMLToJSON(body)
+	if err != nil {
+		return nil, badRequest("decoding the patch: %v", err)
 	}
-	status, _ := patch["status"].(map[string]any)
-	applied, ok := status["conditions"].([]any)
-	if !ok || len(status) != 1 {
-		return badRequest("only conditions can be applied")
+	var means struct {
+		Metadata struct{ UID types.UID }
+		Status   map[string]any
 	}
-	current, _ := fields["status"].(map[string]any)
-	conditions, _ := current["conditions"].([]any)
-	for _, condition := range applied {
-		conditions = withCondition(conditions, condition.(map[string]any))
+	if err := json.Unmarshal(patch, &means); err != nil {
+		return nil, badRequest("decoding the patch: %v", err)
 	}
-	fields["status"] = merged(current, map[string]any{"conditions": conditions})
-	return nil
-}
-
-func withCondition(conditions []any, want map[string]any) []any {
-	result := make([]any, 0, len(conditions)+1)
-	found := false
-	for _, c := range conditions {
-		if c.(map[string]any)["type"] == want["type"] {
-			c, found = any(merged(c.(map[string]any), want)), true
-		}
-		result = append(result, c)
+	if uid := means.Metadata.UID; uid != "" && uid != have.GetUID() {
+		return nil, apierrors.NewConflict(k.groupResource(), have.GetName(), errOutdated)
 	}
-	if !found {
-		result = append(result, want)
+	if means.Status["conditions"] == nil || len(means.Status) != 1 {
+		return nil, badRequest("only conditions can be applied")
 	}
-	return result
+	return strategicpatch.StrategicMergePatch(current, patch, k.new())
 }

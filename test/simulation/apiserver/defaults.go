@@ -3,7 +3,6 @@ package apiserver
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -48,9 +47,4 @@ func (s *store) completeService(spec *corev1.ServiceSpec) {
 	spec.ClusterIPs = []string{spec.ClusterIP}
 	spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	spec.IPFamilyPolicy = ptr.To(ptr.Deref(spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack))
-}
-
-// assign copies the contents of one object to another of the same type.
-func assign(to, from Object) {
-	reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem())
 }

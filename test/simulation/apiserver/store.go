@@ -169,9 +169,7 @@ func (s *store) create(t target, o Object) (Object, error) {
 		return nil, apierrors.NewAlreadyExists(t.kind.groupResource(), t.name)
 	}
 	if t.kind.status {
-		if err := keepStatus(t.kind, t.kind.new(), o); err != nil {
-			return nil, err
-		}
+		setStatus(o, t.kind.new())
 	}
 	o.SetUID(uuid.NewUUID())
 	o.SetCreationTimestamp(metav1.NewTime(time.Now().Add(s.fast).Truncate(time.Second)))
