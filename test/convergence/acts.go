@@ -9,14 +9,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
 // systemNamespace is one into which others' exports are imported only where that is allowed.
@@ -252,22 +256,14 @@ func changeNamespace(ctx context.Context, w *world, c *cluster) error {
 
 // editImports has somebody edit or delete what Atoll has made in the cluster.
 func editImports(ctx context.Context, w *world, c *cluster) error {
-	var found []client.Object
-	for _, namespace := range namespaces {
-		imports, err := list(ctx, c.admin, &mcsv1beta1.ServiceImportList{}, client.InNamespace(namespace))
-		if err != nil {
-			return err
-		}
-		services, err := list(ctx, c.admin, &corev1.ServiceList{}, client.InNamespace(namespace), client.MatchingLabels{names.LabelManagedBy: names.AgentManager})
-		if err != nil {
-			return err
-		}
-		slices, err := list(ctx, c.admin, &discoveryv1.EndpointSliceList{}, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager})
-		if err != nil {
-			return err
-		}
-		found = append(append(append(found, objects(imports.Items)...), objects(services.Items)...), objects(slices.Items)...)
+	found, err := listed(ctx, c.admin, &mcsv1beta1.ServiceImportList{}, &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{})
+	if err != nil {
+		return err
 	}
+	found = slices.DeleteFunc(found, func(o client.Object) bool {
+		managed := o.GetLabels()[names.LabelManagedBy] == names.AgentManager || o.GetLabels()[discoveryv1.LabelManagedBy] == names.AgentManager
+		return !managed || o.GetNamespace() == steadyNamespace
+	})
 	if len(found) == 0 {
 		return nil
 	}
@@ -291,16 +287,12 @@ func editImports(ctx context.Context, w *world, c *cluster) error {
 
 // editRecords has somebody who may do so delete what the cluster has on the broker.
 func editRecords(ctx context.Context, w *world, c *cluster) error {
-	records, err := list(ctx, w.admin, &brokerv1alpha1.ExportedServiceList{}, client.MatchingLabels{names.LabelSourceCluster: c.id.String()})
+	found, err := listed(ctx, w.admin, &brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{})
 	if err != nil {
 		return err
 	}
-	published, err := list(ctx, w.admin, &discoveryv1.EndpointSliceList{}, client.MatchingLabels{names.LabelSourceCluster: c.id.String()})
-	if err != nil {
-		return err
-	}
-	found := slices.DeleteFunc(append(objects(records.Items), objects(published.Items)...), func(o client.Object) bool {
-		return o.GetLabels()[names.LabelServiceNamespace] == steadyNamespace
+	found = slices.DeleteFunc(found, func(o client.Object) bool {
+		return o.GetLabels()[names.LabelSourceCluster] != c.id.String() || o.GetLabels()[names.LabelServiceNamespace] == steadyNamespace
 	})
 	if len(found) == 0 {
 		return nil
@@ -308,16 +300,15 @@ func editRecords(ctx context.Context, w *world, c *cluster) error {
 	return w.admin.Delete(ctx, found[w.random.IntN(len(found))])
 }
 
-// objects returns list items as objects.
-func objects[T any, P interface {
-	*T
-	client.Object
-}](items []T) []client.Object {
-	var all []client.Object
-	for i := range items {
-		all = append(all, P(&items[i]))
+// listed returns all objects of some kinds.
+func listed(ctx context.Context, c client.Client, lists ...client.ObjectList) (all []client.Object, err error) {
+	for _, l := range lists {
+		err = errors.Join(err, c.List(ctx, l), meta.EachListItem(l, func(o runtime.Object) error {
+			all = append(all, o.(client.Object))
+			return nil
+		}))
 	}
-	return all
+	return all, err
 }
 
 func killAgent(_ context.Context, w *world, c *cluster) error {
@@ -391,7 +382,7 @@ func wipe(ctx context.Context, w *world, _ *cluster) error {
 	}
 	w.wiped = true
 	if w.random.IntN(2) == 0 {
-		return w.admin.Delete(ctx, brokersNamespace())
+		return w.admin.Delete(ctx, made.Namespace(brokerpkg.DefaultNamespace))
 	}
 	w.broker.Restore(w.empty)
 	for _, c := range w.clusters {

@@ -21,14 +21,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/plugin/clusterset"
+	made "github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/simulation"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
-const (
-	// zone is what the DNS servers answer for.
-	zone = "clusterset.local."
-)
+// zone is what the DNS servers answer for.
+const zone = "clusterset.local."
 
 // cluster is a member with an API server in memory, agents, a DNS server, and users.
 type cluster struct {
@@ -96,7 +95,7 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 	c.options.Now = func() time.Time { return time.Now().Add(c.clock()) }
 	ctx := context.Background()
 	for _, name := range []string{names.SystemNamespace, steadyNamespace} {
-		if err := c.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		if err := c.admin.Create(ctx, made.Namespace(name)); err != nil {
 			return nil, err
 		}
 	}

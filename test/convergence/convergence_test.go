@@ -1,6 +1,7 @@
 package convergence
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -32,79 +33,42 @@ func init() {
 	clog.Discard()
 }
 
-// seeds hands out seeds, until there were enough.
-type seeds struct {
-	mu       sync.Mutex
-	next     uint64
-	left     uint64
-	until    time.Time
-	tried    int
-	slowest  time.Duration
-	imported int
-}
-
-func newSeeds() *seeds {
-	s := &seeds{next: *first, left: *number}
-	switch {
-	case *duration > 0:
-		s.until = time.Now().Add(*duration)
-	case *number > 0:
-	case testing.Short():
-		s.left = 4
-	default:
-		s.left = 24
-	}
-	return s
-}
-
-// take returns a seed.
-func (s *seeds) take() (seed uint64, more bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case *duration > 0 && time.Now().Before(s.until):
-		seed = s.next
-		s.next++
-	case *duration == 0 && s.left > 0:
-		seed = s.next
-		s.next++
-		s.left--
-	default:
-		return 0, false
-	}
-	s.tried++
-	return seed, true
-}
-
-func (s *seeds) note(seed uint64, w *world) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.slowest = max(s.slowest, w.slowest)
-	s.imported += w.imported
-}
-
 // TestConvergence tries seeds: each is a world that breaks and heals. How it is done is in the
 // comment of the package; make test-convergence does it for as long as one likes.
 //
 // Pitfall 32. Pitfall 33.
 func TestConvergence(t *testing.T) {
-	s := newSeeds()
+	count := cmp.Or(*number, map[bool]uint64{true: 4, false: 24}[testing.Short()])
+	until := time.Now().Add(*duration)
+	var mu sync.Mutex
+	var tried, imported int
+	var slowest time.Duration
+	take := func() (seed uint64, more bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if *duration == 0 && uint64(tried) == count || *duration > 0 && time.Now().After(until) {
+			return 0, false
+		}
+		tried++
+		return *first + uint64(tried) - 1, true
+	}
 	var running sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		running.Go(func() {
-			for seed, more := s.take(); more && !t.Failed(); seed, more = s.take() {
+			for seed, more := take(); more && !t.Failed(); seed, more = take() {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					if w := try(t, seed); w != nil {
-						s.note(seed, w)
+						mu.Lock()
+						defer mu.Unlock()
+						slowest, imported = max(slowest, w.slowest), imported+w.imported
 					}
 				})
 			}
 		})
 	}
 	running.Wait()
-	t.Logf("%d seeds; %d imports were as they should be, the last of a world after %v at most",
-		s.tried, s.imported, s.slowest)
-	if s.imported == 0 {
+	t.Logf("%d seeds; %d imports were as they should be, the last of a world after %v at most", tried, imported, slowest)
+	if imported == 0 {
 		t.Error("nothing was imported anywhere: this says nothing")
 	}
 }

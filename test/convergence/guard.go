@@ -2,19 +2,18 @@ package convergence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
 // guard watches a service that every cluster exports and nobody changes, in one cluster: as
@@ -37,26 +36,11 @@ var steady = types.NamespacedName{Namespace: steadyNamespace, Name: "base"}
 
 // makeSteady has the cluster export a service that stays.
 func (c *cluster) makeSteady(ctx context.Context) error {
-	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: steady.Namespace, Name: steady.Name},
-		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}}},
-	}
-	if err := c.makeService(ctx, service); err != nil {
-		return err
-	}
-	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: steady.Namespace, Name: "base-1",
-			Labels: map[string]string{discoveryv1.LabelServiceName: steady.Name, discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"},
-		},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080)), Protocol: ptr.To(corev1.ProtocolTCP)}},
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{c.steadyAddress()}}},
-	}
-	if err := c.makeSlice(ctx, slice); err != nil {
-		return err
-	}
-	return c.makeExport(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: steady.Namespace, Name: steady.Name}})
+	return errors.Join(
+		c.makeService(ctx, made.Service(steady.Namespace, steady.Name, 80)),
+		c.makeSlice(ctx, made.Slice(steady.Namespace, "base-1", steady.Name, c.steadyAddress())),
+		c.makeExport(ctx, made.Export(steady.Namespace, steady.Name)),
+	)
 }
 
 func (c *cluster) steadyAddress() string { return fmt.Sprintf("10.%d.255.1", 200+c.number) }

@@ -176,8 +176,13 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, ex
 	if err != nil {
 		return err
 	}
-	derivedServices := c.usersServices(f, services.Items)
-	ours := c.usersSlices(f, slices.Items)
+	derivedServices := map[types.NamespacedName]*corev1.Service{}
+	for _, s := range usersOwn(f, services.Items, c.users.services) {
+		if s.Namespace != metav1.NamespaceDefault { // the API server's own
+			derivedServices[keyOf(&s)] = &s
+		}
+	}
+	ours := usersOwn(f, slices.Items, c.users.slices)
 	if err := c.usersExports(ctx, f, derivedServices, exports); err != nil {
 		return err
 	}
@@ -220,42 +225,24 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, ex
 	return nil
 }
 
-// usersServices looks at users' Services, and returns the others.
-func (c *cluster) usersServices(f *findings, all []corev1.Service) map[types.NamespacedName]*corev1.Service {
-	others := map[types.NamespacedName]*corev1.Service{}
+// usersOwn looks at what users have of a kind, and returns the others.
+func usersOwn[T any, P interface {
+	*T
+	client.Object
+}](f *findings, all []T, users map[types.NamespacedName]P) (others []T) {
 	found := 0
 	for i := range all {
-		s := &all[i]
-		switch want := c.users.services[keyOf(s)]; {
-		case want == nil && s.Namespace != metav1.NamespaceDefault:
-			others[keyOf(s)] = s
-		case want != nil && s.ResourceVersion != want.ResourceVersion:
-			f.add("Service %s of a user's has been written", keyOf(s))
-		case want != nil:
-			found++
-		}
-	}
-	if found != len(c.users.services) {
-		f.add("%d of %d Services of users' are there as they left them", found, len(c.users.services))
-	}
-	return others
-}
-
-// usersSlices looks at users' EndpointSlices, and returns the others.
-func (c *cluster) usersSlices(f *findings, all []discoveryv1.EndpointSlice) (others []discoveryv1.EndpointSlice) {
-	found := 0
-	for _, s := range all {
-		switch want := c.users.slices[keyOf(&s)]; {
+		switch have, want := P(&all[i]), users[keyOf(P(&all[i]))]; {
 		case want == nil:
-			others = append(others, s)
-		case s.ResourceVersion != want.ResourceVersion:
-			f.add("EndpointSlice %s of a user's has been written", keyOf(&s))
+			others = append(others, all[i])
+		case have.GetResourceVersion() != want.GetResourceVersion():
+			f.add("%T %s of a user's has been written", have, keyOf(have))
 		default:
 			found++
 		}
 	}
-	if found != len(c.users.slices) {
-		f.add("%d of %d EndpointSlices of users' are there as they left them", found, len(c.users.slices))
+	if found != len(users) {
+		f.add("%d of %d objects of users' are there as they left them: %T", found, len(users), all)
 	}
 	return others
 }

@@ -18,6 +18,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
 // users are what people and the controllers of Kubernetes have made in a cluster: the truth
@@ -54,7 +55,7 @@ func (u *users) slicesOf(service types.NamespacedName) []*discoveryv1.EndpointSl
 
 // makeNamespace makes a namespace, or deletes it with all that is in it.
 func (c *cluster) makeNamespace(ctx context.Context, name string, exists bool) error {
-	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	object := made.Namespace(name)
 	u := c.users
 	if exists {
 		u.namespaces[name] = true
@@ -139,20 +140,17 @@ func (c *cluster) makeSlice(ctx context.Context, want *discoveryv1.EndpointSlice
 // makeExport makes a ServiceExport, or makes the one that there is so.
 func (c *cluster) makeExport(ctx context.Context, want *mcsv1beta1.ServiceExport) error {
 	key := client.ObjectKeyFromObject(want)
-	if c.users.exports[key] == nil {
-		err := c.admin.Create(ctx, want)
-		c.users.exports[key] = want
-		return err
-	}
-	err := c.admin.Update(ctx, want) // whatever its status is: nobody else writes the rest
+	have := c.users.exports[key]
 	c.users.exports[key] = want
-	return err
+	if have == nil {
+		return c.admin.Create(ctx, want)
+	}
+	return c.admin.Update(ctx, want) // whatever its status is: nobody else writes the rest
 }
 
 func (c *cluster) deleteExport(ctx context.Context, key types.NamespacedName) error {
-	have := c.users.exports[key]
 	delete(c.users.exports, key)
-	return c.admin.Delete(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: have.Namespace, Name: have.Name}})
+	return c.admin.Delete(ctx, made.Export(key.Namespace, key.Name))
 }
 
 // ports are what Services have ports of. Some can't be in one Service.
@@ -188,7 +186,7 @@ func somePorts(random *rand.Rand, none bool) []corev1.ServicePort {
 
 // someService returns a Service as somebody may want it.
 func someService(random *rand.Rand, key types.NamespacedName) *corev1.Service {
-	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	s := made.Service(key.Namespace, key.Name)
 	if random.IntN(3) == 0 {
 		s.Spec.ClusterIP = corev1.ClusterIPNone
 	}
@@ -213,7 +211,7 @@ func someService(random *rand.Rand, key types.NamespacedName) *corev1.Service {
 
 // someExport returns a ServiceExport as somebody may want it.
 func someExport(random *rand.Rand, key types.NamespacedName) *mcsv1beta1.ServiceExport {
-	e := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	e := made.Export(key.Namespace, key.Name)
 	if random.IntN(3) == 0 {
 		e.Spec.ExportedLabels = map[string]string{"team": []string{"red", "blue"}[random.IntN(2)]}
 	}

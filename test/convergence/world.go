@@ -21,14 +21,13 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	made "github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/simulation"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
@@ -125,11 +124,7 @@ func (w *world) makeClusterset(ctx context.Context) error {
 		return nil
 	}
 	w.wiped = false
-	return w.admin.Create(ctx, brokersNamespace())
-}
-
-func brokersNamespace() *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: brokerpkg.DefaultNamespace}}
+	return w.admin.Create(ctx, made.Namespace(brokerpkg.DefaultNamespace))
 }
 
 // heal ends all faults.
