@@ -27,8 +27,8 @@ func clusterVerbs() []Verb {
 			Run: makeNamespace,
 		},
 		{
-			Name: "on", Args: "CLUSTERS apply FILE… [-n NS] | atoll ARGS… | delete ARGS… | export NS/NAME | unexport NS/NAME | join TEXT ARGS… | helm ARGS… | kubectl ARGS… | kubectl-tty ARGS…", Min: 2, Max: -1,
-			Summary: "runs a command in one cluster, several (`c1,c2`), `all` or the `broker`. `apply` takes the script's files; `export` and `unexport` create and delete a ServiceExport; `join` takes the text of a join file; `helm` runs in the repository; `kubectl-tty` has a terminal",
+			Name: "on", Args: "CLUSTERS apply FILE… [-n NS] | atoll ARGS… | delete ARGS… | export NS/NAME… | unexport NS/NAME… | join TEXT ARGS… | helm ARGS… | kubectl ARGS… | kubectl-tty ARGS…", Min: 2, Max: -1,
+			Summary: "runs a command in one cluster, several (`c1,c2`), `all` or the `broker`. `apply` takes the script's files; `export` and `unexport` create and delete ServiceExports; `join` takes the text of a join file; `helm` runs in the repository; `kubectl-tty` has a terminal",
 			Check:   checkOn,
 			Run:     runOn,
 		},
@@ -97,8 +97,10 @@ func checkOn(s *Script, _ bool, args []string) error {
 			}
 		}
 	case "export", "unexport":
-		if _, _, ok := strings.Cut(rest[0], "/"); (!ok && rest[0] != unknown) || len(rest) != 1 {
-			return fmt.Errorf("%s takes one NS/NAME", args[1])
+		for _, service := range rest {
+			if !strings.Contains(service, "/") && service != unknown {
+				return fmt.Errorf("%q is not NS/NAME", service)
+			}
 		}
 	}
 	return nil
@@ -157,12 +159,12 @@ func (s *Script) command(form string, args []string) (Command, error) {
 		kubectl.Args, kubectl.Stdin = append([]string{"apply", "-f", "-"}, flags...), strings.Join(manifests, "\n---\n")
 	case "delete":
 		kubectl.Args = append([]string{"delete"}, args...)
-	case "export":
-		namespace, name, _ := strings.Cut(args[0], "/")
-		kubectl.Args, kubectl.Stdin = []string{"apply", "-f", "-"}, serviceExport(namespace, name)
-	case "unexport":
-		namespace, name, _ := strings.Cut(args[0], "/")
-		kubectl.Args = []string{"delete", "serviceexport", name, "-n", namespace}
+	case "export", "unexport":
+		kubectl.Args = []string{map[string]string{"export": "apply", "unexport": "delete"}[form], "-f", "-"}
+		for _, service := range args {
+			namespace, name, _ := strings.Cut(service, "/")
+			kubectl.Stdin += serviceExport(namespace, name)
+		}
 	case "kubectl-tty":
 		kubectl.TTY = true
 	case "join":
@@ -174,7 +176,8 @@ func (s *Script) command(form string, args []string) (Command, error) {
 }
 
 func serviceExport(namespace, name string) string {
-	return fmt.Sprintf(`apiVersion: multicluster.x-k8s.io/v1beta1
+	return fmt.Sprintf(`---
+apiVersion: multicluster.x-k8s.io/v1beta1
 kind: ServiceExport
 metadata: {namespace: %q, name: %q}
 `, namespace, name)

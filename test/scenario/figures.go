@@ -185,7 +185,7 @@ func (r *Run) changeExports(ctx context.Context, cluster, namespace string, roun
 	for i := range batterNames {
 		name := fmt.Sprintf("b%d", i)
 		if (i+round)%2 == 0 {
-			fmt.Fprintf(&wanted, "---\n%s", serviceExport(namespace, name))
+			wanted.WriteString(serviceExport(namespace, name))
 		} else {
 			unwanted = append(unwanted, name)
 		}

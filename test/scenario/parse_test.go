@@ -30,7 +30,7 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		"cluster beyond shape":    {"# lab: clusters=2\ncut c1 c3\n", `x.txtar:2: cut: there is no cluster "c3" in a lab of 2`},
 		"unknown form":            {"on c1 make coffee\n", `x.txtar:1: on: unknown form "make"`},
 		"missing file":            {"on c1 apply web.yaml -n shop\n", "x.txtar:1: on: the script has no file web.yaml"},
-		"export of no service":    {"on c1 export web\n", "x.txtar:1: on: export takes one NS/NAME"},
+		"export of no service":    {"on c1 export web\n", "x.txtar:1: on: \"web\" is not NS/NAME"},
 		"bad pattern":             {"stdout '('\n", "x.txtar:1: stdout: error parsing regexp: missing closing ): `(?m)(`"},
 		"bad pod":                 {"http c1/client http://x\n", `x.txtar:1: http: "c1/client" is not CLUSTER/NS/POD`},
 		"bad number of requests":  {"http c1/shop/client http://x 20\n", `x.txtar:1: http: "20" is not x1 to x1000`},

@@ -272,9 +272,9 @@ func TestRunning(t *testing.T) {
 		{
 			lab: saying(""), script: "on all export shop/web\non c3 unexport shop/web\non broker kubectl get pods",
 			calls: []string{
-				"c1 kubectl apply -f - apiVersion: multicluster.x-k8s.io/v1beta1\nkind: ServiceExport\nmetadata: {namespace: \"shop\", name: \"web\"}",
+				"c1 kubectl apply -f - ---\napiVersion: multicluster.x-k8s.io/v1beta1\nkind: ServiceExport\nmetadata: {namespace: \"shop\", name: \"web\"}",
 				"c2 kubectl apply", "c3 kubectl apply",
-				"c3 kubectl delete serviceexport web -n shop", "broker kubectl get pods",
+				"c3 kubectl delete -f - ---\napiVersion: multicluster.x-k8s.io/v1beta1\nkind: ServiceExport\nmetadata: {namespace: \"shop\", name: \"web\"}", "broker kubectl get pods",
 			},
 		},
 		{lab: failing("get", Result{Stderr: "forbidden\n", Err: errors.New("exit status 1")}), script: get, line: 1, want: "on: c2: exit status 1: forbidden"},
