@@ -112,7 +112,9 @@ func (c *chaos) pause(seconds int) string {
 func (c *chaos) script(faults int) string {
 	ns := c.namespace
 	c.line("# lab: clusters=3\n# Faults at random.\n")
-	c.line("namespace %s\non c1,c3 apply one-pod.yaml -n %[1]s\non c1 apply extra.yaml -n %[1]s\non c3 apply alone.yaml -n %[1]s\non c2 apply client.yaml -n %[1]s", ns)
+	c.line("namespace %s\non c1,c3 apply one-pod.yaml -n %[1]s\non c2 apply client.yaml -n %[1]s", ns)
+	c.line("on c3 kubectl expose deployment web --name=alone --port=80 --target-port=8080 -n %s", ns)
+	c.line("on c1 kubectl expose deployment web --name=extra --port=80 --target-port=8080 -n %s", ns)
 	c.line("on c1,c3 kubectl rollout status deployment/web -n %s --timeout=60s\non c2 kubectl wait pod/client -n %[1]s --for=condition=Ready --timeout=60s", ns)
 	c.line("on c1,c3 export %s/web\non c3 export %[1]s/alone", ns)
 	c.line("eventually http c2/%s/client http://web.%[1]s.svc.clusterset.local x20 then backends c1=1 c3=1", ns)
@@ -151,9 +153,6 @@ func (c *chaos) script(faults int) string {
 	for _, service := range []string{"web", "alone"} {
 		c.line("on c2 kubectl exec %s-traffic -n %s -- sh -c 'cat /tmp/lost; echo lost: $(wc -l < /tmp/lost) of $(wc -l < /tmp/answers)'", service, ns)
 		c.line("stdout '^lost: 0 of \\d{3,}$'")
-	}
-	for _, service := range []string{"alone", "extra"} {
-		c.line("-- %s.yaml --\napiVersion: v1\nkind: Service\nmetadata: {name: %[1]s}\nspec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}]}", service)
 	}
 	for _, service := range []string{"web", "alone"} {
 		c.line(`-- %s-traffic.yaml --
