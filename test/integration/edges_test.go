@@ -59,9 +59,7 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	}
 	expectAddresses(t, "c2", ns, want...)
 	for name := range gone {
-		for _, cluster := range []string{"c1", "c2"} {
-			expectGone(t, cluster, objects.Import(ns, name))
-		}
+		expectGone(t, "c1,c2", objects.Import(ns, name))
 	}
 	expectAddresses(t, "c1", ns, want...)
 }
@@ -136,9 +134,7 @@ func TestAddressLivesAsLongAsTheImport(t *testing.T) {
 	first := service(ns, "web", 80)
 	create(t, "c1", first, export(ns, "web"))
 	before := expectImport(t, "c2", ns, "web", from("c1"))
-	create(t, "c2", service(ns, "web", 80))
-	second := export(ns, "web")
-	create(t, "c2", second)
+	second := exportFrom(t, "c2", ns, "web", 80)
 	expectImport(t, "c2", ns, "web", from("c1", "c2"))
 
 	remove(t, "c1", first)

@@ -36,8 +36,7 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	namespace(t, others, "c1", "c2", lab.Broker)
 	create(t, lab.Broker, service(ns, "web", 80, 81))
 	provider(t, "c1", ns, "10.1.1.1")
-	mcs := exposed(t, ns, "{types: [CrossCluster], ports: [{port: 80}], range: {clusterNames: [c2]}}")
-	create(t, lab.Broker, mcs)
+	mcs := expose(t, ns, "{types: [CrossCluster], ports: [{port: 80}], range: {clusterNames: [c2]}}")
 	create(t, "c2", export(others, "web")) // for all
 	provider(t, "c1", others, "10.1.1.2")
 	provider(t, "c2", others, "10.1.2.2")
@@ -106,8 +105,7 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 func TestServicesThatComeAndGo(t *testing.T) {
 	const ns = "exposure-services"
 	namespace(t, ns, "c1", lab.Broker)
-	mcs := exposed(t, ns, "{types: [CrossCluster], ports: [{name: p81}]}")
-	create(t, lab.Broker, mcs)
+	mcs := expose(t, ns, "{types: [CrossCluster], ports: [{name: p81}]}")
 	expectExposed(t, mcs, "ServiceFound", metav1.ConditionFalse, "no Service "+ns+"/web")
 	expectWarning(t, ns, "NoService", "Create the Service on the broker")
 	hubs := service(ns, "web", 80, 81)
@@ -161,8 +159,7 @@ func TestRemoveHub(t *testing.T) {
 	namespace(t, ns, "c1", lab.Broker)
 	create(t, lab.Broker, service(ns, "web", 80, 81))
 	provider(t, "c1", ns, "10.1.1.1")
-	mcs := exposed(t, ns, "{types: [CrossCluster]}")
-	create(t, lab.Broker, mcs)
+	expose(t, ns, "{types: [CrossCluster]}")
 	expectExport(t, "c1", ns, true)
 	target := planes.Target(t, theLab, lab.Broker)
 	noError(t, setup.RemoveHub(t.Context(), target, broker.DefaultNamespace, false))

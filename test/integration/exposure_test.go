@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,14 @@ func exposed(t *testing.T, namespace, spec string) *networkingv1alpha1.MultiClus
 	return mcs
 }
 
+// expose makes one on the broker.
+func expose(t *testing.T, namespace, spec string) *networkingv1alpha1.MultiClusterService {
+	t.Helper()
+	mcs := exposed(t, namespace, spec)
+	create(t, lab.Broker, mcs)
+	return mcs
+}
+
 // expectExposed waits for a condition of a MultiClusterService.
 func expectExposed(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, kind string, status metav1.ConditionStatus, message string) {
 	t.Helper()
@@ -52,26 +61,18 @@ func provider(t *testing.T, cluster, ns, address string) {
 	create(t, cluster, s)
 }
 
-// expectExport waits until there is a ServiceExport web that was made for a policy, or is not.
-func expectExport(t *testing.T, cluster, ns string, want bool) {
+// expectExport waits until there is a ServiceExport web that was made for a policy in each of these clusters, or in none of them.
+func expectExport(t *testing.T, clusters, ns string, want bool) {
 	t.Helper()
-	if !want {
-		expectGone(t, cluster, export(ns, "web"))
-		return
+	for cluster := range strings.SplitSeq(clusters, ",") {
+		planes.PolicyExport(t, on[cluster], ns, "web", want)
 	}
-	e := export(ns, "web")
-	planes.Until(t, "ServiceExport in "+cluster, on[cluster], e, func() error {
-		if e.Labels["atoll.dev/managed-by"] != "agent.atoll.dev" {
-			return fmt.Errorf("labels %v", e.Labels)
-		}
-		return nil
-	})
 }
 
-func noImport(t *testing.T, cluster, ns string) {
+func noImport(t *testing.T, clusters, ns string) {
 	t.Helper()
-	expectGone(t, cluster, objects.Import(ns, "web"))
-	expectAddresses(t, cluster, ns)
+	expectGone(t, clusters, objects.Import(ns, "web"))
+	expectAddresses(t, clusters, ns)
 }
 
 func setSpec(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, spec string) {
@@ -89,13 +90,10 @@ func TestCrossCluster(t *testing.T) {
 	create(t, lab.Broker, service(ns, "web", 80, 81))
 	provider(t, "c1", ns, "10.1.1.1")
 	provider(t, "c2", ns, "10.2.1.1")
-	mcs := exposed(t, ns, "{types: [CrossCluster]}")
-	create(t, lab.Broker, mcs)
-	for _, cluster := range []string{"c1", "c2"} {
-		expectExport(t, cluster, ns, true)
-		expectImport(t, cluster, ns, "web", from("c1", "c2"))
-		expectAddresses(t, cluster, ns, "c1/10.1.1.1", "c2/10.2.1.1")
-	}
+	mcs := expose(t, ns, "{types: [CrossCluster]}")
+	expectExport(t, "c1,c2", ns, true)
+	expectImport(t, "c1,c2", ns, "web", from("c1", "c2"))
+	expectAddresses(t, "c1,c2", ns, "c1/10.1.1.1", "c2/10.2.1.1")
 	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `The Service is exported by "c1", "c2" to all members`)
 	expectExposed(t, mcs, "ServiceFound", metav1.ConditionTrue, "")
 	expectExposed(t, mcs, "ClustersFound", metav1.ConditionTrue, "")
@@ -139,17 +137,13 @@ func TestCrossCluster(t *testing.T) {
 	setSpec(t, mcs, "{types: [LoadBalancer, CrossCluster], consumerClusters: [{name: c1}]}")
 	expectImport(t, "c1", ns, "web", from("c1", "c2"))
 	setSpec(t, mcs, "{types: [LoadBalancer], ports: [{name: p81}]}")
-	for _, cluster := range []string{"c1", "c2"} {
-		expectExport(t, cluster, ns, true)
-		noImport(t, cluster, ns)
-	}
+	expectExport(t, "c1,c2", ns, true)
+	noImport(t, "c1,c2", ns)
 	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, "to the load balancer only")
 
 	remove(t, lab.Broker, mcs)
-	for _, cluster := range []string{"c1", "c2"} {
-		expectExport(t, cluster, ns, false)
-		noImport(t, cluster, ns)
-	}
+	expectExport(t, "c1,c2", ns, false)
+	noImport(t, "c1,c2", ns)
 	expectBrokerEmpty(t, ns)
 }
 
@@ -165,14 +159,11 @@ func TestUsersOwnExportSurvives(t *testing.T) {
 	own := export(ns, "web")
 	create(t, "c1", own)
 	expectImport(t, "c2", ns, "web", from("c1"))
-	mcs := exposed(t, ns, "{types: [LoadBalancer], ports: [{name: p81}]}")
-	create(t, lab.Broker, mcs)
+	mcs := expose(t, ns, "{types: [LoadBalancer], ports: [{name: p81}]}")
 	expectExport(t, "c2", ns, true)
 	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `by "c1", "c2"`)
-	for _, cluster := range []string{"c1", "c2"} {
-		expectImport(t, cluster, ns, "web", withPorts(from("c1"), 80, 81))
-		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
-	}
+	expectImport(t, "c1,c2", ns, "web", withPorts(from("c1"), 80, 81))
+	expectAddresses(t, "c1,c2", ns, "c1/10.1.1.1")
 	eventually(t, "what only the hub is for is published with the one port", func() error {
 		published := &discoveryv1.EndpointSliceList{}
 		if err := on[lab.Broker].List(t.Context(), published, client.MatchingLabels{"atoll.dev/service-namespace": ns}); err != nil {
@@ -194,9 +185,7 @@ func TestUsersOwnExportSurvives(t *testing.T) {
 		e.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
 	})
 	remove(t, lab.Broker, mcs)
-	for _, cluster := range []string{"c1", "c2"} {
-		expectImport(t, cluster, ns, "web", withPorts(from("c1", "c2"), 80, 81))
-	}
+	expectImport(t, "c1,c2", ns, "web", withPorts(from("c1", "c2"), 80, 81))
 	uid := own.UID
 	for _, cluster := range []string{"c1", "c2"} {
 		e := export(ns, "web")

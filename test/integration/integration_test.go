@@ -86,9 +86,7 @@ func TestForeignServiceImportIsTakenOver(t *testing.T) {
 	if imp.UID != uid || imp.Labels["their"] != "label" || imp.Annotations["their"] != "note" {
 		t.Errorf("it became %+v", imp)
 	}
-	for _, cluster := range []string{"c1", "c2"} {
-		expectAddresses(t, cluster, ns, "c1/10.1.1.1")
-	}
+	expectAddresses(t, "c1,c2", ns, "c1/10.1.1.1")
 	expectUntouched(t, "c2", ofTheirs)
 	expectUntouched(t, "c1", added)
 }
@@ -104,13 +102,11 @@ func TestAgentRestart(t *testing.T) {
 	expectImport(t, "c2", ns, "web", from("c1"))
 	distributed(t, "c2", ns, "a", other)
 	// Nothing is left to be written for them: the catalogue's entries, of which the status is a write of its own, come last.
-	for _, cluster := range []string{"c1", "c2"} {
-		expectImport(t, cluster, ns, "gone", from("c1"))
-		expectImport(t, cluster, ns, "web", from("c1", "c2"))
-		expectAddresses(t, cluster, ns, "c1/10.1.1.0", "c1/"+own, "c2/"+other)
-		expectCondition(t, cluster, export(ns, "web"), "Ready", metav1.ConditionTrue, "Exported")
-		expectCondition(t, cluster, export(ns, "web"), "Conflict", metav1.ConditionFalse, "NoConflicts")
-	}
+	expectImport(t, "c1,c2", ns, "gone", from("c1"))
+	expectImport(t, "c1,c2", ns, "web", from("c1", "c2"))
+	expectAddresses(t, "c1,c2", ns, "c1/10.1.1.0", "c1/"+own, "c2/"+other)
+	expectCondition(t, "c1,c2", export(ns, "web"), "Ready", metav1.ConditionTrue, "Exported")
+	expectCondition(t, "c1,c2", export(ns, "web"), "Conflict", metav1.ConditionFalse, "NoConflicts")
 	expectAggregate(t, ns, "gone", "c1")
 	expectAggregate(t, ns, "web", "c1", "c2")
 	hints := map[string]string{own: "a", other: nobody}
@@ -121,10 +117,8 @@ func TestAgentRestart(t *testing.T) {
 	remove(t, "c1", gone)
 	before := everything(t, ns)
 	start(t, "c1/agent", "c2/agent")
-	for _, cluster := range []string{"c1", "c2"} {
-		expectGone(t, cluster, objects.Import(ns, "gone"), service(ns, "gone-clusterset"))
-		expectAddresses(t, cluster, ns, "c1/"+own, "c2/"+other)
-	}
+	expectGone(t, "c1,c2", objects.Import(ns, "gone"), service(ns, "gone-clusterset"))
+	expectAddresses(t, "c1,c2", ns, "c1/"+own, "c2/"+other)
 	// A change that comes through shows that the agents have done what they had to.
 	create(t, "c1", service(ns, "new", 80), export(ns, "new"))
 	expectImport(t, "c2", ns, "new", from("c1"))
@@ -154,9 +148,7 @@ func exportTwo(t *testing.T, ns string) map[string]*mcsv1beta1.ServiceExport {
 	exports := map[string]*mcsv1beta1.ServiceExport{}
 	for i, name := range []string{"gone", "kept"} {
 		exports[name] = share(t, "c1", ns, name, fmt.Sprintf("10.1.1.%d", i))
-		for _, cluster := range []string{"c1", "c2"} {
-			expectImport(t, cluster, ns, name, from("c1"))
-		}
+		expectImport(t, "c1,c2", ns, name, from("c1"))
 		expectCondition(t, "c1", exports[name], "Ready", metav1.ConditionTrue, "Exported")
 		expectCondition(t, "c1", exports[name], "Conflict", metav1.ConditionFalse, "NoConflicts")
 		expectAggregate(t, ns, name, "c1")

@@ -126,9 +126,7 @@ func TestNewExportIsJudgedByItsServiceAsItIs(t *testing.T) {
 	wrong := map[string]*corev1.Service{}
 	for i := range services {
 		name := fmt.Sprintf("web-%d", i)
-		create(t, "c1", service(ns, name, 80))
-		e := export(ns, name)
-		create(t, "c1", e)
+		e := exportFrom(t, "c1", ns, name, 80)
 		expectCondition(t, "c1", e, "Conflict", metav1.ConditionFalse, "NoConflicts")
 		wrong[name] = service(ns, name, 81)
 		if i%2 == 0 {

@@ -62,9 +62,12 @@ func change[T client.Object](t *testing.T, cluster string, object T, f func(T)) 
 	planes.Change(t, on[cluster], object, f)
 }
 
-func expectGone(t *testing.T, cluster string, all ...client.Object) {
+// expectGone waits until objects are in none of these clusters, one or several with commas.
+func expectGone(t *testing.T, clusters string, all ...client.Object) {
 	t.Helper()
-	planes.Gone(t, on[cluster], all...)
+	for cluster := range strings.SplitSeq(clusters, ",") {
+		planes.Gone(t, on[cluster], all...)
+	}
 }
 
 // mark has a namespace have a label or an annotation, or none where value is "", and not have it after the test.
@@ -95,11 +98,13 @@ func setPorts(t *testing.T, cluster string, s *corev1.Service, ports ...int32) {
 	change(t, cluster, s, func(s *corev1.Service) { s.Spec.Ports = service(s.Namespace, s.Name, ports...).Spec.Ports })
 }
 
-// expectImport waits for a ServiceImport of which check approves, and returns it.
-func expectImport(t *testing.T, cluster, namespace, name string, check func(*mcsv1beta1.ServiceImport) error) *mcsv1beta1.ServiceImport {
+// expectImport waits for a ServiceImport of which check approves in each of these clusters, and returns the last one's.
+func expectImport(t *testing.T, clusters, namespace, name string, check func(*mcsv1beta1.ServiceImport) error) (imp *mcsv1beta1.ServiceImport) {
 	t.Helper()
-	imp := objects.Import(namespace, name)
-	planes.Until(t, fmt.Sprintf("ServiceImport %s/%s in %s", namespace, name, cluster), on[cluster], imp, func() error { return check(imp) })
+	for cluster := range strings.SplitSeq(clusters, ",") {
+		imp = objects.Import(namespace, name)
+		planes.Until(t, fmt.Sprintf("ServiceImport %s/%s in %s", namespace, name, cluster), on[cluster], imp, func() error { return check(imp) })
+	}
 	return imp
 }
 
@@ -152,10 +157,13 @@ func must(t *testing.T, line string) string {
 	return r.stdout
 }
 
-// expectCondition waits for a condition of a ServiceExport.
-func expectCondition(t *testing.T, cluster string, e *mcsv1beta1.ServiceExport, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+// expectCondition waits for a condition of a ServiceExport in each of these clusters, and returns the last one's.
+func expectCondition(t *testing.T, clusters string, e *mcsv1beta1.ServiceExport, kind string, status metav1.ConditionStatus, reason string) (c metav1.Condition) {
 	t.Helper()
-	return planes.Condition(t, on[cluster], e, kind, string(status)+"/"+reason, "")
+	for cluster := range strings.SplitSeq(clusters, ",") {
+		c = planes.Condition(t, on[cluster], e, kind, string(status)+"/"+reason, "")
+	}
+	return c
 }
 
 // hasIP approves of imports with a clusterset IP.
@@ -215,23 +223,25 @@ func numbers(ports []mcsv1beta1.ServicePort) (all []int32) {
 }
 
 // expectAddresses waits until the imported slices of a namespace hold just these
-// addresses, as cluster/address.
-func expectAddresses(t *testing.T, cluster, namespace string, want ...string) {
+// addresses, as cluster/address, in each of these clusters.
+func expectAddresses(t *testing.T, clusters, namespace string, want ...string) {
 	t.Helper()
 	slices.Sort(want)
-	eventually(t, "endpoints of "+namespace+" in "+cluster, func() error {
-		var have []string
-		for _, s := range slicesOf(t, cluster, namespace) {
-			for _, e := range s.Endpoints {
-				have = append(have, s.Labels["multicluster.kubernetes.io/source-cluster"]+"/"+e.Addresses[0])
+	for cluster := range strings.SplitSeq(clusters, ",") {
+		eventually(t, "endpoints of "+namespace+" in "+cluster, func() error {
+			var have []string
+			for _, s := range slicesOf(t, cluster, namespace) {
+				for _, e := range s.Endpoints {
+					have = append(have, s.Labels["multicluster.kubernetes.io/source-cluster"]+"/"+e.Addresses[0])
+				}
 			}
-		}
-		slices.Sort(have)
-		if have = slices.Compact(have); !slices.Equal(have, want) {
-			return fmt.Errorf("have %v, want %v", have, want)
-		}
-		return nil
-	})
+			slices.Sort(have)
+			if have = slices.Compact(have); !slices.Equal(have, want) {
+				return fmt.Errorf("have %v, want %v", have, want)
+			}
+			return nil
+		})
+	}
 }
 
 // saysNoMore waits until a ServiceExport of c1's is Ready and its message does not have the words.

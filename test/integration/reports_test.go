@@ -168,9 +168,7 @@ func TestForeignEndpointsAreReported(t *testing.T) {
 func TestTruncatedEndpointsAreReported(t *testing.T) {
 	const ns = "truncated"
 	namespace(t, ns, "c1", "c2")
-	create(t, "c1", service(ns, "web", 80))
-	e := export(ns, "web")
-	create(t, "c1", e)
+	e := exportFrom(t, "c1", ns, "web", 80)
 	//lint:ignore SA1019 the mirroring controller is about nothing else
 	endpoints := &corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},

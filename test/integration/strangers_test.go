@@ -80,9 +80,7 @@ func TestSystemNamespacesAreClosed(t *testing.T) {
 
 	// Nor does what is not imported weigh in what the cluster says of its own export.
 	create(t, "c2", service(ns, "other", 8080), export(ns, "other"))
-	create(t, "c1", service(ns, "other", 80))
-	other := export(ns, "other")
-	create(t, "c1", other)
+	other := exportFrom(t, "c1", ns, "other", 80)
 	expectCondition(t, "c1", other, "Conflict", metav1.ConditionTrue, "PortConflict")
 	label("c1", "refused")
 	expectCondition(t, "c1", other, "Conflict", metav1.ConditionFalse, "NoConflicts")

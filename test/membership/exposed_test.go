@@ -2,7 +2,6 @@ package membership
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -69,22 +68,6 @@ func expectCondition(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, 
 	planes.Condition(t, on[lab.Broker], mcs, kind, string(status), words)
 }
 
-// expectPolicyExport waits until a cluster has a ServiceExport that its agent has made, or none at all.
-func expectPolicyExport(t *testing.T, cluster, namespace, name string, want bool) {
-	t.Helper()
-	if !want {
-		expectGone(t, cluster, export(namespace, name))
-		return
-	}
-	e := export(namespace, name)
-	planes.Until(t, "ServiceExport "+name+" in "+cluster, on[cluster], e, func() error {
-		if e.Labels[names.LabelManagedBy] != names.AgentManager {
-			return fmt.Errorf("its labels are %v", e.Labels)
-		}
-		return nil
-	})
-}
-
 // While MultiClusterServices stand, a cluster joins, leaves and joins again. Where no clusters are named it is one of them;
 // where it is named before it is a member, there is a warning, and nothing else until it is one. When it leaves, what
 // was made because of it goes, in it and elsewhere, and what people made stays.
@@ -102,7 +85,7 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 	stopFirst := startAgent(t, asAgent(t, "c1"), t.Output())
 	all, named := expose(t, ns, "all"), expose(t, ns, "named", "c2.eu")
 	expectImport(t, "c1", ns, "all", "c1")
-	expectPolicyExport(t, "c1", ns, "named", true)
+	planes.PolicyExport(t, on["c1"], ns, "named", true)
 	expectCondition(t, all, "ClustersFound", metav1.ConditionTrue, "")
 	expectCondition(t, named, "ClustersFound", metav1.ConditionFalse, `until they join: "c2.eu"`)
 	if e := planes.Told(t, on[lab.Broker], ns, "MultiClusterService", "named", "NoSuchCluster", ""); e.Type != corev1.EventTypeWarning {
@@ -121,7 +104,7 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 		}
 		expectImport(t, "c2", ns, "named", "c1", "c2.eu")
 		expectImport(t, "c1", ns, "own", "c2.eu")
-		expectPolicyExport(t, "c2", ns, "named", true)
+		planes.PolicyExport(t, on["c2"], ns, "named", true)
 		expectCondition(t, named, "ClustersFound", metav1.ConditionTrue, "")
 		expectCondition(t, named, "Exported", metav1.ConditionTrue, `The Service is exported by "c1", "c2.eu" to "c2.eu"`)
 		if err := planes.Imported(t.Context(), on["c1"], ns, "named"); !apierrors.IsNotFound(err) {
@@ -136,9 +119,9 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 		stop() // as its pods are when their Deployment is deleted
 		says(t, "", "leave --yes --context c2", "No other cluster exports service followed/own:", "endpoints of 2 services (followed/all, followed/named)")
 		expectImport(t, "c1", ns, "all", "c1")
-		expectPolicyExport(t, "c2", ns, "all", false)
+		planes.PolicyExport(t, on["c2"], ns, "all", false)
 		if round == 0 {
-			expectPolicyExport(t, "c2", ns, "named", false)
+			planes.PolicyExport(t, on["c2"], ns, "named", false)
 		} else if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(applied), applied); err != nil || len(applied.Labels) > 0 {
 			t.Errorf("what was applied over the agent's: %v, %v", applied.Labels, err)
 		}
@@ -150,7 +133,7 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 	}
 	for _, mcs := range []*networkingv1alpha1.MultiClusterService{all, named} {
 		planes.Delete(t, on[lab.Broker], mcs)
-		expectPolicyExport(t, "c1", ns, mcs.Name, false)
+		planes.PolicyExport(t, on["c1"], ns, mcs.Name, false)
 	}
 	stopFirst()
 	must(t, "", "leave --yes --context c1")

@@ -208,6 +208,22 @@ func Exporters(imp *mcsv1beta1.ServiceImport) (ids []string) {
 	return ids
 }
 
+// PolicyExport waits until there is a ServiceExport that an agent has made for a MultiClusterService, or none at all.
+func PolicyExport(t *testing.T, c client.Client, namespace, name string, want bool) {
+	t.Helper()
+	e := objects.Export(namespace, name)
+	if !want {
+		Gone(t, c, e)
+		return
+	}
+	Until(t, "ServiceExport "+name, c, e, func() error {
+		if e.Labels[names.LabelManagedBy] != names.AgentManager {
+			return fmt.Errorf("its labels are %v", e.Labels)
+		}
+		return nil
+	})
+}
+
 // Imported returns nil if a service is imported from exactly these clusters.
 func Imported(ctx context.Context, c client.Client, namespace, name string, from ...string) error {
 	imp := &mcsv1beta1.ServiceImport{}
