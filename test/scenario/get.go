@@ -20,10 +20,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/util/jsonpath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // get is a "kubectl get" whose answer needs no more of kubectl than a request and a template.
@@ -69,8 +69,7 @@ func parseGet(args []string) (*get, error) {
 // getter answers for one cluster.
 type getter struct {
 	http   *http.Client
-	client dynamic.Interface
-	mapper meta.RESTMapper
+	client client.Client
 }
 
 // getTime is how long an answer is waited for. An API server that was cut off or has stopped does not say so, and the
@@ -85,30 +84,28 @@ func newGetter(config *rest.Config) (*getter, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := dynamic.NewForConfigAndClient(config, transport)
-	if err != nil {
-		return nil, err
-	}
 	found, err := discovery.NewDiscoveryClientForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, err
 	}
 	cached := memory.NewMemCacheClient(found)
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
-	return &getter{transport, client, restmapper.NewShortcutExpander(mapper, cached, nil)}, nil
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
+	c, err := client.New(config, client.Options{HTTPClient: transport, Mapper: mapper})
+	return &getter{transport, c}, err
 }
 
 // do answers as kubectl would. What went wrong otherwise than by the API server's word is not
 // answered: kubectl has words of its own for that.
 func (c *getter) do(ctx context.Context, g *get) (Result, error) {
-	mapping, err := c.mapping(g.resource)
+	// By its name, kind, or short name, with its group or without.
+	kind, err := c.client.RESTMapper().KindFor(schema.ParseGroupResource(g.resource).WithVersion(""))
 	if err != nil {
 		if !meta.IsNoMatchError(err) {
 			c.away()
 		}
 		return Result{}, errNotSimple
 	}
-	object, err := c.request(ctx, g, mapping)
+	object, err := c.request(ctx, g, kind)
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
@@ -127,45 +124,29 @@ func (c *getter) do(ctx context.Context, g *get) (Result, error) {
 // away closes connections: the next request does not wait on one that leads nowhere any more.
 func (c *getter) away() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
-// mapping finds a resource by its name, kind, or short name, with its group or without.
-func (c *getter) mapping(resource string) (*meta.RESTMapping, error) {
-	parsed := schema.ParseGroupResource(resource)
-	full, err := c.mapper.ResourceFor(parsed.WithVersion(""))
-	if err != nil {
-		return nil, err
-	}
-	kind, err := c.mapper.KindFor(full)
-	if err != nil {
-		return nil, err
-	}
-	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-}
-
-// request returns the object, or the list of all.
-func (c *getter) request(ctx context.Context, g *get, mapping *meta.RESTMapping) (*unstructured.Unstructured, error) {
-	var resource dynamic.ResourceInterface = c.client.Resource(mapping.Resource)
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace && !g.all {
-		resource = c.client.Resource(mapping.Resource).Namespace(g.namespace)
-	}
+// request returns the content of the object, or of the list of all.
+func (c *getter) request(ctx context.Context, g *get, kind schema.GroupVersionKind) (map[string]any, error) {
 	if len(g.names) == 1 {
-		return resource.Get(ctx, g.names[0], metav1.GetOptions{})
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(kind)
+		err := c.client.Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: g.names[0]}, object)
+		return object.Object, err
 	}
-	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: g.selector, FieldSelector: g.fields})
-	if err != nil {
-		return nil, err
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	options := &client.ListOptions{Namespace: g.namespace, Raw: &metav1.ListOptions{LabelSelector: g.selector, FieldSelector: g.fields}}
+	if g.all {
+		options.Namespace = metav1.NamespaceAll
 	}
-	items := make([]any, len(list.Items))
-	for i := range list.Items {
-		items[i] = list.Items[i].Object
-	}
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "List", "items": items}}, nil
+	err := c.client.List(ctx, list, options)
+	return list.UnstructuredContent(), err
 }
 
 // print writes an object as it is asked for.
-func (g *get) print(object *unstructured.Unstructured) (string, error) {
+func (g *get) print(object map[string]any) (string, error) {
 	switch g.output {
 	case "json":
-		text, err := json.MarshalIndent(object.Object, "", "    ")
+		text, err := json.MarshalIndent(object, "", "    ")
 		return string(text) + "\n", err
 	case "name":
 		return namesOf(object), nil
@@ -175,22 +156,22 @@ func (g *get) print(object *unstructured.Unstructured) (string, error) {
 		return "", errNotSimple
 	}
 	var text bytes.Buffer
-	if err := template.Execute(&text, object.Object); err != nil {
+	if err := template.Execute(&text, object); err != nil {
 		return "", errNotSimple
 	}
 	return text.String(), nil
 }
 
-func namesOf(object *unstructured.Unstructured) string {
-	if items, ok := object.Object["items"].([]any); ok {
+func namesOf(object map[string]any) string {
+	if items, ok := object["items"].([]any); ok {
 		var all strings.Builder
 		for _, item := range items {
-			all.WriteString(namesOf(&unstructured.Unstructured{Object: item.(map[string]any)}))
+			all.WriteString(namesOf(item.(map[string]any)))
 		}
 		return all.String()
 	}
-	kind := object.GroupVersionKind().GroupKind()
-	return strings.ToLower(strings.TrimSuffix(kind.String(), ".")) + "/" + object.GetName() + "\n"
+	o := unstructured.Unstructured{Object: object}
+	return strings.ToLower(strings.TrimSuffix(o.GroupVersionKind().GroupKind().String(), ".")) + "/" + o.GetName() + "\n"
 }
 
 // getter returns that of a cluster.
