@@ -14,13 +14,16 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/bench"
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
 	"github.com/atoll-mcs/atoll/internal/doctor/trial"
+	"github.com/atoll-mcs/atoll/test/planes"
 )
 
 // atoll bench measures everything in each round, also where the broker's administrator permits only some addresses. It says what is
 // in the way, and leaves nothing, also when it is interrupted.
 func TestBench(t *testing.T) {
 	allowRanges(t, map[string]string{"c1": "10.9.0.8/30"}) // as many as it takes
-	run := func(line string) result { return atoll("bench --kubeconfig " + theLab.Kubeconfig() + " " + line) }
+	run := func(line string) planes.Result {
+		return planes.Atoll("", "bench --kubeconfig "+theLab.Kubeconfig()+" "+line)
+	}
 	var all sync.WaitGroup
 	all.Go(func() { interrupted(t) })
 	for line, want := range map[string]string{
@@ -29,15 +32,15 @@ func TestBench(t *testing.T) {
 		"c1 c2 --endpoints 4": "permits the exporting cluster only 4 IPv4 addresses, but the benchmark needs 5",
 	} {
 		all.Go(func() {
-			if r := run(line); r.status == 0 || r.stdout != "" || !strings.Contains(r.stderr, want) {
-				t.Errorf("%s: status %d, it does not say %q but\n%s%s", line, r.status, want, r.stdout, r.stderr)
+			if r := run(line); r.Status == 0 || r.Stdout != "" || !strings.Contains(r.Stderr, want) {
+				t.Errorf("%s: status %d, it does not say %q but\n%s%s", line, r.Status, want, r.Stdout, r.Stderr)
 			}
 		})
 	}
-	if r := run("c1 c2 --rounds 2 --endpoints 3 --pause 60ms -o json"); r.status != 0 || !strings.Contains(r.stderr, "2 of 2 rounds") {
-		t.Errorf("status %d\n%s", r.status, r.stderr)
+	if r := run("c1 c2 --rounds 2 --endpoints 3 --pause 60ms -o json"); r.Status != 0 || !strings.Contains(r.Stderr, "2 of 2 rounds") {
+		t.Errorf("status %d\n%s", r.Status, r.Stderr)
 	} else {
-		expectMeasured(t, r.stdout)
+		expectMeasured(t, r.Stdout)
 	}
 	all.Wait()
 	for _, cluster := range []string{"c1", "c2"} {

@@ -187,7 +187,7 @@ func dnsVersions(t *testing.T) map[string]string {
 // atollDNS runs the command in c1 and returns what it prints.
 func atollDNS(t *testing.T, line string) string {
 	t.Helper()
-	return must(t, "dns "+line+" --context c1 --kubeconfig "+theLab.Kubeconfig())
+	return planes.Must(t, "", "dns "+line+" --context c1 --kubeconfig "+theLab.Kubeconfig())
 }
 
 // TestDNSWiringAgainstOthers edits objects that somebody else changes at the same time:

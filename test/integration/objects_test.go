@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -132,29 +130,6 @@ func restarted(t *testing.T, cluster string, change func(args []string) []string
 	changed.Argv = change(slices.Clone(usual.Argv))
 	t.Cleanup(func() { noError(t, theLab.Run(context.Background(), usual)) })
 	noError(t, theLab.Run(t.Context(), changed))
-}
-
-// result is how a command has ended.
-type result struct {
-	status         int
-	stdout, stderr string
-}
-
-// atoll runs a command line, of words without spaces.
-func atoll(line string) result {
-	var stdout, stderr bytes.Buffer
-	status := cli.Main(append([]string{"atoll"}, strings.Fields(line)...), nil, &stdout, &stderr)
-	return result{status, stdout.String(), stderr.String()}
-}
-
-// must runs a command line that has to succeed, and returns what it has written to standard output.
-func must(t *testing.T, line string) string {
-	t.Helper()
-	r := atoll(line)
-	if r.status != 0 {
-		t.Fatalf("atoll %s: status %d\n%s", line, r.status, r.stderr)
-	}
-	return r.stdout
 }
 
 // expectCondition waits for a condition of a ServiceExport in each of these clusters, and returns the last one's.

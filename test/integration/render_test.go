@@ -20,7 +20,7 @@ func TestRenderedIsWhatIsInstalled(t *testing.T) {
 		"c2":       "render member --cluster-id c2 --no-workloads",
 		lab.Broker: "render broker",
 	} {
-		objects, err := install.Parse([]byte(must(t, line)))
+		objects, err := install.Parse([]byte(planes.Must(t, "", line)))
 		noError(t, err)
 		target := planes.Target(t, theLab, cluster)
 		if len(objects) < 10 {

@@ -92,9 +92,9 @@ func TestForeignDefinition(t *testing.T) {
 		planes.Change(t, on[lab.Broker], standing, func(m *networkingv1alpha1.MultiClusterService) { m.Finalizers = list })
 	}
 	finalizers("example.org/others", "lb.atoll.dev/embedded")
-	if r := atoll("", "hub remove --yes --dry-run --context broker"); r.status != 0 || strings.Contains(r.stderr, "example.org") ||
-		!strings.Contains(r.stderr, "kept MultiClusterService defined/web: the MultiClusterService has the finalizer lb.atoll.dev/embedded") {
-		t.Errorf("hub remove --yes --dry-run: status %d\n%s", r.status, r.stderr)
+	if r := atoll("", "hub remove --yes --dry-run --context broker"); r.Status != 0 || strings.Contains(r.Stderr, "example.org") ||
+		!strings.Contains(r.Stderr, "kept MultiClusterService defined/web: the MultiClusterService has the finalizer lb.atoll.dev/embedded") {
+		t.Errorf("hub remove --yes --dry-run: status %d\n%s", r.Status, r.Stderr)
 	}
 	finalizers()
 }

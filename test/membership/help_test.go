@@ -99,11 +99,11 @@ func checked(t *testing.T, flags string) map[check.ID]check.Status {
 	t.Helper()
 	r := atoll("", "check --no-pods -o json "+flags)
 	var results check.Results
-	if err := json.Unmarshal([]byte(r.stdout), &results); err != nil {
-		t.Fatalf("atoll check %s: status %d, %v\n%s", flags, r.status, err, r.stderr)
+	if err := json.Unmarshal([]byte(r.Stdout), &results); err != nil {
+		t.Fatalf("atoll check %s: status %d, %v\n%s", flags, r.Status, err, r.Stderr)
 	}
-	if failed := results.Count(check.Error) > 0; failed != (r.status == 79) {
-		t.Errorf("atoll check %s: status %d with %d errors", flags, r.status, results.Count(check.Error))
+	if failed := results.Count(check.Error) > 0; failed != (r.Status == 79) {
+		t.Errorf("atoll check %s: status %d with %d errors", flags, r.Status, results.Count(check.Error))
 	}
 	outcomes := map[check.ID]check.Status{}
 	for _, result := range results {

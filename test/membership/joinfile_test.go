@@ -420,11 +420,11 @@ func TestJoinFileIsPrivate(t *testing.T) {
 		old := syscall.Umask(umask)
 		r := atoll("", line+" --ttl 2h")
 		syscall.Umask(old)
-		if info, err := os.Stat(path); r.status != 0 || err != nil || info.Mode() != 0o600 {
-			t.Fatalf("umask %o: %v, %v, status %d\n%s", umask, info, err, r.status, r.stderr)
+		if info, err := os.Stat(path); r.Status != 0 || err != nil || info.Mode() != 0o600 {
+			t.Fatalf("umask %o: %v, %v, status %d\n%s", umask, info, err, r.Status, r.Stderr)
 		}
-		if r.stdout != "" || !strings.Contains(r.stderr, "the join file works once, until ") || !strings.Contains(r.stderr, "atoll join "+path) {
-			t.Errorf("umask %o: it says\n%s%s", umask, r.stdout, r.stderr)
+		if r.Stdout != "" || !strings.Contains(r.Stderr, "the join file works once, until ") || !strings.Contains(r.Stderr, "atoll join "+path) {
+			t.Errorf("umask %o: it says\n%s%s", umask, r.Stdout, r.Stderr)
 		}
 		refused(t, "", line, "already exists", "--force")
 		if umask == 0 {

@@ -2,7 +2,6 @@
 package membership
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -23,6 +21,8 @@ var (
 	eventually      = planes.Eventually
 	noError         = planes.NoError
 	asMember        = planes.AsMember
+	atoll           = planes.Atoll
+	must            = planes.Must
 	expectForbidden = planes.Refused
 	namespace       = objects.Namespace
 	export          = objects.Export
@@ -51,30 +51,6 @@ func TestMain(m *testing.M) {
 	}.Main(m)
 }
 
-// result is how a command has ended.
-type result struct {
-	status         int
-	stdout, stderr string
-}
-
-// atoll runs a command line, of words without spaces.
-func atoll(stdin, line string) result {
-	var stdout, stderr bytes.Buffer
-	status := cli.Main(append([]string{"atoll"}, strings.Fields(line)...), strings.NewReader(stdin), &stdout, &stderr)
-	return result{status, stdout.String(), stderr.String()}
-}
-
-// must runs a command line that has to succeed, and returns what it has written to standard
-// output.
-func must(t *testing.T, stdin, line string) string {
-	t.Helper()
-	r := atoll(stdin, line)
-	if r.status != 0 {
-		t.Fatalf("atoll %s: status %d\n%s", line, r.status, r.stderr)
-	}
-	return r.stdout
-}
-
 // refused runs a command line that has to fail with a message that holds these words.
 func refused(t *testing.T, stdin, line string, words ...string) {
 	t.Helper()
@@ -91,10 +67,10 @@ func says(t *testing.T, stdin, line string, words ...string) {
 func ends(t *testing.T, status int, stdin, line string, words ...string) {
 	t.Helper()
 	r := atoll(stdin, line)
-	if r.status != status {
-		t.Errorf("atoll %s: status %d\n%s", line, r.status, r.stderr)
+	if r.Status != status {
+		t.Errorf("atoll %s: status %d\n%s", line, r.Status, r.Stderr)
 	}
-	planes.Says(t, "atoll "+line, r.stderr, words...)
+	planes.Says(t, "atoll "+line, r.Stderr, words...)
 }
 
 // removedAfterwards has members removed after the test.

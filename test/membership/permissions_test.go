@@ -34,10 +34,10 @@ func TestPermissionsOfMembers(t *testing.T) {
 		"set c2 --ranges 10.1.0.0/16 -o sheet":     {"json"},
 	} {
 		r := atoll("", members+line+at)
-		if r.status == 0 {
+		if r.Status == 0 {
 			t.Errorf("atoll %s%s: it does that", members, line)
 		}
-		planes.Says(t, members+line, r.stderr, words...)
+		planes.Says(t, members+line, r.Stderr, words...)
 	}
 	expectPermitted(t, map[string]string{})
 
@@ -45,8 +45,8 @@ func TestPermissionsOfMembers(t *testing.T) {
 	must(t, "", members+"set c2 --ranges 10.2.0.0/16 --namespaces shop --dry-run"+at)
 	expectPermitted(t, map[string]string{})
 	r := atoll("", members+"set c2 --ranges 10.2.0.0/16,fd00:2::/48,10.2.3.0/24"+at)
-	if r.status != 0 || !strings.Contains(r.stderr, "c2 is not a member yet") || strings.Contains(r.stderr, "did not exist and has been created") || strings.Contains(r.stderr, "older version") {
-		t.Errorf("status %d\n%s", r.status, r.stderr)
+	if r.Status != 0 || !strings.Contains(r.Stderr, "c2 is not a member yet") || strings.Contains(r.Stderr, "did not exist and has been created") || strings.Contains(r.Stderr, "older version") {
+		t.Errorf("status %d\n%s", r.Status, r.Stderr)
 	}
 	expectPermitted(t, map[string]string{"ranges.c2": "10.2.0.0/16, fd00:2::/48"})
 
@@ -74,13 +74,13 @@ func TestPermissionsOfMembers(t *testing.T) {
 		t.Errorf("%+v, %v", rows, err)
 	}
 	r = atoll("", members+"set c2 --ranges 10.3.0.0/16 --namespaces *,shop --dry-run -o yaml"+at)
-	if !strings.Contains(r.stderr, "2 of the 3 addresses that cluster c2 publishes are outside") || !strings.Contains(r.stderr, "The command changed nothing") ||
-		!strings.Contains(r.stdout, "- 10.3.0.0/16") || strings.Contains(r.stderr, "services that cluster c2 exports") {
-		t.Errorf("%s\n%s", r.stdout, r.stderr)
+	if !strings.Contains(r.Stderr, "2 of the 3 addresses that cluster c2 publishes are outside") || !strings.Contains(r.Stderr, "The command changed nothing") ||
+		!strings.Contains(r.Stdout, "- 10.3.0.0/16") || strings.Contains(r.Stderr, "services that cluster c2 exports") {
+		t.Errorf("%s\n%s", r.Stdout, r.Stderr)
 	}
 	r = atoll("", members+"set c2 --no-namespaces --dry-run"+at)
-	if !strings.Contains(r.stderr, "2 of the 2 services that cluster c2 exports are in namespaces that the cluster may not export") {
-		t.Errorf("%s", r.stderr)
+	if !strings.Contains(r.Stderr, "2 of the 2 services that cluster c2 exports are in namespaces that the cluster may not export") {
+		t.Errorf("%s", r.Stderr)
 	}
 	expectPermitted(t, all)
 
@@ -101,14 +101,14 @@ func TestPermissionsOfMembers(t *testing.T) {
 	}
 	// Agents go on by what the ConfigMap said last when it is gone, so creating it is told.
 	planes.Delete(t, on[lab.Broker], permitted(""))
-	if r := atoll("", members+"set c3 --namespaces *"+at); r.status != 0 || !strings.Contains(r.stderr, "did not exist and has been created") || !strings.Contains(r.stdout, "c2") {
-		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	if r := atoll("", members+"set c3 --namespaces *"+at); r.Status != 0 || !strings.Contains(r.Stderr, "did not exist and has been created") || !strings.Contains(r.Stdout, "c2") {
+		t.Errorf("status %d\n%s%s", r.Status, r.Stdout, r.Stderr)
 	}
 	expectPermitted(t, map[string]string{"namespaces.c3": "*"})
 
 	// The default is the broker's: deploying it again without the flag changes nothing.
-	if r := atoll("", "broker deploy --default-exports some"+at); r.status != 64 || !strings.Contains(r.stderr, "the value must be allow or deny") {
-		t.Errorf("status %d\n%s", r.status, r.stderr)
+	if r := atoll("", "broker deploy --default-exports some"+at); r.Status != 64 || !strings.Contains(r.Stderr, "the value must be allow or deny") {
+		t.Errorf("status %d\n%s", r.Status, r.Stderr)
 	}
 	must(t, "", "broker deploy --default-exports deny"+at)
 	must(t, "", "broker deploy"+at)
@@ -118,8 +118,8 @@ func TestPermissionsOfMembers(t *testing.T) {
 	}
 	for _, id := range []string{"c1", "c3"} {
 		r := atoll(joinFile(t, id), "join - --no-workloads --context c1")
-		if r.status != 0 || strings.Contains(r.stderr, "atoll broker members set c1 --namespaces") != (id == "c1") {
-			t.Errorf("joining %s: status %d\n%s", id, r.status, r.stderr)
+		if r.Status != 0 || strings.Contains(r.Stderr, "atoll broker members set c1 --namespaces") != (id == "c1") {
+			t.Errorf("joining %s: status %d\n%s", id, r.Status, r.Stderr)
 		}
 		must(t, "", "leave --yes --context c1")
 	}

@@ -95,8 +95,8 @@ func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 	noError(t, on["c2"].Update(t.Context(), copied))
 	for _, mode := range []string{"--dry-run ", ""} {
 		r := atoll("", "leave --yes "+mode+"--context c2")
-		if r.status != 0 || !strings.Contains(r.stderr, `cluster id "c1" belongs to another cluster`) || strings.Contains(r.stdout, "ExportedService") {
-			t.Errorf("leave %s: status %d\n%s\n%s", mode, r.status, r.stdout, r.stderr)
+		if r.Status != 0 || !strings.Contains(r.Stderr, `cluster id "c1" belongs to another cluster`) || strings.Contains(r.Stdout, "ExportedService") {
+			t.Errorf("leave %s: status %d\n%s\n%s", mode, r.Status, r.Stdout, r.Stderr)
 		}
 	}
 	expectInventory(t, "c2", before)

@@ -130,7 +130,7 @@ func TestRevocation(t *testing.T) {
 	refused(t, "", "broker members remove c1 --yes --context broker", "cluster c1 seems to be alive", "atoll leave", "--force")
 
 	revoked := time.Now()
-	removed := make(chan result, 1)
+	removed := make(chan planes.Result, 1)
 	go func() { removed <- atoll("", "broker members remove c1 --yes --context broker --force") }()
 	eventually(t, "writes are refused", func() error {
 		err := as.Create(t.Context(), objects.Lease("c1"))
@@ -140,8 +140,8 @@ func TestRevocation(t *testing.T) {
 		return fmt.Errorf("the answer is %v", err)
 	})
 	t.Logf("writes were refused %v after the command was started", time.Since(revoked).Round(time.Millisecond))
-	if r := <-removed; r.status != 0 {
-		t.Fatal(r.stderr)
+	if r := <-removed; r.Status != 0 {
+		t.Fatal(r.Stderr)
 	}
 	create(t, lab.Broker, objects.Member("c9"))
 	for event := range open.ResultChan() {
