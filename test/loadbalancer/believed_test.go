@@ -19,8 +19,7 @@ import (
 // from the broker meanwhile. What a member withdraws, or has when it is removed from the clusterset, is none at once.
 func TestBackendsThatTheBrokerHasLost(t *testing.T) {
 	const ns = "believed"
-	p := provided["steered"]
-	p.reset()
+	p, _ := providers()
 	known = loadbalancer.NewPublished(clusterset, accepts, 0, broker.NewPermissions(hub, clusterset).Members)
 	t.Cleanup(func() { known = nil })
 	stop := start(t)

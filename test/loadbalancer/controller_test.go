@@ -25,8 +25,7 @@ import (
 
 func TestLifeOfALoadBalancer(t *testing.T) {
 	const ns = "life"
-	p := provided["steered"]
-	p.reset()
+	p, _ := providers()
 	start(t)
 	mcs := exposed(t, ns, "web", nil)
 	name := nameOf(mcs)
@@ -87,9 +86,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	eventually(t, "another port", func() error { return p.has(name, "81>c1/10.1.0.9:8080") })
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 
-	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
-		m.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeCrossCluster}
-	})
+	setType(t, mcs, networkingv1alpha1.ExposureTypeCrossCluster)
 	eventually(t, "no load balancer", func() error { return p.has(name, "none") })
 	eventually(t, "no status", func() error {
 		if err := hub.Get(t.Context(), name, mcs); err != nil {
@@ -104,8 +101,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 
 func TestProviderFailsAndRecovers(t *testing.T) {
 	const ns = "failing"
-	p := provided["steered"]
-	p.reset()
+	p, _ := providers()
 	p.set(func(p *steered) {
 		p.refuse["web"] = &cloudprovider.Error{Reason: "QuotaExceeded", Err: errors.New("no more of them")}
 	})
@@ -131,9 +127,7 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 	p.set(func(p *steered) {
 		p.mute, p.refuse["web"] = errors.New("away"), &cloudprovider.Error{Reason: "Away", Err: errors.New("away")}
 	})
-	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
-		m.Annotations = map[string]string{"example.org/x": "y"}
-	})
+	annotate(t, mcs, "example.org/x", "y")
 	expect(t, mcs, loadbalancer.ConditionReady, "False/Away")
 	if len(mcs.Status.LoadBalancer.Ingress) != 1 {
 		t.Errorf("it has %+v", mcs.Status.LoadBalancer)
@@ -142,9 +136,7 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	noError(t, p.has(nameOf(mcs), "80>c1/10.1.0.1:8080"))
 	// Annotations.
-	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
-		m.Annotations = map[string]string{cloudprovider.AnnotationProvider: "nobody"}
-	})
+	annotate(t, mcs, cloudprovider.AnnotationProvider, "nobody")
 	expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider")
 	if err := p.has(nameOf(mcs), "80>c1/10.1.0.1:8080"); err != nil || len(mcs.Status.LoadBalancer.Ingress) != 1 {
 		t.Errorf("what the former provider carries still is in the status: %v, %+v", err, mcs.Status.LoadBalancer)
@@ -155,9 +147,7 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 // is told of these addresses when it can be made. Other providers do not wait for that.
 func TestProviderThatCannotBeMade(t *testing.T) {
 	const ns = "unmade"
-	p, q := provided["steered"], provided["other"]
-	p.reset()
-	q.reset()
+	p, _ := providers()
 	stop := start(t)
 	old := exposed(t, ns, "old", nil)
 	expect(t, old, loadbalancer.ConditionReady, "False/PortsNotCarried")
@@ -179,17 +169,13 @@ func TestProviderThatCannotBeMade(t *testing.T) {
 	for _, m := range []*networkingv1alpha1.MultiClusterService{fresh, old} {
 		expect(t, m, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	}
-	p.set(func(p *steered) {
-		if !slices.Equal(p.existing, []types.NamespacedName{nameOf(old)}) {
-			t.Errorf("made with %v", p.existing)
-		}
-	})
+	p.madeWith(t, old)
 }
 
 // What this controller has written and somebody changes is put right.
 func TestStatusIsPutRight(t *testing.T) {
 	const ns = "edited"
-	provided["steered"].reset()
+	providers()
 	start(t)
 	mcs := exposed(t, ns, "web", nil)
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
@@ -208,7 +194,7 @@ func TestStatusIsPutRight(t *testing.T) {
 // A service's endpoints are known while it has a load balancer. Finalizers are the provider's that it has, whoever set it, and others' are left alone.
 func TestWhatIsLeftBehind(t *testing.T) {
 	const ns = "left"
-	provided["steered"].reset()
+	providers()
 	start(t)
 	one := exposed(t, ns, "one", nil)
 	two := exposed(t, ns, "two", nil)
@@ -220,9 +206,7 @@ func TestWhatIsLeftBehind(t *testing.T) {
 	}
 	crossed := func(m *networkingv1alpha1.MultiClusterService) {
 		t.Helper()
-		change(t, m, func(m *networkingv1alpha1.MultiClusterService) {
-			m.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeCrossCluster}
-		})
+		setType(t, m, networkingv1alpha1.ExposureTypeCrossCluster)
 		eventually(t, "the finalizer of others alone", func() error {
 			if err := hub.Get(t.Context(), nameOf(m), m); err != nil || !slices.Equal(m.Finalizers, []string{"example.org/others"}) {
 				return fmt.Errorf("%v, %w", m.Finalizers, err)
@@ -232,17 +216,14 @@ func TestWhatIsLeftBehind(t *testing.T) {
 	}
 	crossed(one)
 	crossed(two)
-	change(t, one, func(m *networkingv1alpha1.MultiClusterService) {
-		m.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeLoadBalancer}
-	})
+	setType(t, one, networkingv1alpha1.ExposureTypeLoadBalancer)
 	create(t, published("c1", ns, "one", "10.1.0.1"))
 	eventually(t, "its endpoints are known again", func() error { return provided["steered"].has(nameOf(one), "80>c1/10.1.0.1:8080") })
 }
 
 func TestDeleting(t *testing.T) {
 	const ns = "deleting"
-	p := provided["steered"]
-	p.reset()
+	p, _ := providers()
 	start(t)
 	remove := func(mcs *networkingv1alpha1.MultiClusterService) {
 		t.Helper()
@@ -274,15 +255,11 @@ func TestDeleting(t *testing.T) {
 // What moves to another provider is deleted at the former one first.
 func TestAnotherProvider(t *testing.T) {
 	const ns = "another"
-	p, q := provided["steered"], provided["other"]
-	p.reset()
-	q.reset()
+	p, q := providers()
 	start(t)
 	mcs := exposed(t, ns, "web", nil)
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
-	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
-		m.Annotations = map[string]string{cloudprovider.AnnotationProvider: "other"}
-	})
+	annotate(t, mcs, cloudprovider.AnnotationProvider, "other")
 	eventually(t, "the move", func() error { return errors.Join(p.has(nameOf(mcs), "none"), q.has(nameOf(mcs))) })
 	eventually(t, "the finalizer", func() error {
 		if err := hub.Get(t.Context(), nameOf(mcs), mcs); err != nil || !slices.Equal(mcs.Finalizers, []string{"lb.atoll.dev/other"}) {
@@ -295,8 +272,7 @@ func TestAnotherProvider(t *testing.T) {
 // A hub that starts makes its providers with the load balancers that have addresses, and deletes load balancers whose objects have gone.
 func TestRestart(t *testing.T) {
 	const ns = "restart"
-	p := provided["steered"]
-	p.reset()
+	p, _ := providers()
 	stop := start(t)
 	old, gone := exposed(t, ns, "zz-old", nil), exposed(t, ns, "gone", nil)
 	expect(t, old, loadbalancer.ConditionReady, "False/PortsNotCarried")
@@ -309,18 +285,13 @@ func TestRestart(t *testing.T) {
 	start(t)
 	expect(t, fresh, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	eventually(t, "the one that has gone", func() error { return p.has(nameOf(gone), "none") })
-	p.set(func(p *steered) {
-		if !slices.Equal(p.existing, []types.NamespacedName{nameOf(old)}) {
-			t.Errorf("made with %v", p.existing)
-		}
-	})
+	p.madeWith(t, old)
 }
 
 // An event is dealt with where it belongs, whatever else there is.
 func TestAnEventConcernsOne(t *testing.T) {
 	const ns, n = "many", 50
-	p := provided["steered"]
-	p.reset()
+	p, _ := providers()
 	start(t)
 	var all []*networkingv1alpha1.MultiClusterService
 	for i := range n {

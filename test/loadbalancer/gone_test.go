@@ -21,8 +21,7 @@ import (
 // any more are closed, and backends are those that there are. A hub that has not seen it leaves the load balancer as it is.
 func TestFollowedWithoutService(t *testing.T) {
 	const ns = "gone"
-	p := provided["steered"]
-	p.reset()
+	p, _ := providers()
 	stop := start(t)
 	mcs := exposed(t, ns, "web", nil)
 	name := nameOf(mcs)
@@ -42,7 +41,7 @@ func TestFollowedWithoutService(t *testing.T) {
 	has("two ports, two clusters", "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080", "81>c1/10.1.0.1:9090", "81>c2/10.2.0.1:9090")
 	planes.Delete(t, hub, service.DeepCopy())
 	expect(t, mcs, loadbalancer.ConditionReady, "False/ServiceNotFound")
-	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.0.2"} })
+	move(t, c1, "10.1.0.2")
 	has("pods roll", "80>c1/10.1.0.2:8080", "80>c2/10.2.0.1:8080", "81>c1/10.1.0.2:9090", "81>c2/10.2.0.1:9090")
 	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
 		m.Spec.Ports = []networkingv1alpha1.ExposurePort{{Port: 80}}
@@ -65,7 +64,7 @@ func TestFollowedWithoutService(t *testing.T) {
 	has("another port", "81>c1/10.1.0.2:9090")
 
 	stop()
-	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.0.3"} })
+	move(t, c1, "10.1.0.3")
 	start(t)
 	eventually(t, "it is told", func() error {
 		if c := expect(t, mcs, loadbalancer.ConditionReady, "False/InvalidServiceType"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||
@@ -85,9 +84,7 @@ func TestFollowedWithoutService(t *testing.T) {
 // Where the provider that a load balancer is to have can't be had, the one that has it goes on with all that changes.
 func TestFollowedByTheFormerProvider(t *testing.T) {
 	const ns = "former"
-	p, q := provided["steered"], provided["other"]
-	p.reset()
-	q.reset()
+	p, q := providers()
 	q.set(func(q *steered) { q.broken = errors.New("its folder is read-only") })
 	start(t)
 	mcs := exposed(t, ns, "web", nil)
@@ -96,24 +93,18 @@ func TestFollowedByTheFormerProvider(t *testing.T) {
 	create(t, c1)
 	rolls := func(address string) {
 		t.Helper()
-		change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{address} })
+		move(t, c1, address)
 		eventually(t, "the backend "+address, func() error { return p.has(name, "80>c1/"+address+":8080") })
 	}
-	by := func(provider string) {
-		t.Helper()
-		change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
-			m.Annotations = map[string]string{cloudprovider.AnnotationProvider: provider}
-		})
-	}
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
-	by("nobody")
+	annotate(t, mcs, cloudprovider.AnnotationProvider, "nobody")
 	expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider")
 	rolls("10.1.0.2")
 	if c := expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider"); !strings.Contains(c.Message, "Provider steered still forwards traffic") {
 		t.Error(c.Message)
 	}
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
-	by("other")
+	annotate(t, mcs, cloudprovider.AnnotationProvider, "other")
 	expect(t, mcs, loadbalancer.ConditionReady, "False/ProviderFailed")
 	rolls("10.1.0.3")
 	change(t, objects.Service(ns, "web"), func(s *corev1.Service) {
@@ -125,6 +116,6 @@ func TestFollowedByTheFormerProvider(t *testing.T) {
 	}
 	q.set(func(q *steered) { q.broken = nil })
 	// What fails is tried again every 30 s at last, and when something changes.
-	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.0.5"} })
+	move(t, c1, "10.1.0.5")
 	eventually(t, "the move", func() error { return errors.Join(p.has(name, "none"), q.has(name, "80>c1/10.1.0.5:8080")) })
 }

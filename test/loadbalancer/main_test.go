@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,9 +97,9 @@ func prepare(ctx context.Context, l *lab.Lab) (err error) {
 }
 
 // start runs the controller, as a hub does, until stop or the end of the test.
-func start(t *testing.T, addresses ...string) (stop func()) {
+func start(t *testing.T) (stop func()) {
 	t.Helper()
-	providers, err := loadbalancer.NewProviders("steered", append([]string{"other="}, addresses...), nil, slog.New(slog.DiscardHandler))
+	providers, err := loadbalancer.NewProviders("steered", []string{"other="}, nil, slog.New(slog.DiscardHandler))
 	noError(t, err)
 	mgr, err := ctrl.NewManager(configuration, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
@@ -125,16 +126,11 @@ func start(t *testing.T, addresses ...string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
+	stop = sync.OnceFunc(func() {
 		cancel()
 		noError(t, <-ended)
 		noError(t, providers.Close())
-	}
+	})
 	t.Cleanup(stop)
 	return stop
 }
@@ -173,6 +169,23 @@ func withdraw(t *testing.T, slice *discoveryv1.EndpointSlice) {
 func change[T client.Object](t *testing.T, object T, f func(T)) {
 	t.Helper()
 	planes.Change(t, hub, object, f)
+}
+
+// move has the only endpoint of a slice be at another address.
+func move(t *testing.T, slice *discoveryv1.EndpointSlice, address string) {
+	t.Helper()
+	change(t, slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{address} })
+}
+
+func setType(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, to networkingv1alpha1.ExposureType) {
+	t.Helper()
+	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) { m.Spec.Types = []networkingv1alpha1.ExposureType{to} })
+}
+
+// annotate has a MultiClusterService have one annotation, and no other.
+func annotate(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, key, value string) {
+	t.Helper()
+	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) { m.Annotations = map[string]string{key: value} })
 }
 
 // exposed makes a namespace with a Service, port 80, and its MultiClusterService, and deletes all in the end.

@@ -21,8 +21,7 @@ import (
 // else is served.
 func TestBackendsAreRefused(t *testing.T) {
 	const ns = "refused"
-	p := provided["steered"]
-	p.reset()
+	p, _ := providers()
 	// The API server of the hub, by its Service and by itself, and the hub's node (main_test.go). One that listens at a loopback address,
 	// as this one, writes no EndpointSlice.
 	api := &corev1.Service{}
@@ -87,8 +86,7 @@ func TestBackendsAreRefused(t *testing.T) {
 // The hub keeps no more of a member's EndpointSlices than its budget, says so, and uses the others when there is room. Other members are not affected.
 func TestMemberOverTheHubsBudget(t *testing.T) {
 	const ns = "budget"
-	p := provided["steered"]
-	p.reset()
+	p, _ := providers()
 	first, second := published("c1", ns, "web", "10.1.0.1"), published("c1", ns, "more", "10.1.0.2")
 	budget = int64(first.Size()) * 2 // of which the API server's own fields take a part
 	t.Cleanup(func() { budget = 0 })

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,6 @@ var provided = map[string]*steered{"steered": {}, "other": {}}
 
 func init() {
 	for name, p := range provided {
-		p.reset()
 		cloudprovider.Register(name, func(c cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -54,12 +54,26 @@ func init() {
 	}
 }
 
-func (p *steered) reset() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.balancers, p.calls, p.existing = map[types.NamespacedName][]string{}, map[types.NamespacedName]int{}, nil
-	p.refuse, p.keep, p.unreachable = map[string]error{}, map[string]error{}, nil
-	p.mute, p.broken = nil, nil
+// providers returns both, which have no load balancers and refuse nothing.
+func providers() (p, q *steered) {
+	for _, p := range provided {
+		p.set(func(p *steered) {
+			p.balancers, p.calls, p.existing = map[types.NamespacedName][]string{}, map[types.NamespacedName]int{}, nil
+			p.refuse, p.keep, p.unreachable = map[string]error{}, map[string]error{}, nil
+			p.mute, p.broken = nil, nil
+		})
+	}
+	return provided["steered"], provided["other"]
+}
+
+// madeWith checks of which load balancer it was told when it was made.
+func (p *steered) madeWith(t *testing.T, mcs *networkingv1alpha1.MultiClusterService) {
+	t.Helper()
+	p.set(func(p *steered) {
+		if !slices.Equal(p.existing, []types.NamespacedName{nameOf(mcs)}) {
+			t.Errorf("made with %v", p.existing)
+		}
+	})
 }
 
 // still waits until the provider has not been asked for a second: what the controller has
