@@ -141,21 +141,6 @@ func expectVersions(t *testing.T, namespace string, before map[string]client.Obj
 	}
 }
 
-// exportTwo has c1 export the Services gone and kept, and returns when nothing is left to be written for them: the catalogue's entry, of
-// which the status is a write of its own, comes last.
-func exportTwo(t *testing.T, ns string) map[string]*mcsv1beta1.ServiceExport {
-	t.Helper()
-	exports := map[string]*mcsv1beta1.ServiceExport{}
-	for i, name := range []string{"gone", "kept"} {
-		exports[name] = share(t, "c1", ns, name, fmt.Sprintf("10.1.1.%d", i))
-		expectImport(t, "c1,c2", ns, name, from("c1"))
-		expectCondition(t, "c1", exports[name], "Ready", metav1.ConditionTrue, "Exported")
-		expectCondition(t, "c1", exports[name], "Conflict", metav1.ConditionFalse, "NoConflicts")
-		expectAggregate(t, ns, name, "c1")
-	}
-	return exports
-}
-
 // everything returns all of a namespace's, in all clusters.
 func everything(t *testing.T, namespace string) map[string]client.Object {
 	t.Helper()

@@ -84,7 +84,14 @@ func TestUsersObjectsAreNotWritten(t *testing.T) {
 func TestReplayedWatchesBringNothingBack(t *testing.T) {
 	const ns = "replay"
 	namespace(t, ns, "c1", "c2")
-	exports := exportTwo(t, ns)
+	exports := map[string]*mcsv1beta1.ServiceExport{}
+	for i, name := range []string{"gone", "kept"} {
+		exports[name] = share(t, "c1", ns, name, fmt.Sprintf("10.1.1.%d", i))
+		expectImport(t, "c1,c2", ns, name, from("c1"))
+		expectCondition(t, "c1", exports[name], "Ready", metav1.ConditionTrue, "Exported")
+		expectCondition(t, "c1", exports[name], "Conflict", metav1.ConditionFalse, "NoConflicts")
+		expectAggregate(t, ns, name, "c1") // of which the status is a write of its own, the last
+	}
 	remove(t, "c1", exports["gone"])
 	expectGone(t, "c1,c2", service(ns, "gone-clusterset"))
 	expectAddresses(t, "c1,c2", ns, "c1/10.1.1.1")
