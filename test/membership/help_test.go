@@ -30,20 +30,10 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// joined makes a cluster a member, without agents, until the test ends.
-func joined(t *testing.T, cluster string) {
-	t.Helper()
-	deployBroker(t)
-	must(t, joinFile(t, cluster), "join - --wait 0 --context "+cluster)
-	t.Cleanup(func() {
-		must(t, "", "leave --yes --context "+cluster)
-	})
-}
-
 // TestGatherHoldsNoSecret: neither the member's own token, nor what users have put where it does not
 // belong, is in what gather writes, and all that helps is.
 func TestGatherHoldsNoSecret(t *testing.T) {
-	joined(t, "c1")
+	joined(t, "c1", "--wait 0")
 	m, _ := membershipOf(t, "c1")
 	note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: "note"}, Data: map[string]string{
 		"copy": "the token is " + m.Token + ", keep it", "config": "password: hunter2",
@@ -132,7 +122,7 @@ func TestCheckAsksAPIServers(t *testing.T) {
 	limited(t)
 	expect("--pre --context limited", map[check.Check]check.Status{check.InstallRights: check.Error})
 
-	joined(t, "c1")
+	joined(t, "c1", "--wait 0")
 	expect("--context c1", map[check.Check]check.Status{
 		check.Definitions: check.OK, check.AgentRights: check.OK, check.DNSRights: check.OK, check.BrokerRights: check.OK, check.Membership: check.OK,
 		check.AgentRuns: check.Error, check.Credentials: check.OK, check.Heartbeat: check.Error, check.BrokerHere: check.OK,

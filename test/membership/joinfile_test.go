@@ -347,9 +347,8 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 
 // A join file that is used in the wrong cluster, whose agent finds out that the id is another's, does nothing to that one.
 func TestWrongClustersJoinFile(t *testing.T) {
-	deployBroker(t)
-	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
-	stop := startAgent(t, asAgent(t, "c1"), t.Output())
+	joined(t, "c1", "--no-workloads")
+	startAgent(t, asAgent(t, "c1"), t.Output())
 	registered(t, "c1")
 	owner, _ := membershipOf(t, "c1")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --offline --context c2")
@@ -361,8 +360,6 @@ func TestWrongClustersJoinFile(t *testing.T) {
 	planes.Succeeds(t, "the owner's token", accepted(t, owner))
 	stopWrong()
 	must(t, "", "leave --yes --offline --context c2")
-	stop()
-	must(t, "", "leave --yes --context c1")
 }
 
 // Without the broker, join leaves the use of the join file to the agent, of which all replicas try.

@@ -106,6 +106,14 @@ func joinFile(t *testing.T, id string, flags ...string) string {
 	return must(t, "", fmt.Sprintf("broker token create %s --context broker --server %s %s", id, server(t), strings.Join(flags, " ")))
 }
 
+// joined makes a cluster a member until the test, and all agents that it has started, have ended.
+func joined(t *testing.T, cluster, flags string) {
+	t.Helper()
+	deployBroker(t)
+	must(t, joinFile(t, cluster), "join - --context "+cluster+" "+flags)
+	t.Cleanup(func() { must(t, "", "leave --yes --context "+cluster) })
+}
+
 // write writes a file that goes with the test.
 func write(t *testing.T, name, text string) (path string) {
 	t.Helper()

@@ -70,8 +70,7 @@ func setToken(t *testing.T, cluster string, secret *corev1.Secret, token string)
 // it has, says what to do, and goes on with new credentials without being started again.
 func TestTokensAreRenewed(t *testing.T) {
 	const ns = "rotation"
-	deployBroker(t)
-	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
+	joined(t, "c1", "--no-workloads")
 	create(t, "c1", namespace(ns), service(ns, "web"), export(ns, "web"), service(ns, "late"))
 
 	// Two days old: a seventh of its life is gone, and more than the fifth.
@@ -97,14 +96,12 @@ func TestTokensAreRenewed(t *testing.T) {
 	m, secret = membershipOf(t, "c1")
 	setToken(t, "c1", secret, forge(t, m.Token, -8*24*3600, -24*3600))
 	said := &planes.Log{To: t.Output()}
-	stop = startAgent(t, asAgent(t, "c1"), said)
+	startAgent(t, asAgent(t, "c1"), said)
 	said.Expect(t, "the broker rejects this cluster's token")
 	expectImport(t, "c1", ns, "web", "c1")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	create(t, "c1", export(ns, "late"))
 	expectImport(t, "c1", ns, "late", "c1")
-	stop()
-	must(t, "", "leave --yes --context c1")
 }
 
 // Pitfall 35: after a member is removed its writes are refused at once. Watches that it has

@@ -19,18 +19,10 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// member joins c1 and has it leave after the test, when its agents have ended.
-func member(t *testing.T) {
-	t.Helper()
-	deployBroker(t)
-	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
-	t.Cleanup(func() { must(t, "", "leave --yes --context c1") })
-}
-
 // What an agent needs of its own cluster may come later than the agent, and go.
 func TestAgentWaitsForItsCluster(t *testing.T) {
 	const ns = "waiting"
-	member(t)
+	joined(t, "c1", "--no-workloads")
 	local := asAgent(t, "c1")
 	ctx := t.Context()
 
@@ -76,7 +68,7 @@ func TestAgentWaitsForItsCluster(t *testing.T) {
 // other replica takes over as soon as a leader ends in good order.
 func TestLeaderLosesItsLease(t *testing.T) {
 	const ns = "leaders"
-	member(t)
+	joined(t, "c1", "--no-workloads")
 	elect := func(o *agent.Options) { o.LeaderElect = true }
 	said := &planes.Log{To: t.Output()}
 	stop := startAgent(t, asAgent(t, "c1"), said, elect)
