@@ -26,26 +26,25 @@ import (
 // pair is an exporting and an importing member with their broker, which have the namespace shop.
 type pair struct {
 	*testing.T
-	broker             *apiserver.Server
-	admin              client.WithWatch // of the broker
-	exporter, importer *simulation.Member
-	from, to           client.WithWatch
+	broker   *apiserver.Server
+	admin    client.WithWatch // of the broker
+	exporter *simulation.Member
+	from, to client.WithWatch
 }
 
 // newPair has members join in a bubble.
 func newPair(t *testing.T, o simulation.Options) *pair {
 	t.Helper()
-	p := &pair{T: t, broker: apiserver.New(250)}
-	b, admin, err := simulation.MemoryBrokerOn(p.broker)
+	b, err := simulation.MemoryBroker()
 	planes.NoError(t, err)
-	members, err := simulation.JoinAll(t.Context(), b, 1, 2, o)
+	members, err := simulation.JoinAll(t.Context(), b, 2, o)
 	planes.NoError(t, err)
 	t.Cleanup(func() {
 		if err := simulation.StopAll(members); err != nil {
 			t.Error(err)
 		}
 	})
-	p.admin, p.exporter, p.importer, p.from, p.to = admin, members[0], members[1], members[0].Client, members[1].Client
+	p := &pair{T: t, broker: b.API, admin: b.Admin, exporter: members[0], from: members[0].Client, to: members[1].Client}
 	for _, c := range []client.Client{p.from, p.to} {
 		planes.Create(t, c, made.Namespace("shop"))
 	}

@@ -14,9 +14,7 @@ import (
 // Pitfall 32.
 func TestServiceWithTheSameSlice(t *testing.T) {
 	t.Parallel()
-	b, _, err := MemoryBroker()
-	planes.NoError(t, err)
-	members := joinAll(t, b, 2, Options{})
+	_, members := joinAll(t, 2, Options{})
 	shop(t, members...)
 	const address = "10.202.0.1"
 	export(t, members[1], "web", address, "")

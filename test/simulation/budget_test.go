@@ -14,9 +14,7 @@ import (
 func TestMemberOverBudget(t *testing.T) {
 	t.Parallel()
 	const n = 8
-	b, onBroker, err := MemoryBroker()
-	planes.NoError(t, err)
-	members := joinAll(t, b, 2, Options{Args: []string{"--lease-timeout=3s", "--member-budget=0.00001"}}) // some 1,300 bytes
+	b, members := joinAll(t, 2, Options{Args: []string{"--lease-timeout=3s", "--member-budget=0.00001"}}) // some 1,300 bytes
 	importing, over := members[0], members[1]
 	here, there := listen(importing), listen(over)
 	shop(t, members...)
@@ -29,7 +27,7 @@ func TestMemberOverBudget(t *testing.T) {
 	names := func(want ...string) {
 		t.Helper()
 		m := objects.Member(importing.ID.String())
-		planes.Until(t, fmt.Sprintf("the importing cluster names %v", want), onBroker, m, func() error {
+		planes.Until(t, fmt.Sprintf("the importing cluster names %v", want), b.Admin, m, func() error {
 			if !slices.Equal(m.Spec.OverBudget, want) {
 				return fmt.Errorf("it names %v", m.Spec.OverBudget)
 			}

@@ -25,10 +25,8 @@ import (
 // as they can.
 func TestCatalogueIsNotFoughtOver(t *testing.T) {
 	waits(t)
-	b, onBroker, err := MemoryBroker()
-	planes.NoError(t, err)
 	var deaf atomic.Bool
-	members := joinAll(t, b, 2, Options{})
+	b, members := joinAll(t, 2, Options{})
 	first, second := members[0], members[1]
 	planes.NoError(t, second.Stop())
 	second.options.Broker.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -45,10 +43,10 @@ func TestCatalogueIsNotFoughtOver(t *testing.T) {
 		planes.Create(t, m.Client, objects.Namespace("shop"), objects.Export("shop", "web"))
 	}
 	planes.Create(t, second.Client, objects.Service("shop", "web", 80))
-	catalogued(t, onBroker, "web", "sim2")
+	catalogued(t, b.Admin, "web", "sim2")
 	deaf.Store(true)
 	planes.Create(t, first.Client, objects.Service("shop", "web", 80)) // its export is older
-	api := b.(memoryBroker).api
+	api := b.API
 	before := api.Writes()["serviceimports"]
 	eventually(t, "both write", func(context.Context) error {
 		if n := api.Writes()["serviceimports"] - before; n < 4 {
@@ -81,7 +79,7 @@ func catalogued(t *testing.T, onBroker client.Client, service string, clusters .
 func TestCatalogueWaitsForWhoIsThenLost(t *testing.T) {
 	waits(t)
 	n, members := joinOver(t, 3)
-	onBroker := n.Broker.(memoryBroker).admin
+	onBroker := n.broker.Admin
 	shop(t, members...)
 	alive, dying := members[0], members[2]
 	export(t, alive, "web", "10.201.0.1", "")
@@ -101,13 +99,11 @@ func TestCatalogueWaitsForWhoIsThenLost(t *testing.T) {
 // all the same.
 func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
 	waits(t)
-	b, onBroker, err := MemoryBroker()
-	planes.NoError(t, err)
-	members := joinAll(t, b, 2, Options{})
+	b, members := joinAll(t, 2, Options{})
 	first, second := members[0], members[1]
 	shop(t, members...)
 	planes.Create(t, first.Client, objects.Service("shop", "web", 80), objects.Export("shop", "web")) // no slice that would name it
-	catalogued(t, onBroker, "web", "sim1")
+	catalogued(t, b.Admin, "web", "sim1")
 	planes.NoError(t, first.Stop())
 	planes.NoError(t, second.Stop())
 	var wrote atomic.Int32
@@ -119,14 +115,14 @@ func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	planes.Delete(t, onBroker, objects.Lease("sim1"))
+	planes.Delete(t, b.Admin, objects.Lease("sim1"))
 	planes.NoError(t, second.Start(t.Context()))
 	export(t, second, "web", "10.202.0.1", "")
 	eventually(t, "both are imported", func(ctx context.Context) error {
 		return planes.Imported(ctx, second.Client, "shop", "web", "sim1", "sim2")
 	})
 	planes.NoError(t, first.Start(t.Context()))
-	catalogued(t, onBroker, "web", "sim1", "sim2")
+	catalogued(t, b.Admin, "web", "sim1", "sim2")
 	if n := wrote.Load(); n > 0 {
 		t.Errorf("the second has written %d times", n)
 	}
@@ -136,15 +132,13 @@ func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
 // the broker's owner forbid an export.
 func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
 	waits(t)
-	b, onBroker, err := MemoryBroker()
-	planes.NoError(t, err)
-	members := joinAll(t, b, 2, Options{})
+	b, members := joinAll(t, 2, Options{})
 	first, second := members[0], members[1]
 	shop(t, members...)
 	export(t, first, "web", "10.201.0.1", "")
-	catalogued(t, onBroker, "web", "sim1")
+	catalogued(t, b.Admin, "web", "sim1")
 	export(t, second, "web", "10.202.0.1", "")
-	catalogued(t, onBroker, "web", "sim1", "sim2")
+	catalogued(t, b.Admin, "web", "sim1", "sim2")
 	expect(t, "both are imported", first, "10.201.0.1", "10.202.0.1")
 
 	planes.NoError(t, first.Stop())
@@ -153,7 +147,7 @@ func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
 		right = o.Annotations[names.AnnotationApplied]
 		o.Annotations[names.AnnotationApplied] = fmt.Sprintf("sim2=%d", int64(1)<<50)
 	})
-	planes.Delete(t, onBroker, objects.Entry("shop", "web", "", ""))
+	planes.Delete(t, b.Admin, objects.Entry("shop", "web", "", ""))
 	planes.NoError(t, first.Start(t.Context()))
 	planes.Until(t, "who is awaited is told", first.Client, imp, func() error {
 		if c := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); c == nil || !strings.Contains(c.Message, "sim2") {
@@ -162,10 +156,10 @@ func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
 		return nil
 	})
 	planes.Change(t, first.Client, imp, func(o *mcsv1beta1.ServiceImport) { o.Annotations[names.AnnotationApplied] = right })
-	catalogued(t, onBroker, "web", "sim1", "sim2")
+	catalogued(t, b.Admin, "web", "sim1", "sim2")
 
-	planes.Permit(t, onBroker, map[string]string{"namespaces.sim2": "elsewhere"})
-	catalogued(t, onBroker, "web", "sim1")
+	planes.Permit(t, b.Admin, map[string]string{"namespaces.sim2": "elsewhere"})
+	catalogued(t, b.Admin, "web", "sim1")
 }
 
 // deafBody keeps back what comes after it has become deaf.

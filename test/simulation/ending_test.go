@@ -13,7 +13,7 @@ import (
 // TestAgentEndsWhileItsClusterIsAway tells an agent to end that waits for an API server which went
 // away while the agent began.
 func TestAgentEndsWhileItsClusterIsAway(t *testing.T) {
-	b, _, err := MemoryBroker()
+	b, err := MemoryBroker()
 	planes.NoError(t, err)
 	m, err := Join(t.Context(), b, 1, Options{})
 	planes.NoError(t, err)

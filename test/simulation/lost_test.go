@@ -24,7 +24,7 @@ import (
 
 // network is what gets through: between members and the broker, and to members' pods.
 type network struct {
-	Broker
+	broker  *Broker
 	mu      sync.Mutex
 	cut     map[names.ClusterID]bool // from the broker
 	dead    map[string]bool          // by the beginning of pods' addresses
@@ -34,52 +34,37 @@ type network struct {
 	accept  bool // connections to pods
 }
 
-func newNetwork(b Broker) *network {
-	return &network{
-		Broker: b, cut: map[names.ClusterID]bool{}, dead: map[string]bool{}, dialled: map[string]int{},
-		ended: map[names.ClusterID]context.CancelFunc{}, during: map[names.ClusterID]context.Context{},
-	}
-}
-
 // joinOver has members join a clusterset over a network, who miss each other after 2 s.
 func joinOver(t *testing.T, count int) (*network, []*Member) {
 	t.Helper()
-	b, _, err := MemoryBroker()
+	b, err := MemoryBroker()
 	planes.NoError(t, err)
-	n := newNetwork(b)
-	return n, joinAll(t, n, count, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
-}
-
-// Invite has the member's way to the broker be one that can be cut.
-func (n *network) Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error) {
-	config, err := n.Broker.Invite(ctx, id)
-	if err != nil {
-		return nil, err
+	n := &network{
+		broker: b, cut: map[names.ClusterID]bool{}, dead: map[string]bool{}, dialled: map[string]int{},
+		ended: map[names.ClusterID]context.CancelFunc{}, during: map[names.ClusterID]context.Context{},
 	}
-	n.heal(id)
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return way{n, id, next} })
-	return config, nil
+	b.Invite = func(_ context.Context, id names.ClusterID) (*rest.Config, error) {
+		n.heal(id)
+		config := b.API.Config()
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripperFunc(func(r *http.Request) (*http.Response, error) { return n.pass(id, next, r) })
+		})
+		return config, nil
+	}
+	return n, joinTo(t, b, count, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
 }
 
-// way is a member's to the broker.
-type way struct {
-	network *network
-	id      names.ClusterID
-	next    http.RoundTripper
-}
-
-// RoundTrip ends when the way is cut, and so does the response.
-func (w way) RoundTrip(r *http.Request) (*http.Response, error) {
-	w.network.mu.Lock()
-	cut, during := w.network.cut[w.id], w.network.during[w.id]
-	w.network.mu.Unlock()
+// pass ends when the member's way to the broker is cut, and so does the response.
+func (n *network) pass(id names.ClusterID, next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	n.mu.Lock()
+	cut, during := n.cut[id], n.during[id]
+	n.mu.Unlock()
 	if cut {
 		return nil, errors.New("cut off")
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(during, cancel)
-	response, err := w.next.RoundTrip(r.WithContext(ctx))
+	response, err := next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		stop()
 		cancel()

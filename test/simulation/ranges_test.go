@@ -29,10 +29,10 @@ func allow(t *testing.T, onBroker client.Client, ranges map[string]string) {
 // broker has lost it, for an agent that starts then too. A change concerns that member alone.
 func TestAllowedRangesHold(t *testing.T) {
 	waits(t)
-	b, onBroker, err := MemoryBroker()
+	b, err := MemoryBroker()
 	planes.NoError(t, err)
-	allow(t, onBroker, map[string]string{"sim1": "10.1.0.0/16"})
-	members := joinAll(t, b, 3, Options{})
+	allow(t, b.Admin, map[string]string{"sim1": "10.1.0.0/16"})
+	members := joinTo(t, b, 3, Options{})
 	shop(t, members...)
 	hostile, other, importer := members[0], members[1], members[2]
 	for i, name := range []string{"a", "b", "c"} {
@@ -59,7 +59,7 @@ func TestAllowedRangesHold(t *testing.T) {
 		{nil, all(within, others, outside)},
 	} {
 		before, written := counted(importer), versionsOf(t, importer.Client)
-		allow(t, onBroker, step.data)
+		allow(t, b.Admin, step.data)
 		expect(t, fmt.Sprint(step.data), importer, step.want...)
 		settled(t, members)
 		if got := counted(importer).minus(before); got["written endpointslices"] != 3 {
@@ -79,19 +79,19 @@ func TestAllowedRangesHold(t *testing.T) {
 	// What the others keep, because it was taken away in a way that they doubt, has to be allowed all the same.
 	planes.NoError(t, hostile.Stop())
 	for _, name := range []string{"a", "b"} {
-		planes.Delete(t, onBroker, objects.Record("sim1", "shop", name))
-		planes.NoError(t, onBroker.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(broker.DefaultNamespace),
+		planes.Delete(t, b.Admin, objects.Record("sim1", "shop", name))
+		planes.NoError(t, b.Admin.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(broker.DefaultNamespace),
 			client.MatchingLabels{names.LabelSourceCluster: "sim1", names.LabelServiceName: name}))
 	}
 	settled(t, members[1:])
 	expect(t, "what is in doubt", importer, all(within, others, outside)...)
-	allow(t, onBroker, map[string]string{"sim1": "10.1.0.0/16"})
+	allow(t, b.Admin, map[string]string{"sim1": "10.1.0.0/16"})
 	expect(t, "what is in doubt and allowed", importer, all(within, others)...)
 
 	// Where the broker has lost it, it still holds.
-	planes.Delete(t, onBroker, objects.Permissions(nil))
+	planes.Delete(t, b.Admin, objects.Permissions(nil))
 	planes.NoError(t, hostile.Start(t.Context()))
-	eventually(t, "the hostile member has published all again", func(ctx context.Context) error { return holds(ctx, onBroker, all(within, outside)) })
+	eventually(t, "the hostile member has published all again", func(ctx context.Context) error { return holds(ctx, b.Admin, all(within, outside)) })
 	export(t, hostile, "d", "10.1.0.4", "")
 	export(t, hostile, "e", "10.7.0.5", "")
 	eventually(t, "the last is imported", func(ctx context.Context) error { return planes.Imported(ctx, importer.Client, "shop", "e", "sim1") })
@@ -99,6 +99,6 @@ func TestAllowedRangesHold(t *testing.T) {
 	expect(t, "what is allowed, without what says so", importer, all(within, others)...)
 	settled(t, members)
 	expect(t, "what is allowed, a while later", importer, all(within, others)...)
-	allow(t, onBroker, map[string]string{"sim2": ""})
+	allow(t, b.Admin, map[string]string{"sim2": ""})
 	expect(t, "what is allowed now", importer, all(within, outside, []string{"10.7.0.5"})...)
 }

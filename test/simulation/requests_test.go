@@ -54,9 +54,7 @@ func (e *encodings) of(next http.RoundTripper) http.RoundTripper {
 // on the broker: JSON of the same slices costs several times the processor time to read.
 func TestBuiltInKindsTravelAsProtobuf(t *testing.T) {
 	t.Parallel()
-	b, _, err := MemoryBroker()
-	planes.NoError(t, err)
-	members := joinAll(t, b, 2, Options{})
+	_, members := joinAll(t, 2, Options{})
 	watched := members[1]
 	planes.NoError(t, watched.Stop())
 	travels := &encodings{seen: map[string]int{}}
@@ -141,9 +139,7 @@ func queued(t *testing.T) (n float64) {
 // workers are at the first of them, one more endpoint changes: that one's write is the next, not the hundredth.
 func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 	const services, workers = 100, 8
-	b, onBroker, err := MemoryBroker()
-	planes.NoError(t, err)
-	members := joinAll(t, b, 2, Options{})
+	b, members := joinAll(t, 2, Options{})
 	exporter, importer := members[0], members[1]
 	ns := namespaceOf(0)
 	for _, m := range members {
@@ -171,7 +167,7 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 		planes.NoError(t, exporter.Client.Update(t.Context(), &s))
 		changed = append(changed, address(2, i))
 	}
-	eventually(t, "all changes are on the broker", func(ctx context.Context) error { return holds(ctx, onBroker, changed) })
+	eventually(t, "all changes are on the broker", func(ctx context.Context) error { return holds(ctx, b.Admin, changed) })
 	planes.NoError(t, exporter.Stop()) // whose own requests would be in the same metric
 
 	left := queued(t)
@@ -191,12 +187,12 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 	}
 	late := notBegun(t, importer, held)
 	onItsWay := &discoveryv1.EndpointSliceList{}
-	planes.NoError(t, onBroker.List(t.Context(), onItsWay, client.MatchingLabels{names.LabelServiceName: late.Labels[names.LabelServiceName]}))
+	planes.NoError(t, b.Admin.List(t.Context(), onItsWay, client.MatchingLabels{names.LabelServiceName: late.Labels[names.LabelServiceName]}))
 	if len(onItsWay.Items) != 1 {
 		t.Fatalf("%d slices on the broker", len(onItsWay.Items))
 	}
 	onItsWay.Items[0].Endpoints[0].Addresses[0] = "10.250.0.1"
-	planes.NoError(t, onBroker.Update(t.Context(), &onItsWay.Items[0]))
+	planes.NoError(t, b.Admin.Update(t.Context(), &onItsWay.Items[0]))
 	eventually(t, "the change waits for a worker", func(context.Context) error {
 		if queued(t)-left < 1 {
 			return fmt.Errorf("it does not")

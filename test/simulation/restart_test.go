@@ -30,9 +30,7 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	const clusters, slicesInAll, changed = 40, 1500, 3
-	b, onBroker, err := MemoryBroker()
-	planes.NoError(t, err)
-	members := joinAll(t, b, clusters+1, Options{})
+	b, members := joinAll(t, clusters+1, Options{})
 	importer := members[clusters]
 	var sources []*discoveryv1.EndpointSlice // the first of each cluster
 	for i, m := range members {
@@ -50,7 +48,7 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 	})
 	// What is its own it imports without the broker.
 	eventually(t, "its own is on the broker", func(ctx context.Context) error {
-		return holds(ctx, onBroker, []string{sources[len(sources)-1].Endpoints[0].Addresses[0]})
+		return holds(ctx, b.Admin, []string{sources[len(sources)-1].Endpoints[0].Addresses[0]})
 	})
 	settled(t, members)
 
@@ -63,13 +61,13 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 		want = append(want, address)
 	}
 	eventually(t, "changes are on the broker", func(ctx context.Context) error {
-		return holds(ctx, onBroker, want[:changed])
+		return holds(ctx, b.Admin, want[:changed])
 	})
 	settled(t, members)
 
 	before := counted(importer)
-	onBrokerBefore := versionsOf(t, onBroker)
-	api := b.(memoryBroker).api
+	onBrokerBefore := versionsOf(t, b.Admin)
+	api := b.API
 	wastedBefore := api.Wasted()
 	began := time.Now()
 	planes.NoError(t, importer.Start(t.Context()))
@@ -81,7 +79,7 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 		t.Errorf("requests for writes in the importing cluster: %v", got)
 	}
 	var written []string
-	for key, version := range versionsOf(t, onBroker) {
+	for key, version := range versionsOf(t, b.Admin) {
 		if onBrokerBefore[key] != version {
 			written = append(written, key)
 		}
@@ -102,9 +100,7 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 func TestSlicesAreWrittenOnce(t *testing.T) {
 	t.Parallel()
 	const n = 100
-	b, onBroker, err := MemoryBroker()
-	planes.NoError(t, err)
-	members := joinAll(t, b, 4, Options{})
+	b, members := joinAll(t, 4, Options{})
 	for _, m := range members[1:] {
 		planes.Create(t, m.Client, objects.Namespace(namespaceOf(0)))
 	}
@@ -127,16 +123,16 @@ func TestSlicesAreWrittenOnce(t *testing.T) {
 	}
 	eventually(t, "the broker has nothing left", func(ctx context.Context) error {
 		records := &brokerv1alpha1.ExportedServiceList{}
-		if err := onBroker.List(ctx, records); err != nil {
+		if err := b.Admin.List(ctx, records); err != nil {
 			return err
 		}
 		if !layout.Withdrawn(&records.Items[0]) {
 			return errors.New("the record is not withdrawn")
 		}
-		return none(ctx, onBroker, &mcsv1beta1.ServiceImportList{}, &discoveryv1.EndpointSliceList{})
+		return none(ctx, b.Admin, &mcsv1beta1.ServiceImportList{}, &discoveryv1.EndpointSliceList{})
 	})
 	settled(t, members)
-	api := b.(memoryBroker).api
+	api := b.API
 	if written, unchanged := api.Writes()[resource], api.Unchanged()[resource]; written != 2*n || unchanged > 0 {
 		t.Errorf("on the broker %d writes of slices, and %d that changed nothing; want %d and none", written, unchanged, 2*n)
 	}

@@ -37,96 +37,71 @@ func Scheme() *runtime.Scheme {
 }
 
 // Broker is what members join.
-type Broker interface {
+type Broker struct {
+	// Admin is an administrator's client for it.
+	Admin client.WithWatch
+	// API is the API server of one in memory.
+	API *apiserver.Server
 	// Invite returns the configuration with which a member's agent gets to the broker.
-	Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error)
-	// Joined returns nil as soon as the member is registered.
-	Joined(ctx context.Context, id names.ClusterID) error
-}
-
-// realBroker is a broker on an API server that an administrator has prepared.
-type realBroker struct {
-	registry
-	config *rest.Config
+	Invite func(ctx context.Context, id names.ClusterID) (*rest.Config, error)
 }
 
 // RealBroker returns a broker on the API server that config leads an administrator to. Its
 // namespace is the default one, and has to exist. Each member gets credentials, and a
 // connection, of its own.
-func RealBroker(config *rest.Config) (Broker, error) {
+func RealBroker(config *rest.Config) (*Broker, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	admin, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the broker: %w", err)
 	}
-	return realBroker{registry{admin}, config}, nil
+	return &Broker{Admin: admin, Invite: func(ctx context.Context, id names.ClusterID) (*rest.Config, error) {
+		return invite(ctx, admin, config, id)
+	}}, nil
 }
 
-// Invite makes the member's account and role, if need be, and a token.
-func (b realBroker) Invite(ctx context.Context, id names.ClusterID) (*rest.Config, error) {
+// invite makes the member's account and role, if need be, and a token.
+func invite(ctx context.Context, admin client.Client, config *rest.Config, id names.ClusterID) (*rest.Config, error) {
 	member := rights.Member(broker.DefaultNamespace, id)
 	account := member.ServiceAccount
-	err := b.admin.Create(ctx, account)
+	err := admin.Create(ctx, account)
 	if apierrors.IsAlreadyExists(err) {
-		err = b.admin.Get(ctx, client.ObjectKeyFromObject(account), account)
+		err = admin.Get(ctx, client.ObjectKeyFromObject(account), account)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("making the account of %s: %w", id, err)
 	}
 	for _, o := range member.Rights(account) {
-		if err := b.admin.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := admin.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 			return nil, fmt.Errorf("making %s: %w", o.GetName(), err)
 		}
 	}
 	token := &authenticationv1.TokenRequest{}
-	if err := b.admin.SubResource("token").Create(ctx, account, token); err != nil {
+	if err := admin.SubResource("token").Create(ctx, account, token); err != nil {
 		return nil, fmt.Errorf("getting a token of %s: %w", account.Name, err)
 	}
 	return &rest.Config{
-		Host:            b.config.Host,
+		Host:            config.Host,
 		BearerToken:     token.Status.Token,
-		TLSClientConfig: rest.TLSClientConfig{CAData: b.config.CAData, CAFile: b.config.CAFile},
+		TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData, CAFile: config.CAFile},
 		// Members with the same settings but for the token would share one connection.
 		Dial: (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 	}, nil
 }
 
-// memoryBroker is a broker in memory, which anybody may write to.
-type memoryBroker struct {
-	registry
-	api *apiserver.Server
-}
-
-// MemoryBroker returns a broker in memory, for members that are to be tried without any
-// program beside this one, and an administrator's client for it.
-func MemoryBroker() (Broker, client.WithWatch, error) {
-	return MemoryBrokerOn(apiserver.New(250))
-}
-
-// MemoryBrokerOn is MemoryBroker with an API server that is there already.
-func MemoryBrokerOn(api *apiserver.Server) (Broker, client.WithWatch, error) {
-	c, err := client.NewWithWatch(api.Config(), client.Options{Scheme: Scheme()})
+// MemoryBroker returns a broker in memory, which anybody may write to, for members that are to be tried without any
+// program beside this one.
+func MemoryBroker() (*Broker, error) {
+	api := apiserver.New(250)
+	admin, err := client.NewWithWatch(api.Config(), client.Options{Scheme: Scheme()})
 	if err == nil {
-		err = c.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: broker.DefaultNamespace}})
+		err = admin.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: broker.DefaultNamespace}})
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a broker in memory: %w", err)
+		return nil, fmt.Errorf("making a broker in memory: %w", err)
 	}
-	return memoryBroker{registry{c}, api}, c, nil
-}
-
-// Invite has nothing to make.
-func (b memoryBroker) Invite(context.Context, names.ClusterID) (*rest.Config, error) {
-	return b.api.Config(), nil
-}
-
-// registry is where a broker's members are registered, as an administrator sees it.
-type registry struct{ admin client.WithWatch }
-
-// Joined looks for the member's entry.
-func (r registry) Joined(ctx context.Context, id names.ClusterID) error {
-	return r.admin.Get(ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: id.String()}, &brokerv1alpha1.MemberCluster{})
+	return &Broker{Admin: admin, API: api, Invite: func(context.Context, names.ClusterID) (*rest.Config, error) { return api.Config(), nil }}, nil
 }
 
 // Member is one simulated member cluster with its agent.
@@ -140,7 +115,7 @@ type Member struct {
 
 	options agent.Options
 	log     *slog.Logger
-	broker  Broker
+	broker  *Broker
 	stop    func()
 	done    chan error // gets the agent's error, once
 }
@@ -160,7 +135,7 @@ type Options struct {
 
 // Join starts a member and returns when its agent has registered it. The number is
 // different for each member, and at most 249.
-func Join(ctx context.Context, b Broker, number int, o Options) (*Member, error) {
+func Join(ctx context.Context, b *Broker, number int, o Options) (*Member, error) {
 	id, err := names.ParseClusterID(fmt.Sprintf("sim%d", number))
 	if err != nil {
 		return nil, err
@@ -204,7 +179,7 @@ func (m *Member) Start(ctx context.Context) error {
 	m.stop = stop
 	done := m.done
 	go func() { done <- agent.Run(running, m.options, m.log) }()
-	if err := m.await(ctx, func() error { return m.broker.Joined(ctx, m.ID) }); err != nil {
+	if err := m.await(ctx); err != nil {
 		return errors.Join(fmt.Errorf("waiting for %s: %w", m.ID, err), m.Stop())
 	}
 	return nil
@@ -226,12 +201,12 @@ func AgentOptions(id names.ClusterID, args []string) (agent.Options, error) {
 	return options, nil
 }
 
-// await asks until ready says nil, or the agent has ended.
-func (m *Member) await(ctx context.Context, ready func() error) error {
+// await returns when the broker has the member's entry.
+func (m *Member) await(ctx context.Context) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		err := ready()
+		err := m.broker.Admin.Get(ctx, client.ObjectKey{Namespace: broker.DefaultNamespace, Name: m.ID.String()}, &brokerv1alpha1.MemberCluster{})
 		if err == nil {
 			return nil
 		}
@@ -254,12 +229,11 @@ func (m *Member) Stop() error {
 	return err
 }
 
-// JoinAll starts the members of the numbers first to last. Where one does
-// not start, all are stopped.
-func JoinAll(ctx context.Context, b Broker, first, last int, o Options) ([]*Member, error) {
+// JoinAll starts members. Where one does not start, all are stopped.
+func JoinAll(ctx context.Context, b *Broker, count int, o Options) ([]*Member, error) {
 	var members []*Member
-	for number := first; number <= last; number++ {
-		m, err := Join(ctx, b, number, o)
+	for i := range count {
+		m, err := Join(ctx, b, i+1, o)
 		if err != nil {
 			return nil, errors.Join(err, StopAll(members))
 		}

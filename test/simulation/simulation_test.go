@@ -37,10 +37,18 @@ func waits(t *testing.T) {
 	t.Parallel()
 }
 
-// joinAll has members 1 to last join, and ends their agents with the test.
-func joinAll(t *testing.T, b Broker, last int, o Options) []*Member {
+// joinAll has members join a broker in memory, and ends their agents with the test.
+func joinAll(t *testing.T, count int, o Options) (*Broker, []*Member) {
 	t.Helper()
-	members, err := JoinAll(t.Context(), b, 1, last, o)
+	b, err := MemoryBroker()
+	planes.NoError(t, err)
+	return b, joinTo(t, b, count, o)
+}
+
+// joinTo has members join a broker, and ends their agents with the test.
+func joinTo(t *testing.T, b *Broker, count int, o Options) []*Member {
+	t.Helper()
+	members, err := JoinAll(t.Context(), b, count, o)
 	planes.NoError(t, err)
 	t.Cleanup(func() {
 		if err := StopAll(members); err != nil {

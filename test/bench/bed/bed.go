@@ -159,7 +159,7 @@ func (b *Bed) AgentsReady(ctx context.Context) error {
 }
 
 // Broker is the bed's broker for simulated members to join.
-func (b *Bed) Broker() (simulation.Broker, error) {
+func (b *Bed) Broker() (*simulation.Broker, error) {
 	config, err := b.Lab.RESTConfig(lab.Broker)
 	if err != nil {
 		return nil, err

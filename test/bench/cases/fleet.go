@@ -36,7 +36,7 @@ func (r *Run) populate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	members, err := simulation.JoinAll(ctx, broker, 1, fleetSize, simulation.Options{})
+	members, err := simulation.JoinAll(ctx, broker, fleetSize, simulation.Options{})
 	if err != nil {
 		return fmt.Errorf("starting simulated clusters: %w", err)
 	}
