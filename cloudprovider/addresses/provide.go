@@ -30,7 +30,7 @@ func (p *Pool) Provide(mcs *networkingv1alpha1.MultiClusterService, s cloudprovi
 	}
 	if len(r.Ports) == 0 {
 		return nil, options, &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: fmt.Errorf(
-			"the Service has no %s port, and this provider supports no other protocol", strings.Join(protocols, " or "))}
+			"the Service has no %s port, and this provider supports no other protocol: use another provider", strings.Join(protocols, " or "))}
 	}
 	assigned, err := p.Assign(cloudprovider.KeyOf(mcs), r)
 	return assigned, options, err

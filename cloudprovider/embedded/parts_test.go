@@ -82,7 +82,7 @@ func TestAffinity(t *testing.T) {
 		for range 3 {
 			<-time.After(50 * time.Second)
 			if got := g.pick(someone, nil); got != first {
-				t.Errorf("its time begins anew with each connection: %v", got)
+				t.Errorf("a connection must restart the affinity time, but the next backend is %v", got)
 			}
 		}
 		<-time.After(61 * time.Second)

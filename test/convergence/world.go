@@ -179,7 +179,7 @@ func (w *world) converge(ctx context.Context) error {
 	took := time.Since(began)
 	w.slowest = max(w.slowest, took)
 	w.note("all is as it should be after %v", took)
-	pause(ctx, usual) // what had failed is tried again, and owners confirm what is as it was, with other revisions
+	pause(ctx, usual) // members retry what failed, and owners confirm unchanged objects with other revisions
 	published, err := list(ctx, w.admin, &discoveryv1.EndpointSliceList{})
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func (f Figure) Because(note string) Figure {
 // Case is what one case of a benchmark has found.
 type Case struct {
 	figures []Figure
-	// Notes are what there is to say besides.
+	// Notes are remarks below the table.
 	Notes []string
 }
 
