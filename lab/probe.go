@@ -1,9 +1,11 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,8 +26,11 @@ func (u Unit) probe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("probing %s: %w", u, err)
 	}
-	if target.Scheme == "tcp" || target.Scheme == "unix" {
-		c, err := u.dial(ctx, target.Scheme, target.Host+target.Path)
+	if target.Scheme == "unix" {
+		return u.probeRuntime(ctx, target.Path)
+	}
+	if target.Scheme == "tcp" {
+		c, err := u.dial(ctx, "tcp", target.Host)
 		if err != nil {
 			return fmt.Errorf("probing %s: %w", u, err)
 		}
@@ -47,6 +52,41 @@ func (u Unit) probe(ctx context.Context) error {
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("probing %s: %s", u, response.Status)
+	}
+	return nil
+}
+
+// probeRuntime asks a container runtime for its version by gRPC, as the kubelet does first. The socket is there before
+// the runtime has found its containers again; until then it refuses, and a kubelet that starts then ends.
+func (u Unit) probeRuntime(ctx context.Context, socket string) error {
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return u.dial(ctx, "unix", socket) },
+		Protocols:   new(http.Protocols),
+	}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	// gRPC's frame of an empty message: not compressed, no bytes.
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://runtime/runtime.v1.RuntimeService/Version", bytes.NewReader(make([]byte, 5)))
+	if err != nil {
+		return fmt.Errorf("probing %s: %w", u, err)
+	}
+	request.Header.Set("Content-Type", "application/grpc")
+	request.Header.Set("TE", "trailers")
+	response, err := (&http.Client{Transport: transport, Timeout: time.Second}).Do(request)
+	if err != nil {
+		return fmt.Errorf("probing %s: %w", u, err)
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return fmt.Errorf("probing %s: %w", u, err)
+	}
+	// A refusal without a response is all in the header.
+	result := response.Trailer
+	if response.Header.Get("Grpc-Status") != "" {
+		result = response.Header
+	}
+	if result.Get("Grpc-Status") != "0" {
+		return fmt.Errorf("probing %s: gRPC status %s: %s", u, result.Get("Grpc-Status"), result.Get("Grpc-Message"))
 	}
 	return nil
 }

@@ -34,8 +34,8 @@ type Unit struct {
 	Files map[string]string
 	// Address is the unit's address, for people.
 	Address string
-	// Probe is a URL that returns 200 when the unit is ready, as seen from the unit, or tcp://ADDRESS or unix://PATH to
-	// connect to. Without a probe, a running unit is ready.
+	// Probe is a URL that returns 200 when the unit is ready, as seen from the unit, or tcp://ADDRESS to connect to, or
+	// unix://PATH of a container runtime's socket. Without a probe, a running unit is ready.
 	Probe string
 }
 
