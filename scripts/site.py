@@ -1,8 +1,14 @@
-# A hook of MkDocs: links from pages to files of the repository outside of docs/ lead to the code host.
+# A hook of MkDocs: links from pages to files of the repository outside of docs/ lead to the code host. Programs that stand
+# beside pages are no part of the site.
 import os
 import re
 
 LINK = re.compile(r"\]\((\.\./[^)\s]*)\)")
+
+
+def on_files(files, config):
+    for file in [f for f in files if f.src_path.endswith(".go")]:
+        files.remove(file)
 
 
 def on_page_markdown(markdown, page, config, files):
