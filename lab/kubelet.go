@@ -171,7 +171,7 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 		},
 		"authorization":            map[string]any{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + l.containerdSocket(c, n),
-		"clusterDomain":            clusterDomain, "clusterDNS": texts(c.DNS), "resolvConf": filepath.Join(l.Dir(c.Name), "node.conf"),
+		"clusterDomain":            clusterDomain, "clusterDNS": texts(c.DNS), "resolvConf": filepath.Join(l.Dir(c.Name), name+".resolv.conf"),
 		// Settings for several kubelets on one machine, which share its disk and memory with other programs.
 		"cgroupDriver": "cgroupfs", "cgroupRoot": l.cgroupRoot(n), "failCgroupV1": false,
 		"enforceNodeAllocatable": []string{}, "failSwapOn": false, "localStorageCapacityIsolation": false, "oomScoreAdj": 0,
@@ -193,7 +193,7 @@ func (l *Lab) kubelet(c *Cluster, n *Node, number int) Unit {
 	)
 	u.Namespace, u.Probe = n.Namespace, "tcp://"+address
 	// Nodes use only the cluster's DNS server, not the machine's.
-	u.Files = map[string]string{name + ".json": text(config), "node.conf": ""}
+	u.Files = map[string]string{name + ".json": text(config), name + ".resolv.conf": ""}
 	return u
 }
 

@@ -154,9 +154,6 @@ func checkMachine() error {
 type agenda struct {
 	mu     sync.Mutex
 	groups []*group // in the order in which they are begun: the largest first
-	early  int      // how many forms have to begin before underWay is closed
-	// underWay is closed when a quarter of the forms has begun.
-	underWay chan struct{}
 }
 
 // group holds the forms that are left of those that can share a lab.
@@ -177,7 +174,7 @@ func newAgenda(forms []form) *agenda {
 	slices.SortStableFunc(forms, func(a, b form) int {
 		return cmp.Or(first(!a.shape.Bare, !b.shape.Bare), first(a.shape.Hub, b.shape.Hub), b.shape.Clusters-a.shape.Clusters, cmp.Compare(a.shape.DNS, b.shape.DNS))
 	})
-	a := &agenda{early: (len(forms) + 3) / 4, underWay: make(chan struct{})}
+	a := &agenda{}
 	for _, f := range forms {
 		i := slices.IndexFunc(a.groups, func(g *group) bool { return g.shape.Serves(f.shape) })
 		if i < 0 {
@@ -231,9 +228,6 @@ func (a *agenda) next(last *group) (*form, *group) {
 	g.begun = true
 	f := g.forms[0]
 	g.forms = g.forms[1:]
-	if a.early--; a.early == 0 {
-		close(a.underWay)
-	}
 	return &f, g
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-var labsAtOnce = flag.Int("labs", 3, "how many labs scenarios run in at a time; those beyond the second start when a quarter of the scenarios has begun")
+var labsAtOnce = flag.Int("labs", 2, "how many labs scenarios run in at a time")
 
 // failed are the scenarios that have failed, and why. It is said once more at the very end: where it happened, it stands among
 // thousands of lines of several labs.
@@ -73,19 +73,15 @@ func TestScenarios(t *testing.T) {
 }
 
 // runForms runs scripts in labs that it starts, of which there are several at a time: a
-// scenario waits more than it computes. Tests of other packages take the processors at first, so that a third lab would only
-// slow the others down.
+// scenario waits more than it computes.
 func runForms(ctx context.Context, t *testing.T, forms []form) {
 	programs, remove, err := planes.Programs(ctx)
 	planes.NoError(t, err)
 	defer remove()
 	agenda := newAgenda(forms)
 	var workers sync.WaitGroup
-	for i := range min(*labsAtOnce, len(forms)) {
+	for i := range *labsAtOnce {
 		workers.Go(func() {
-			if i >= 2 {
-				<-agenda.underWay
-			}
 			labs := &labs{name: fmt.Sprintf("%s%d-%d", labPrefix, os.Getpid(), i+1), programs: programs}
 			defer labs.down(t)
 			for f, g := agenda.next(nil); f != nil; f, g = agenda.next(g) {
