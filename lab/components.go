@@ -158,7 +158,7 @@ clusterCIDR: %q
 healthzBindAddress: %q
 metricsBindAddress: 127.0.0.1:10249
 nftables:
-  minSyncPeriod: 100ms
+  minSyncPeriod: 250ms
 conntrack:
   maxPerCore: 0
   min: 0
