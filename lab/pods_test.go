@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,9 +52,7 @@ func TestPods(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"deployment", p.testDeployment}, {"streams", p.testStreams}, {"attach", p.testAttach}, {"restarts", p.testRestarts},
-		{"containers of a pod", p.testContainersOfAPod}, {"certificates", p.testKubeletAPIWantsACertificate},
-		{"any tag", p.testAnyTag}, {"crash", p.testCrash},
+		{"deployment", p.testDeployment}, {"certificates", p.testKubeletAPIWantsACertificate}, {"any tag", p.testAnyTag}, {"crash", p.testCrash},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -319,174 +316,6 @@ func (p *podLab) onTerminal(t *testing.T, args ...string) (out string, code int)
 	text, _ := io.ReadAll(terminal) // ends with EIO
 	_ = cmd.Wait()
 	return string(text), cmd.ProcessState.ExitCode()
-}
-
-// testStreams executes commands by both protocols that kubectl speaks.
-func (p *podLab) testStreams(t *testing.T) {
-	ns := p.apply(t, `
-apiVersion: v1
-kind: Pod
-metadata: {name: p}
-spec:
-  terminationGracePeriodSeconds: 1
-  containers: [{name: c, image: debian, command: ["sleep", "inf"]}]
-`)
-	p.waitReady(t, ns, 1)
-	for protocol, setting := range map[string]string{"SPDY": "false", "websocket": "true"} {
-		for name, tc := range map[string]struct {
-			flag, script, stdin string
-			stdout, stderr      string
-			code                int
-		}{
-			"separate outputs": {script: "echo out; echo err >&2; exit 3", stdout: "out\n", stderr: "err\n", code: 3},
-			"input":            {flag: "-i", script: "cat", stdin: "some\ntext", stdout: "some\ntext"},
-			"much output":      {script: "head -c 3000000 /dev/zero | tr '\\0' x", stdout: strings.Repeat("x", 3000000)},
-			"much input":       {flag: "-i", script: "wc -c", stdin: strings.Repeat("x", 3000000), stdout: "3000000\n"},
-		} {
-			t.Run(protocol+"/"+name, func(t *testing.T) {
-				args := []string{"exec", "-n", ns, "p"}
-				if tc.flag != "" {
-					args = append(args, tc.flag)
-				}
-				cmd := p.command(append(args, "--", "sh", "-c", tc.script)...)
-				cmd.Env = append(os.Environ(), "KUBECTL_REMOTE_COMMAND_WEBSOCKETS="+setting)
-				var stdout, stderr bytes.Buffer
-				cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(tc.stdin), &stdout, &stderr
-				err := cmd.Run()
-				var exit *exec.ExitError
-				if err != nil && !errors.As(err, &exit) {
-					t.Fatal(err)
-				}
-				said, _, _ := strings.Cut(stderr.String(), "command terminated with")
-				if _, own, ok := strings.Cut(said, "Copying stdin failed"); ok { // kubectl's own word
-					_, said, _ = strings.Cut(own, "\n")
-				}
-				if stdout.String() != tc.stdout || said != tc.stderr || cmd.ProcessState.ExitCode() != tc.code {
-					t.Errorf("got %.100q, %.100q, code %d", stdout.String(), stderr.String(), cmd.ProcessState.ExitCode())
-				}
-			})
-		}
-	}
-}
-
-func (p *podLab) testAttach(t *testing.T) {
-	ns := p.apply(t, `
-apiVersion: v1
-kind: Pod
-metadata: {name: chatty}
-spec:
-  restartPolicy: Never
-  containers: [{name: c, image: debian, stdin: true, stdinOnce: true, command: ["sh", "-c", "while read x; do echo got $x; done; echo end"]}]
-`)
-	p.waitReady(t, ns, 1)
-	if out := p.must(t, "one\ntwo\n", "attach", "-i", "-n", ns, "chatty"); !strings.Contains(out, "got one\ngot two\nend\n") {
-		t.Errorf("got %q", out)
-	}
-	p.waitPod(t, ns, "chatty", "done", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
-}
-
-// testRestarts has containers end, for a probe or on their own, and one whose image nobody has.
-func (p *podLab) testRestarts(t *testing.T) {
-	ns := p.apply(t, `
-apiVersion: v1
-kind: Pod
-metadata: {name: sick}
-spec:
-  terminationGracePeriodSeconds: 1
-  containers:
-  - name: c
-    image: debian
-    command: ["sh", "-c", "echo run; touch /tmp/well; sleep inf"]
-    startupProbe: {exec: {command: ["test", "-e", "/tmp/well"]}, periodSeconds: 1, timeoutSeconds: 30}
-    livenessProbe: {exec: {command: ["test", "-e", "/tmp/well"]}, periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 2}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: crashing}
-spec:
-  containers: [{name: c, image: debian, command: ["sh", "-c", "echo last words > /dev/termination-log; exit 9"]}]
----
-apiVersion: v1
-kind: Pod
-metadata: {name: no-image}
-spec: {containers: [{name: c, image: 127.0.0.1:1/nobody/has}]}
-`)
-	p.waitPod(t, ns, "sick", "running", func(pod *corev1.Pod) bool { return ready(*pod) })
-	p.must(t, "", "exec", "-n", ns, "sick", "--", "rm", "/tmp/well")
-	p.waitPod(t, ns, "sick", "restarted", func(pod *corev1.Pod) bool { return pod.Status.ContainerStatuses[0].RestartCount == 1 && ready(*pod) })
-	if out := p.must(t, "", "logs", "-p", "-n", ns, "sick"); out != "run\n" {
-		t.Errorf("previous log: %q", out)
-	}
-	pod := p.waitPod(t, ns, "crashing", "restarted", func(pod *corev1.Pod) bool {
-		s := pod.Status.ContainerStatuses
-		return len(s) > 0 && s[0].LastTerminationState.Terminated != nil
-	})
-	if last := pod.Status.ContainerStatuses[0].LastTerminationState.Terminated; last.ExitCode != 9 || last.Message != "last words\n" {
-		t.Errorf("last state %+v", last)
-	}
-	p.waitPod(t, ns, "no-image", "without image", func(pod *corev1.Pod) bool {
-		s := pod.Status.ContainerStatuses
-		return len(s) > 0 && s[0].State.Waiting != nil && s[0].State.Waiting.Reason == "ErrImagePull" && strings.Contains(s[0].State.Waiting.Message, "nobody/has")
-	})
-}
-
-func (p *podLab) testContainersOfAPod(t *testing.T) {
-	ns := p.apply(t, `
-apiVersion: v1
-kind: Pod
-metadata: {name: staged, labels: {app: x}}
-spec:
-  terminationGracePeriodSeconds: 1
-  restartPolicy: Never
-  initContainers:
-  - {name: first, image: debian, command: ["sh", "-c", "echo first > /data/log"], volumeMounts: [{name: data, mountPath: /data}]}
-  - name: sidecar
-    image: debian
-    restartPolicy: Always
-    command: ["sh", "-c", "echo sidecar >> /data/log; touch /data/up; sleep inf"]
-    startupProbe: {exec: {command: ["test", "-e", "/data/up"]}, periodSeconds: 1, timeoutSeconds: 30}
-    volumeMounts: [{name: data, mountPath: /data}]
-  - {name: second, image: debian, command: ["sh", "-c", "echo second >> /data/log"], volumeMounts: [{name: data, mountPath: /data}]}
-  containers:
-  - name: main
-    image: debian
-    command: ["sh", "-c", "exec 2>&1; cat /data/log; id -u; cat /info/app /key/sub; echo x > /key/sub; exit 0"]
-    securityContext: {runAsUser: 1234}
-    volumeMounts: [{name: data, mountPath: /data}, {name: info, mountPath: /info}, {name: key, mountPath: /key/sub, subPath: k}]
-  volumes:
-  - {name: data, emptyDir: {medium: Memory}}
-  - {name: info, downwardAPI: {items: [{path: app, fieldRef: {fieldPath: "metadata.labels['app']"}}]}}
-  - {name: key, secret: {secretName: key}}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: key}
-stringData: {k: "value\n"}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: hooked}
-spec:
-  terminationGracePeriodSeconds: 10
-  containers:
-  - name: c
-    image: debian
-    command: ["sh", "-c", "trap 'cat /tmp/hook; exit' TERM; echo up; while :; do sleep 0.1; done"]
-    lifecycle:
-      postStart: {exec: {command: ["sh", "-c", "echo started > /tmp/hook"]}}
-      preStop: {exec: {command: ["sh", "-c", "echo stopping >> /tmp/hook"]}}
-`)
-	p.waitPod(t, ns, "staged", "done", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
-	want := "first\nsidecar\nsecond\n1234\nxvalue\nsh: 1: cannot create /key/sub: Read-only file system\n"
-	if out := p.must(t, "", "logs", "-n", ns, "staged", "-c", "main"); out != want {
-		t.Errorf("got %q, want %q", out, want)
-	}
-	p.waitPod(t, ns, "hooked", "ready", func(pod *corev1.Pod) bool { return ready(*pod) })
-	rest := p.follow(t, ns, "hooked", "c")
-	p.must(t, "", "delete", "pod", "-n", ns, "hooked")
-	if out := rest(); out != "started\nstopping\n" {
-		t.Errorf("hooks: %q", out)
-	}
 }
 
 func (p *podLab) testKubeletAPIWantsACertificate(t *testing.T) {
