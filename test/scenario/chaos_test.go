@@ -119,7 +119,7 @@ func (c *chaos) script(faults int) string {
 	c.line("on c1,c3 export %s/web\non c3 export %[1]s/alone", ns)
 	c.line("eventually http c2/%s/client http://web.%[1]s.svc.clusterset.local x20 then backends c1=1 c3=1", ns)
 	c.line("eventually http c2/%s/client http://alone.%[1]s.svc.clusterset.local x3 then backends c3=1", ns)
-	c.line("on c2 apply web-traffic.yaml alone-traffic.yaml -n %s\non c2 kubectl wait pod/web-traffic pod/alone-traffic -n %[1]s --for=condition=Ready --timeout=60s", ns)
+	c.line("on c2 apply send-requests.yaml web-traffic.yaml alone-traffic.yaml -n %s\non c2 kubectl wait pod/web-traffic pod/alone-traffic -n %[1]s --for=condition=Ready --timeout=60s", ns)
 	for n := range faults {
 		some := []fault{c.fault()}
 		if second := c.fault(); c.rand.IntN(2) == 0 && !some[0].alone && !second.alone && second.silences != some[0].silences {
@@ -164,7 +164,9 @@ spec:
   containers:
   - name: traffic
     image: debian
-    command: [sh, -c, ': > /tmp/lost; while :; do curl -sS --max-time 2 http://%[1]s.%[2]s.svc.clusterset.local >> /tmp/answers 2> /tmp/error || echo $(date +%%T.%%3N) $(cat /tmp/error) >> /tmp/lost; sleep 0.05; done']`, service, ns)
+    command: [sh, /requests/send, %[1]s.%[2]s.svc.clusterset.local, "80"]
+    volumeMounts: [{name: requests, mountPath: /requests}]
+  volumes: [{name: requests, configMap: {name: requests}}]`, service, ns)
 	}
 	return c.text.String()
 }
