@@ -30,6 +30,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
+// recordLead is how long the import of a new export waits for the export's record on the broker. The other clusters
+// need the record first, and this cluster's writes would delay it.
+const recordLead = 100 * time.Millisecond
+
 // Reconciler writes ServiceImports.
 type Reconciler struct {
 	cluster    *inputs.Cluster
@@ -37,6 +41,7 @@ type Reconciler struct {
 	pace       *border.Pace
 	recorder   events.EventRecorder
 	feed       *kit.Feed[reconcile.Request]
+	unrecorded kit.Since[types.NamespacedName] // this cluster's exports without a record
 	lastEvents sync.Map // of eventKey: the subject of the last Event (string)
 }
 
@@ -120,6 +125,9 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	}
 	want.Annotations[names.AnnotationApplied] = r.cluster.Beliefs.AppliedRevisions(service, inputs.Applied(have), exported.Awaited)
 	if have.UID == "" {
+		if err := r.awaitRecord(ctx, service, exported.Own); err != nil {
+			return err
+		}
 		if err := r.cluster.Stages.Enter(kit.Imported); err != nil {
 			return err
 		}
@@ -149,6 +157,19 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	}
 	r.pace.Done(by, service.Namespace, key, now)
 	return nil
+}
+
+// awaitRecord returns an error for kit.Outcome if the import of this cluster's own export must wait for its record.
+func (r *Reconciler) awaitRecord(ctx context.Context, service types.NamespacedName, own local.Own) error {
+	record, err := r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service)
+	if err != nil {
+		return fmt.Errorf("reading the ExportedService of %s: %w", service, err)
+	}
+	if own.Contribution == nil || record != nil {
+		r.unrecorded.Over(service)
+		return nil
+	}
+	return kit.Later(recordLead - r.unrecorded.For(service, time.Now()))
 }
 
 // changedBy returns a cluster whose record has a new revision, or "". Removals do not wait, so it is "" for them.

@@ -125,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if t.have == nil && t.write != nil {
-		if current, err := r.isCurrent(ctx, t.own.Service); err != nil || !current {
+		if current, err := r.isCurrent(ctx, req.NamespacedName, t.own.Service); err != nil || !current {
 			return reconcile.Result{}, err // the Service's next event queues the export
 		}
 		r.cluster.Stages.Wait(kit.Exported, now) // the first stage waits for nothing
@@ -147,10 +147,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // isCurrent reports whether the cache has the newest version of a Service. ServiceExports and Services have separate
-// watches. A new export must not report a conflict for an old version of its Service, which a user has just fixed.
-func (r *Reconciler) isCurrent(ctx context.Context, service *corev1.Service) (bool, error) {
+// watches. A new export must not report a conflict for an old version of its Service, which a user has just fixed. An
+// export that conflicts with nothing does not wait for the answer: the Service's next event mends its record.
+func (r *Reconciler) isCurrent(ctx context.Context, key types.NamespacedName, service *corev1.Service) (bool, error) {
+	if others, err := r.cluster.Conflicting(ctx, key, nil); err != nil || len(others) == 0 {
+		return err == nil, err
+	}
 	live := &corev1.Service{}
-	if err := r.cluster.Live.Get(ctx, client.ObjectKeyFromObject(service), live); err != nil {
+	if err := r.cluster.Live.Get(ctx, key, live); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	return live.ResourceVersion == service.ResourceVersion, nil
