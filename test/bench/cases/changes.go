@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// gap lets the writes come to an end that follow what was measured, such as conditions.
-	gap = 100 * time.Millisecond
+	// gap lets the writes come to an end that follow what was measured. Statuses and Events begin 100 ms later.
+	gap = 300 * time.Millisecond
 	// endpointsOfSmall is how many endpoints most services have.
 	endpointsOfSmall = 10
 	// freshAddresses begins where no service of a case has addresses.
