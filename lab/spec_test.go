@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestValidate(t *testing.T) {
@@ -57,36 +55,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestAddresses(t *testing.T) {
-	c := newSpec(Shape{Name: "x", Clusters: 12, Nodes: 2, IPFamily: Dual}).Clusters[11]
-	p, a := netip.MustParsePrefix, netip.MustParseAddr
-	want := Cluster{
-		Name: "c12", Region: "r12",
-		Nodes: []Node{
-			{"c12-n1", "atoll-x-c12-n1", "r12-a", "r12", []netip.Addr{a("172.30.12.1"), a("fd00:172:30::12:1")}, []netip.Prefix{p("10.12.1.0/24"), p("fd00:10:12:1::/64")}},
-			{"c12-n2", "atoll-x-c12-n2", "r12-b", "r12", []netip.Addr{a("172.30.12.2"), a("fd00:172:30::12:2")}, []netip.Prefix{p("10.12.2.0/24"), p("fd00:10:12:2::/64")}},
-		},
-		PodCIDRs:     []netip.Prefix{p("10.12.0.0/16"), p("fd00:10:12::/48")},
-		ServiceCIDRs: []netip.Prefix{p("10.112.0.0/16"), p("fd00:20:12::/112")},
-		DNS:          []netip.Addr{a("10.112.0.10"), a("fd00:20:12::a")},
-		APIServer:    netip.MustParseAddrPort("172.30.12.1:6443"),
-		Etcd:         netip.MustParseAddrPort("127.0.0.1:2379"),
-
-		AdvertiseMode: "pods",
-	}
-	if d := cmp.Diff(want, c, cmp.Comparer(func(x, y netip.Prefix) bool { return x == y }),
-		cmp.Comparer(func(x, y netip.Addr) bool { return x == y }), cmp.Comparer(func(x, y netip.AddrPort) bool { return x == y })); d != "" {
-		t.Error(d)
-	}
-	broker := newSpec(Shape{Name: "x", Clusters: 1, Nodes: 2, IPFamily: IPv6}).Clusters[1]
-	if got := broker.APIServer.String(); got != "[fd00:172:30::1]:6443" {
-		t.Errorf("broker at %s", got)
-	}
-	if got := broker.ServiceCIDRs[0].String(); got != "fd00:20::/112" || len(broker.PodCIDRs) != 0 || len(broker.Nodes) != 1 {
-		t.Errorf("broker %+v", broker)
-	}
-}
-
 // TestNoOverlap goes through the largest lab: no two ranges of it overlap, a
 // node's pods are in its cluster's range, every family has what it needs.
 func TestNoOverlap(t *testing.T) {
@@ -126,20 +94,6 @@ func TestNoOverlap(t *testing.T) {
 			if all[i-1].Overlaps(all[i]) {
 				t.Errorf("%s: %s and %s overlap", family, all[i-1], all[i])
 			}
-		}
-	}
-}
-
-func TestFamilyLists(t *testing.T) {
-	for family, want := range map[IPFamily][2]IPFamily{
-		IPv6:             {IPv6, IPv6},
-		"ipv6,ipv6":      {IPv6, IPv6},
-		"ipv4,ipv6":      {Dual, "ipv4,ipv6"},
-		"dual,ipv4":      {Dual, "dual,ipv4"},
-		"ipv4,dual,ipv4": {Dual, "ipv4,dual,ipv4"},
-	} {
-		if got := [2]IPFamily{family.union(), family.short()}; got != want {
-			t.Errorf("%s: union and short form %v, want %v", family, got, want)
 		}
 	}
 }

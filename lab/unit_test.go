@@ -7,15 +7,11 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
-
-	"github.com/atoll-mcs/atoll/lab/network"
 )
 
 // testLab lays out a lab in a folder of the test's, without starting it.
@@ -35,62 +31,6 @@ func testLab(t *testing.T, s Shape) *Lab {
 		t.Fatal(err)
 	}
 	return l
-}
-
-func TestComponents(t *testing.T) {
-	full := testLab(t, Shape{Name: "full", Clusters: 2, Nodes: 2, IPFamily: Dual})
-	c2, broker := &full.Spec.Clusters[1], &full.Spec.Clusters[2]
-	api := testLab(t, Shape{Name: "api", Clusters: 1, Nodes: 1, IPFamily: IPv6, ControlPlaneOnly: true})
-	c1 := &api.Spec.Clusters[0]
-	for name, test := range map[string]struct {
-		unit      Unit
-		namespace network.Namespace
-		want      []string
-	}{
-		"etcd": {full.etcd(c2), "atoll-full-c2-n1", []string{"/programs/etcd", "--listen-client-urls=http://127.0.0.1:2379"}},
-		"apiserver": {full.apiServer(c2), "atoll-full-c2-n1", []string{
-			"/programs/kube-apiserver", "--bind-address=::", "--secure-port=6443", "--advertise-address=172.30.2.1",
-			"--service-cluster-ip-range=10.102.0.0/16,fd00:20:2::/112", "--etcd-servers=http://127.0.0.1:2379", "--endpoint-reconciler-type=lease",
-		}},
-		"apiserver on loopback": {api.apiServer(c1), "", []string{
-			"--bind-address=127.0.0.1", "--advertise-address=::1", "--service-cluster-ip-range=fd00:20:1::/112",
-			"--etcd-servers=http://" + c1.Etcd.String(), "--endpoint-reconciler-type=none",
-		}},
-		"controllers":          {full.controllerManager(c2), "atoll-full-c2-n1", []string{"--controllers=*", "--cluster-cidr=10.2.0.0/16,fd00:10:2::/48"}},
-		"controllers, broker":  {full.controllerManager(broker), "atoll-full-broker", []string{"--controllers=" + strings.Join(brokerControllers, ",")}},
-		"scheduler":            {full.scheduler(c2), "atoll-full-c2-n1", []string{"/programs/kube-scheduler"}},
-		"kube-proxy, 2nd node": {full.kubeProxy(c2, &c2.Nodes[1], 2), "atoll-full-c2-n2", []string{"/programs/kube-proxy", "--config=" + full.Dir("c2") + "/kube-proxy-n2.yaml"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if test.unit.Namespace != test.namespace {
-				t.Errorf("in %q, want %q", test.unit.Namespace, test.namespace)
-			}
-			for _, arg := range test.want {
-				if !slices.Contains(test.unit.Argv, arg) {
-					t.Errorf("no %s in %s", arg, strings.Join(test.unit.Argv, "\n"))
-				}
-			}
-		})
-	}
-}
-
-func TestKubeProxyConfig(t *testing.T) {
-	for family, want := range map[IPFamily]map[string]string{
-		IPv6: {"hostnameOverride": "c2-n2", "clusterCIDR": "fd00:10:2::/48", "healthzBindAddress": "[fd00:172:30::2:2]:10256"},
-		Dual: {"hostnameOverride": "c2-n2", "clusterCIDR": "10.2.0.0/16,fd00:10:2::/48", "healthzBindAddress": "172.30.2.2:10256"},
-	} {
-		l := testLab(t, Shape{Name: "x", Clusters: 2, Nodes: 2, IPFamily: family})
-		c := &l.Spec.Clusters[1]
-		var config map[string]any
-		if err := yaml.Unmarshal([]byte(l.kubeProxy(c, &c.Nodes[1], 2).Files["kube-proxy-n2.yaml"]), &config); err != nil {
-			t.Fatal(err)
-		}
-		for key, value := range want {
-			if config[key] != value {
-				t.Errorf("%s: %s is %v, want %s", family, key, config[key], value)
-			}
-		}
-	}
 }
 
 func TestFind(t *testing.T) {
@@ -217,71 +157,6 @@ func TestLock(t *testing.T) {
 	names, err := List()
 	if err != nil || len(names) != 0 {
 		t.Errorf("locks are labs: %v, %v", names, err)
-	}
-}
-
-func TestRoutes(t *testing.T) {
-	s := newSpec(Shape{Name: "x", Clusters: 2, Nodes: 2, IPFamily: IPv4})
-	var got []string
-	for _, r := range s.routes("c1", &s.Clusters[0].Nodes[1]) {
-		got = append(got, strings.TrimSuffix(r.To.String()+" "+r.Via.String(), " invalid IP"))
-	}
-	want := []string{
-		"10.1.1.0/24 172.30.1.1",
-		"10.2.1.0/24 172.30.2.1", "10.102.0.0/16 172.30.2.1",
-		"10.2.2.0/24 172.30.2.2",
-		"10.100.0.0/16 172.30.0.1",
-		"0.0.0.0/0",
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	dual := newSpec(Shape{Name: "x", Clusters: 3, Nodes: 3, IPFamily: Dual})
-	for _, r := range dual.routes(Broker, &dual.Clusters[3].Nodes[0]) {
-		if r.Via.IsValid() && r.Via.Is4() != r.To.Addr().Is4() {
-			t.Errorf("%s via %s", r.To, r.Via)
-		}
-	}
-}
-
-// TestMixedFamilies shows that nodes of different families have routes to each other
-// exactly where both ends have a family, and that everybody reaches the broker.
-func TestMixedFamilies(t *testing.T) {
-	s := newSpec(Shape{Name: "x", Clusters: 3, Nodes: 1, IPFamily: "ipv4,ipv6,dual"})
-	for i, want := range []struct{ server, routes string }{
-		{"172.30.0.1:6443", "10.3.1.0/24 10.103.0.0/16 10.100.0.0/16 0.0.0.0/0"},
-		{"[fd00:172:30::1]:6443", "fd00:10:3:1::/64 fd00:20:3::/112 fd00:20::/112 ::/0"},
-		{"172.30.0.1:6443", "10.1.1.0/24 10.101.0.0/16 fd00:10:2:1::/64 fd00:20:2::/112 10.100.0.0/16 fd00:20::/112 0.0.0.0/0 ::/0"},
-	} {
-		c, broker := &s.Clusters[i], &s.Clusters[3]
-		if got := broker.serverFor(c).String(); got != want.server {
-			t.Errorf("%s reaches the broker at %s, want %s", c.Name, got, want.server)
-		}
-		if got := c.serverFor(c); got != c.APIServer {
-			t.Errorf("%s reaches itself at %s, want %s", c.Name, got, c.APIServer)
-		}
-		var got []string
-		for _, r := range s.routes(c.Name, &c.Nodes[0]) {
-			got = append(got, r.To.String())
-		}
-		if got := strings.Join(got, " "); got != want.routes {
-			t.Errorf("%s has routes to\n%s\nwant\n%s", c.Name, got, want.routes)
-		}
-	}
-}
-
-func TestClusterDNS(t *testing.T) {
-	for family, want := range map[IPFamily][]any{IPv4: {"10.101.0.10"}, IPv6: {"fd00:20:1::a"}, Dual: {"10.101.0.10", "fd00:20:1::a"}} {
-		c := newSpec(Shape{Name: "x", Clusters: 1, Nodes: 1, IPFamily: family}).Clusters[0]
-		objects, err := parse(clusterDNS(&c, DNSAtoll))
-		if err != nil {
-			t.Fatal(err)
-		}
-		service := objects[len(objects)-1]
-		spec, _ := service.Object["spec"].(map[string]any)
-		if d := cmp.Diff(want, spec["clusterIPs"]); service.GetName() != "kube-dns" || d != "" {
-			t.Errorf("%s: %s %s", family, service.GetName(), d)
-		}
 	}
 }
 

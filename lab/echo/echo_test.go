@@ -47,42 +47,6 @@ func get(t *testing.T, s *Server, path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-func TestAnswers(t *testing.T) {
-	for _, host := range []string{"127.0.0.1", "::1"} {
-		t.Run(host, func(t *testing.T) {
-			s := listen(t, host)
-			want := "pod=web-0 cluster=c1 node=c1-n1 remote=" + host + " proto="
-			if code, got := get(t, s, "/any/path"); code != 200 || got != want+"http\n" {
-				t.Errorf("HTTP: got %d %q", code, got)
-			}
-			for network, addr := range map[string]net.Addr{"tcp": s.tcp.Addr(), "udp": s.udp.LocalAddr()} {
-				if got := ask(t, network, addr.String()); got != want+network+"\n" {
-					t.Errorf("%s: got %q", network, got)
-				}
-			}
-		})
-	}
-}
-
-func ask(t *testing.T, network, address string) string {
-	t.Helper()
-	conn, err := net.Dial(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-	if _, err := io.WriteString(conn, "anything"); err != nil {
-		t.Fatal(err)
-	}
-	buffer := make([]byte, 1000)
-	n, err := conn.Read(buffer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(buffer[:n])
-}
-
 func TestHTTPPaths(t *testing.T) {
 	s := listen(t, "127.0.0.1")
 	for i, tc := range []struct {

@@ -216,23 +216,6 @@ func cutAndHeal(t *testing.T, nodes []Namespace, to netip.AddrPort, established 
 	}
 }
 
-func TestCutScript(t *testing.T) {
-	got := cutScript("c-2", []netip.Prefix{netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("fd00:10:2::/48")})
-	want := `table inet atoll_lab_cut_c_2
-delete table inet atoll_lab_cut_c_2
-table inet atoll_lab_cut_c_2 {
-  chain arriving {
-    type filter hook prerouting priority -400; policy accept;
-    ip saddr 10.2.0.0/16 drop
-    ip6 saddr fd00:10:2::/48 drop
-  }
-}
-`
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-}
-
 func TestMasqueradeScript(t *testing.T) {
 	got := masqueradeScript([]netip.Prefix{netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("fd00:10:2::/48")})
 	want := `table inet atoll_lab_egress
