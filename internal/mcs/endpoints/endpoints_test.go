@@ -1,8 +1,6 @@
 package endpoints
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"pgregory.net/rapid"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -216,58 +213,6 @@ func TestHeadlessSlicesAreHiddenFromKubeProxy(t *testing.T) {
 	if _, ok := Updated(headless, want).Labels[names.LabelHeadless]; ok {
 		t.Error("the label stayed")
 	}
-}
-
-// Whatever a Service's slices are, each becomes one slice in another cluster, of the same name there in every cluster and at every time, with all
-// of its endpoints; and in the own cluster too.
-func TestOneSliceForEachSource(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		sources := drawSources(t)
-		for _, own := range []bool{false, true} {
-			byName := map[string]string{}
-			for _, s := range sources {
-				from := s
-				if !own {
-					from = published(s)
-				}
-				got, again := importOf(own).Slice(from), importOf(own).Slice(from.DeepCopy())
-				if got == nil || !Same(got, again) || len(got.Endpoints) != len(s.Endpoints) || got.AddressType != s.AddressType || len(got.Ports) != 1 {
-					t.Fatalf("%s becomes %+v", s.Name, got)
-				}
-				for i := range got.Endpoints {
-					if !slices.Equal(got.Endpoints[i].Addresses, s.Endpoints[i].Addresses) || !ptr.Equal(got.Endpoints[i].Conditions.Ready, s.Endpoints[i].Conditions.Ready) {
-						t.Fatalf("%s: endpoint %+v becomes %+v", s.Name, s.Endpoints[i], got.Endpoints[i])
-					}
-				}
-				if other := byName[got.Name]; other != "" {
-					t.Fatalf("%s and %s are both named %s", other, s.Name, got.Name)
-				}
-				byName[got.Name] = s.Name
-			}
-		}
-	})
-}
-
-// drawSources draws slices of both families, in which endpoints may be unready.
-func drawSources(t *rapid.T) []*discoveryv1.EndpointSlice {
-	sources := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) *discoveryv1.EndpointSlice {
-		s := source(rapid.StringMatching(`web(-[ab1]){0,2}`).Draw(t, "name"))
-		six := rapid.Bool().Draw(t, "IPv6")
-		if six {
-			s.AddressType = discoveryv1.AddressTypeIPv6
-		}
-		for range rapid.IntRange(0, 5).Draw(t, "endpoints") {
-			address := fmt.Sprintf("10.0.0.%d", rapid.IntRange(1, 9).Draw(t, "address"))
-			if six {
-				address = strings.ReplaceAll(address, "10.0.0.", "fd00::")
-			}
-			e := endpoint(address)
-			e.Conditions.Ready = rapid.SampledFrom([]*bool{nil, ptr.To(true), ptr.To(false)}).Draw(t, "ready")
-			s.Endpoints = append(s.Endpoints, e)
-		}
-		return s
-	}), 0, 5, func(s *discoveryv1.EndpointSlice) string { return s.Name }).Draw(t, "slices")
-	return sources
 }
 
 // Pitfall 15: a slice of a family that the import or the export does not have is not imported, by headless imports neither.

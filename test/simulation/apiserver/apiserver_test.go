@@ -14,9 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -244,63 +241,5 @@ func TestServicesGetAddresses(t *testing.T) {
 	}
 	if addresses[0] == addresses[1] || addresses[0] == "" {
 		t.Errorf("addresses %v", addresses)
-	}
-}
-
-// TestInformers follows changes with the informers that every Kubernetes program has, of
-// whole objects, of their metadata, and of those that labels select.
-func TestInformers(t *testing.T) {
-	server, c := newClient(t)
-	ctx := t.Context()
-	must(t, c.Create(ctx, objects.Slice("shop", "before", "before", "10.0.0.1")))
-	native, err := kubernetes.NewForConfig(server.Config())
-	must(t, err)
-	factory := informers.NewSharedInformerFactoryWithOptions(native, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = discoveryv1.LabelServiceName + "!=hidden"
-	}))
-	informer := factory.Discovery().V1().EndpointSlices().Informer()
-	names := make(chan string, 20)
-	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { names <- "+" + o.(*discoveryv1.EndpointSlice).Name },
-		UpdateFunc: func(_, o any) { names <- "~" + o.(*discoveryv1.EndpointSlice).Name },
-		DeleteFunc: func(o any) { names <- "-" + o.(*discoveryv1.EndpointSlice).Name },
-	})
-	must(t, err)
-	factory.Start(ctx.Done())
-	want := func(what string) {
-		t.Helper()
-		select {
-		case got := <-names:
-			if got != what {
-				t.Fatalf("got %s, want %s", got, what)
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("nothing came, want %s", what)
-		}
-	}
-	want("+before")
-	must(t, c.Create(ctx, objects.Slice("shop", "hidden", "hidden")))
-	web := objects.Slice("shop", "web", "web", "10.0.0.2")
-	must(t, c.Create(ctx, web))
-	want("+web")
-	web.Endpoints = nil
-	must(t, c.Update(ctx, web))
-	want("~web")
-	web.Labels[discoveryv1.LabelServiceName] = "hidden" // it leaves the selection
-	must(t, c.Update(ctx, web))
-	want("-web")
-	if n := len(informer.GetStore().List()); n != 1 {
-		t.Errorf("%d in the store, want 1", n)
-	}
-}
-
-func TestMetadataOnly(t *testing.T) {
-	_, c := newClient(t)
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(discoveryv1.SchemeGroupVersion.WithKind("EndpointSliceList"))
-	must(t, c.Create(t.Context(), objects.Slice("shop", "web", "web", "10.0.0.1")))
-	must(t, c.List(t.Context(), list, client.InNamespace("shop")))
-	if len(list.Items) != 1 || list.Items[0].Name != "web" || list.Items[0].Labels[discoveryv1.LabelServiceName] != "web" {
-		t.Errorf("listed %+v", list.Items)
 	}
 }
