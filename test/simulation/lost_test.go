@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
-	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -177,74 +176,6 @@ func (s *sayings) once(t *testing.T, reason, about string) {
 		}
 		return nil
 	})
-}
-
-// TestLostMembers cuts members off: from the broker, and entirely. Only what does not answer is
-// withdrawn, and not where that is chosen; it comes back; a restart brings back nothing;
-// and who is cut off itself withdraws nothing. Tests of package lost show that the majority is never withdrawn.
-//
-// Pitfall 29.
-func TestLostMembers(t *testing.T) {
-	waits(t)
-	n, members := joinOver(t, 3)
-	for i, m := range members {
-		planes.Create(t, m.Client, objects.Namespace("shop"))
-		export(t, m, "web", fmt.Sprintf("10.20%d.0.1", i+1), "")
-		export(t, m, "db", fmt.Sprintf("10.20%d.0.2", i+1), "keep")
-	}
-	first, third := members[0], members[2]
-	said := listen(first)
-	all := []string{"10.201.0.1", "10.201.0.2", "10.202.0.1", "10.202.0.2", "10.203.0.1", "10.203.0.2"}
-	everybody := func(what string) {
-		t.Helper()
-		for _, m := range members {
-			expect(t, what, m, all...)
-			eventually(t, m.ID.String()+" misses nobody", func(ctx context.Context) error { return lost(ctx, m) })
-		}
-	}
-	everybody("everything is imported")
-
-	// The third does not reach the broker, and its pods answer.
-	n.cutOff(third.ID)
-	eventually(t, "it is asked, and again", func(context.Context) error {
-		if got := n.dials("10.203.0"); got < 12 {
-			return fmt.Errorf("%d times", got)
-		}
-		return nil
-	})
-	everybody("nothing is withdrawn that answers")
-
-	// Its pods do not answer any more.
-	n.pods("10.203.0", false)
-	without := slices.DeleteFunc(slices.Clone(all), func(a string) bool { return a == "10.203.0.1" })
-	for _, m := range members[:2] {
-		expect(t, "what does not answer is withdrawn, but where it is kept", m, without...)
-		eventually(t, m.ID.String()+" knows who is lost", func(ctx context.Context) error { return lost(ctx, m, "sim3") })
-	}
-	// To the third, all others are gone, with their heartbeats and their pods.
-	n.pods("10.201.0", false)
-	n.pods("10.202.0", false)
-	// A new process knows what the one before knew.
-	planes.NoError(t, first.Stop())
-	planes.NoError(t, first.Start(t.Context()))
-	expect(t, "nothing dead comes back with a new agent", first, without...)
-	eventually(t, "it is asked again", func(context.Context) error {
-		if got := n.dials("10.203.0"); got < 40 {
-			return fmt.Errorf("%d times", got)
-		}
-		return nil
-	})
-	expect(t, "nothing dead comes back with a new agent", first, without...)
-	said.once(t, "ClusterLost", "web")
-	expect(t, "who is cut off withdraws nothing", third, all...)
-
-	// It is back.
-	for _, prefix := range []string{"10.201.0", "10.202.0", "10.203.0"} {
-		n.pods(prefix, true)
-	}
-	n.heal(third.ID)
-	everybody("what was withdrawn is back")
-	said.once(t, "ClusterBack", "web")
 }
 
 // TestEndpointsThatCeaseToAnswer has a member not reach the broker while its pods answer, but for some that go: nobody tells of them.

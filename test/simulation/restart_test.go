@@ -14,8 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
@@ -89,52 +87,6 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 	}
 	if wasted := api.Wasted(); !maps.Equal(wasted, wastedBefore) {
 		t.Errorf("writes on the broker that changed nothing: %v, and before the restart %v", wasted, wastedBefore)
-	}
-}
-
-// TestSlicesAreWrittenOnce has three clusters import a service of 100 slices and lose it again.
-// An agent whose cache does not show its own write yet may send it again: the API server refuses that. No write is accepted twice, and none
-// that changes nothing.
-//
-// Pitfall 12.
-func TestSlicesAreWrittenOnce(t *testing.T) {
-	t.Parallel()
-	const n = 100
-	b, members := joinAll(t, 4, Options{})
-	for _, m := range members[1:] {
-		planes.Create(t, m.Client, objects.Namespace(namespaceOf(0)))
-	}
-	exportFrom(t, members[0], 0, n)
-	for _, m := range members {
-		eventually(t, "everything is imported", func(ctx context.Context) error { return importsReady(ctx, m, 1, n) })
-	}
-	settled(t, members)
-	const resource = "endpointslices"
-	for _, m := range members {
-		if written, unchanged := m.API.Writes()[resource], m.API.Unchanged()[resource]; m != members[0] && written != n || unchanged > 0 {
-			t.Errorf("in %s %d writes of slices, and %d that changed nothing; want %d and none", m.ID, written, unchanged, n)
-		}
-	}
-	planes.NoError(t, members[0].Client.Delete(t.Context(), objects.Export(namespaceOf(0), "web")))
-	for _, m := range members {
-		eventually(t, m.ID.String()+" has nothing left", func(ctx context.Context) error {
-			return none(ctx, m.Client, &mcsv1beta1.ServiceImportList{}, &discoveryv1.EndpointSliceList{}, planes.Managed)
-		})
-	}
-	eventually(t, "the broker has nothing left", func(ctx context.Context) error {
-		records := &brokerv1alpha1.ExportedServiceList{}
-		if err := b.Admin.List(ctx, records); err != nil {
-			return err
-		}
-		if !layout.Withdrawn(&records.Items[0]) {
-			return errors.New("the record is not withdrawn")
-		}
-		return none(ctx, b.Admin, &mcsv1beta1.ServiceImportList{}, &discoveryv1.EndpointSliceList{})
-	})
-	settled(t, members)
-	api := b.API
-	if written, unchanged := api.Writes()[resource], api.Unchanged()[resource]; written != 2*n || unchanged > 0 {
-		t.Errorf("on the broker %d writes of slices, and %d that changed nothing; want %d and none", written, unchanged, 2*n)
 	}
 }
 

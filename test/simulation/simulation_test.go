@@ -2,31 +2,12 @@ package simulation
 
 import (
 	"context"
-	"fmt"
 	"testing"
-
-	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
-
-// none is nil when there are no imports or exports, and no slices that opts select.
-func none(ctx context.Context, c client.Client, first client.ObjectList, slices *discoveryv1.EndpointSliceList, opts ...client.ListOption) error {
-	if err := c.List(ctx, first); err != nil {
-		return err
-	}
-	if err := c.List(ctx, slices, opts...); err != nil {
-		return err
-	}
-	if n := meta.LenList(first) + len(slices.Items); n > 0 {
-		return fmt.Errorf("%d objects are left", n)
-	}
-	return nil
-}
 
 // waits is called first by a test that takes some seconds, in which it mostly waits.
 func waits(t *testing.T) {
