@@ -242,17 +242,28 @@ func (l *Lab) removeTraces() error {
 
 // PodNetwork is the network namespace of a running pod of any lab on this machine.
 func PodNetwork(pod types.UID) (network.Namespace, error) {
+	process, err := PodProcess(pod, "/")
+	return network.Namespace(filepath.Join(process, "ns", "net")), err
+}
+
+// PodProcess is the folder in /proc of a process of a running pod of any lab on this machine. The process's container has
+// the given file.
+func PodProcess(pod types.UID, file string) (string, error) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return "", err
 	}
 	for _, p := range processes {
 		// The pod's control group is …/pod<uid>/<container>.
-		if groups, err := os.ReadFile(filepath.Join(p, "cgroup")); err == nil && strings.Contains(string(groups), "/pod"+string(pod)+"/") {
-			return network.Namespace(filepath.Join(p, "ns", "net")), nil
+		groups, err := os.ReadFile(filepath.Join(p, "cgroup"))
+		if err != nil || !strings.Contains(string(groups), "/pod"+string(pod)+"/") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(p, "root", file)); err == nil {
+			return p, nil
 		}
 	}
-	return "", fmt.Errorf("pod %s has no process", pod)
+	return "", fmt.Errorf("pod %s has no process with %s", pod, file)
 }
 
 // oldestContainerd is the first release with CRI version 1, which kubelets need.

@@ -42,7 +42,7 @@ type Reconciler struct {
 	recorder   events.EventRecorder
 	feed       *kit.Feed[reconcile.Request]
 	unrecorded kit.Since[types.NamespacedName] // this cluster's exports without a record
-	lastEvents sync.Map // of eventKey: the subject of the last Event (string)
+	lastEvents sync.Map                        // of eventKey: the subject of the last Event (string)
 }
 
 // New returns the controller and its reconciler.
