@@ -27,7 +27,7 @@ const (
 	// burstWrites writes of earlier stages within burstWindow are a burst. Later stages wait, at most burstPatience.
 	burstWrites   = 8
 	burstWindow   = 250 * time.Millisecond
-	burstPatience = 5 * time.Second
+	burstPatience = 15 * time.Second
 )
 
 // Stages orders the writes of many simultaneous exports by stage. Most writes belong to the last two stages, and would
