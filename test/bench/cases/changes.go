@@ -151,7 +151,7 @@ func create(r *Run) comparison {
 				"the floor copies the slices to one cluster, Atoll to all three"},
 			{stageDone, "everything is done", figure.Seconds, 0, "the floor is a plain program that makes the same writes"},
 		},
-		slices:  func(f figure.Figure) figure.Figure { return f.Exactly(float64((n + bed.PerSlice - 1) / bed.PerSlice)) },
+		slices: func(f figure.Figure) figure.Figure { return f.Exactly(float64((n + bed.PerSlice - 1) / bed.PerSlice)) },
 	}
 }
 
