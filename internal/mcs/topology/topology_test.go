@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +28,53 @@ func places(text string) map[Place]bool {
 		set[Place{names.ClusterID(cluster), zone}] = true
 	}
 	return set
+}
+
+// written writes shares as "c1/a:a,b c2/a:".
+func written(shares map[Place][]string) string {
+	var all []string
+	for place, zones := range shares {
+		all = append(all, fmt.Sprintf("%s/%s:%s", place.Cluster, place.Zone, strings.Join(zones, ",")))
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func TestShare(t *testing.T) {
+	shared := here("a", "b")
+	shared.SharedZones = true
+	many := here("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+	for name, test := range map[string]struct {
+		from  Viewpoint
+		ready string
+		want  string
+	}{
+		"each zone by its own":                  {here("a", "b"), "c1/a c1/b", "c1/a:a c1/b:b"},
+		"a zone without, by the cluster's rest": {here("a", "b"), "c1/a", "c1/a:a,b"},
+		"all the rest helps":                    {here("a", "b", "c"), "c1/a c1/b", "c1/a:a,c c1/b:b,c"},
+		"unknown zones help too":                {here("a", "b"), "c1/a c1/", "c1/:b c1/a:a,b"},
+		"a zone without nodes helps":            {here("a", "b"), "c1/a c1/x", "c1/a:a,b c1/x:b"},
+		"others are not asked":                  {here("a", "b"), "c1/a c2/z c3/z", "c1/a:a,b c2/z: c3/z:"},
+		"the region is asked next":              {here("a", "b"), "c2/y c2/z c3/z", "c2/y:a,b c2/z:a,b c3/z:"},
+		"then everybody":                        {here("a", "b"), "c3/z c4/", "c3/z:a,b c4/:a,b"},
+		"equal names are different zones":       {here("a", "b"), "c1/a c2/b", "c1/a:a,b c2/b:"},
+		"unless they are shared":                {shared, "c1/a c3/b", "c1/a:a c3/b:b"},
+		"shared zones are one zone":             {shared, "c1/a c2/a", "c1/a:a,b c2/a:a"},
+		"shared, then the own cluster":          {shared, "c1/x c2/a", "c1/x:b c2/a:a"},
+		"shared, then the region":               {shared, "c2/x c3/a", "c2/x:b c3/a:a"},
+		"more zones than room for all":          {many, "c1/a c1/b", "c1/a:a,c,d,e,f,g,h,i c1/b:b,c,d,e,f,g,h,j"},
+		"more zones than room":                  {many, "c1/a", ""},
+		"more zones, room elsewhere":            {many, "c1/a c2/z", ""},
+		"more zones, another cluster's room":    {many, "c2/y c2/z", "c2/y:a,b,c,d,e,f,g,h c2/z:a,b,c,d,e,f,i,j"},
+		"no zones":                              {here(), "c1/a c2/z", ""},
+		"nobody ready":                          {here("a", "b"), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := written(test.from.Share(places(test.ready))); got != test.want {
+				t.Errorf("ready in %q: %q, want %q", test.ready, got, test.want)
+			}
+		})
+	}
 }
 
 func serviceImport(distribution string) *mcsv1beta1.ServiceImport {
