@@ -246,8 +246,8 @@ func PodNetwork(pod types.UID) (network.Namespace, error) {
 	return network.Namespace(filepath.Join(process, "ns", "net")), err
 }
 
-// PodProcess is the folder in /proc of a process of a running pod of any lab on this machine. The process's container has
-// the given file.
+// PodProcess is the folder in /proc of the first process of a container of a running pod of any lab on this machine. The
+// container has the given file.
 func PodProcess(pod types.UID, file string) (string, error) {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -259,12 +259,19 @@ func PodProcess(pod types.UID, file string) (string, error) {
 		if err != nil || !strings.Contains(string(groups), "/pod"+string(pod)+"/") {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(p, "root", file)); err == nil {
+		status, err := os.ReadFile(filepath.Join(p, "status"))
+		if err != nil || !firstProcess.Match(status) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(p, "root", file)); err == nil {
 			return p, nil
 		}
 	}
 	return "", fmt.Errorf("pod %s has no process with %s", pod, file)
 }
+
+// firstProcess matches the status of a container's process 1.
+var firstProcess = regexp.MustCompile(`(?m)^NSpid:.*\t1$`)
 
 // oldestContainerd is the first release with CRI version 1, which kubelets need.
 const oldestContainerd = "1.6"

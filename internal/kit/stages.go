@@ -24,7 +24,8 @@ const (
 )
 
 const (
-	// burstWrites writes of earlier stages within burstWindow are a burst. Later stages wait, at most burstPatience.
+	// burstWrites writes of earlier stages within burstWindow are a burst. Later stages wait, at most burstPatience:
+	// 200 exports take 10 to 20 s on two slow processors.
 	burstWrites   = 8
 	burstWindow   = 250 * time.Millisecond
 	burstPatience = 15 * time.Second

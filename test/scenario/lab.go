@@ -175,8 +175,8 @@ func (r realLab) get(ctx context.Context, cluster string, command Command) (Resu
 	return in.do(ctx, g)
 }
 
-// inPod is a "kubectl exec -n NAMESPACE POD -- PROGRAM…" that enters the pod's namespaces without kubectl, the kubelet and runc,
-// which take longer than all the requests that scripts send from pods.
+// inPod is a "kubectl exec -n NAMESPACE POD -- PROGRAM…" for clients, which need the pod's network, files and environment. It does
+// without kubectl, the kubelet and runc, which take longer than all the requests that scripts send from pods.
 func (r realLab) inPod(ctx context.Context, cluster string, command Command) (*exec.Cmd, error) {
 	args := command.Args
 	if command.TTY || len(args) < 6 || args[0] != "exec" || args[1] != "-n" || args[4] != "--" {
@@ -194,7 +194,14 @@ func (r realLab) inPod(ctx context.Context, cluster string, command Command) (*e
 	if err != nil {
 		return nil, err
 	}
-	return exec.CommandContext(ctx, "nsenter", append([]string{"--target", filepath.Base(process), "--net", "--mount", "--uts", "--"}, args[5:]...)...), nil
+	environment, err := os.ReadFile(filepath.Join(process, "environ"))
+	if err != nil {
+		return nil, err
+	}
+	enter := []string{"--target", filepath.Base(process), "--net", "--mount", "--uts", "--"}
+	cmd := exec.CommandContext(ctx, "nsenter", append(enter, args[5:]...)...)
+	cmd.Env = strings.FieldsFunc(string(environment), func(r rune) bool { return r == 0 })
+	return cmd, nil
 }
 
 func (r realLab) helm(ctx context.Context, cluster string, command Command) Result {

@@ -6,6 +6,7 @@ package serviceimport
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,6 +110,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, have *mcsv1beta1.ServiceImport, exported local.Exported) error {
+	if have.UID != "" || len(exported.Imported) == 0 {
+		r.unrecorded.Over(service)
+	}
 	if len(exported.Imported) == 0 {
 		if have.UID == "" || len(exported.Awaited) > 0 {
 			return nil
@@ -125,7 +129,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	}
 	want.Annotations[names.AnnotationApplied] = r.cluster.Beliefs.AppliedRevisions(service, inputs.Applied(have), exported.Awaited)
 	if have.UID == "" {
-		if err := r.awaitRecord(ctx, service, exported.Own); err != nil {
+		if err := r.awaitRecord(ctx, service, exported.Imported); err != nil {
 			return err
 		}
 		if err := r.cluster.Stages.Enter(kit.Imported); err != nil {
@@ -159,14 +163,17 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	return nil
 }
 
-// awaitRecord returns an error for kit.Outcome if the import of this cluster's own export must wait for its record.
-func (r *Reconciler) awaitRecord(ctx context.Context, service types.NamespacedName, own local.Own) error {
+// awaitRecord returns an error for kit.Outcome if a new import must wait for the record of this cluster's export. It does
+// not if other clusters export the service, too.
+func (r *Reconciler) awaitRecord(ctx context.Context, service types.NamespacedName, exports []merge.Export) error {
+	if slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID != r.cluster.ID.String() }) {
+		return nil
+	}
 	record, err := r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service)
 	if err != nil {
 		return fmt.Errorf("reading the ExportedService of %s: %w", service, err)
 	}
-	if own.Contribution == nil || record != nil {
-		r.unrecorded.Over(service)
+	if record != nil {
 		return nil
 	}
 	return kit.Later(recordLead - r.unrecorded.For(service, time.Now()))

@@ -147,8 +147,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // isCurrent reports whether the cache has the newest version of a Service. ServiceExports and Services have separate
-// watches. A new export must not report a conflict for an old version of its Service, which a user has just fixed. An
-// export that conflicts with nothing does not wait for the answer: the Service's next event mends its record.
+// watches. A new export must not report a conflict for an old version of its Service, which a user has just fixed. The
+// only export of a service conflicts with nothing and saves the request: the Service's next event corrects its record.
 func (r *Reconciler) isCurrent(ctx context.Context, key types.NamespacedName, service *corev1.Service) (bool, error) {
 	if others, err := r.cluster.Conflicting(ctx, key, nil); err != nil || len(others) == 0 {
 		return err == nil, err
