@@ -143,7 +143,7 @@ func answering(pods ...string) *fakeLab {
 			cluster, pod, ok := strings.Cut(pods[next%len(pods)], "/")
 			next++
 			if !ok {
-				fmt.Fprintf(&out, "curl: (7) %s\n", cluster)
+				fmt.Fprintf(&out, "failed: %s\n", cluster)
 				continue
 			}
 			fmt.Fprintf(&out, "pod=%s cluster=%s node=%s-n1 remote=10.3.1.2:5 proto=http\n", pod, cluster, cluster)
@@ -213,7 +213,7 @@ func TestRunning(t *testing.T) {
 		{lab: two(), script: eight + "answered-by c2/a c1/a"},
 		{lab: two(), script: eight + "answered-by c1/a", line: 2, want: "c1/a c2/a instead of c1/a"},
 
-		{lab: answering("c1/a", "connection refused"), script: one + " x4", line: 1, want: "2 of 4 requests have no answer: curl: (7) connection refused"},
+		{lab: answering("c1/a", "connection refused"), script: one + " x4", line: 1, want: "2 of 4 requests have no answer: failed: connection refused"},
 		{lab: answering("timeout"), script: "! " + one + "\nbackends none"},
 		{lab: answering("c1/a"), script: "! " + one, line: 1, want: "succeeded, but must fail"},
 

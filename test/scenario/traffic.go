@@ -14,7 +14,7 @@ import (
 
 func trafficVerbs() []Verb {
 	return []Verb{
-		requestVerb("http", "URL", httpClient, "sends N requests (default 1) from the pod, each over a new connection, after one DNS lookup; all must be answered; stores the answers"),
+		requestVerb("http", "URL", httpClient, "sends N requests (default 1) from the pod, each over a new connection; all must be answered; stores the answers"),
 		requestVerb("tcp", "HOST:PORT", tcpClient, "like `http`, with TCP connections"),
 		requestVerb("udp", "HOST:PORT", udpClient, "like `http`, with UDP datagrams, each from a new port"),
 		{
@@ -50,13 +50,12 @@ func parseAnswers(output string) (answers []string) {
 	return answers
 }
 
-// The clients run in the pod as `sh -c CLIENT sh TARGET N` and print a line for each request: the answer, or an error.
-// HTTP requests come from ports FIRST, FIRST+1 and so on: `sh -c CLIENT sh TARGET N FIRST`. One curl sends all of them,
-// because it takes longer to start than to send. It looks the name up once.
+// The clients run in the pod as `sh -c CLIENT sh TARGET N` and print a line
+// for each request: the answer, or "failed: …". HTTP requests come from
+// ports FIRST, FIRST+1 and so on: `sh -c CLIENT sh TARGET N FIRST`.
 const (
 	httpClient = `i=0; while [ $i -lt "$2" ]; do i=$((i+1)); ` +
-		`[ $i = 1 ] || echo next; printf '%s\n' silent show-error fail globoff 'noproxy = "*"' 'max-time = 3' ` +
-		`'header = "Connection: close"' "local-port = $(($3+i))-32000" "url = \"$1\""; done | curl --config - 2>&1; true`
+		`a=$(curl -sS --fail --globoff --noproxy '*' --max-time 3 --local-port $(($3+i))-32000 "$1" 2>&1) && echo "$a" || echo "failed: $a"; done`
 	tcpClient = `i=0; while [ $i -lt "$2" ]; do i=$((i+1)); ` +
 		`a=$(echo hello | socat -t3 - "TCP:$1,connect-timeout=3" 2>&1) && [ -n "$a" ] && echo "$a" || echo "failed: $a"; done`
 	// Nothing tells that no more datagrams will come, so each client waits
