@@ -125,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if t.have == nil && t.write != nil {
-		if current, err := r.isCurrent(ctx, req.NamespacedName, t.own.Service); err != nil || !current {
+		if current, err := r.isCurrent(ctx, t.own.Service); err != nil || !current {
 			return reconcile.Result{}, err // the Service's next event queues the export
 		}
 		r.cluster.Stages.Wait(kit.Exported, now) // the first stage waits for nothing
@@ -149,7 +149,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // isCurrent reports whether the cache has the newest version of a Service. ServiceExports and Services have separate
 // watches. A new export must not report a conflict for an old version of its Service, which a user has just fixed. The
 // only export of a service conflicts with nothing and saves the request: the Service's next event corrects its record.
-func (r *Reconciler) isCurrent(ctx context.Context, key types.NamespacedName, service *corev1.Service) (bool, error) {
+func (r *Reconciler) isCurrent(ctx context.Context, service *corev1.Service) (bool, error) {
+	key := client.ObjectKeyFromObject(service)
 	if others, err := r.cluster.Conflicting(ctx, key, nil); err != nil || len(others) == 0 {
 		return err == nil, err
 	}
