@@ -67,7 +67,7 @@ const (
 	startDelay = 5 * time.Second
 )
 
-// Late delays status writes. The zero value is ready for use.
+// Late delays writes of statuses and of catalogue entries. The zero value is ready for use.
 type Late[R comparable] struct {
 	mu    sync.Mutex
 	start time.Time

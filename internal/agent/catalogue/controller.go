@@ -42,6 +42,7 @@ type Reconciler struct {
 	writer     client.Client
 	heartbeats *lost.Heartbeats
 	pacer      *pace.Pacer[types.NamespacedName]
+	late       kit.Late[types.NamespacedName]
 	feed       *kit.Feed[reconcile.Request]
 }
 
@@ -117,10 +118,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if write == nil {
 		return reconcile.Result{}, nil
 	}
-	if wait := r.cluster.Stages.Wait(kit.Reported, time.Now()); wait > 0 {
-		return kit.After(wait), nil
-	}
 	if !follows {
+		if wait := r.late.Wait(req.NamespacedName, true, &r.cluster.Stages); wait > 0 {
+			return kit.After(wait), nil
+		}
 		if wait := r.pacer.Wait(req.NamespacedName, false, time.Now()); wait > 0 {
 			return kit.After(wait), nil
 		}
