@@ -3,6 +3,7 @@ package simulation
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -38,6 +39,30 @@ func TestAgentEndsWhileItsClusterIsAway(t *testing.T) {
 		planes.NoError(t, err)
 	case <-time.After(20 * time.Second):
 		t.Fatal("it goes on")
+	}
+}
+
+// TestSlicesDoNotWaitForTheAddress refuses every change of ServiceImports: slices come after the derived Service,
+// and do not wait for the import to have its address.
+func TestSlicesDoNotWaitForTheAddress(t *testing.T) {
+	t.Parallel()
+	_, members := joinAll(t, 2, Options{})
+	for _, m := range members {
+		planes.NoError(t, m.Stop())
+		m.options.Local.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/serviceimports/web") {
+					return nil, errors.New("away")
+				}
+				return next.RoundTrip(r)
+			})
+		})
+		planes.NoError(t, m.Start(t.Context()))
+	}
+	shop(t, members...)
+	export(t, members[0], "web", "10.201.0.1", "")
+	for _, m := range members {
+		expect(t, "the slice is imported", m, "10.201.0.1")
 	}
 }
 

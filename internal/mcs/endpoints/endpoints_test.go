@@ -63,7 +63,7 @@ func published(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 
 func serviceImport(ports ...mcsv1beta1.ServicePort) *mcsv1beta1.ServiceImport {
 	return &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid", Annotations: map[string]string{names.AnnotationDerivedService: "web-clusterset"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid"},
 		Spec: mcsv1beta1.ServiceImportSpec{
 			Type: mcsv1beta1.ClusterSetIP, Ports: ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
 		},
@@ -71,7 +71,7 @@ func serviceImport(ports ...mcsv1beta1.ServicePort) *mcsv1beta1.ServiceImport {
 }
 
 func importOf(own bool) Import {
-	return Import{Import: serviceImport(http), Cluster: "c1", Own: own, Ports: []mcsv1beta1.ServicePort{http}}
+	return Import{Import: serviceImport(http), Service: "web-clusterset", Cluster: "c1", Own: own, Ports: []mcsv1beta1.ServicePort{http}}
 }
 
 // Pitfalls 13 and 18: what has a meaning in the source cluster alone stays there, all else is kept; and only a cluster's own slices are published:

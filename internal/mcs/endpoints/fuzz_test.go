@@ -42,7 +42,7 @@ func FuzzImport(f *testing.F) {
 		for _, other := range published {
 			validation.CleanSlice(other) // as every copy of the broker's
 			clean, _ := own.Slice("c2", other)
-			s := Import{Import: imp, Cluster: "c2", Ports: ports}.Slice(clean)
+			s := Import{Import: imp, Service: "web-clusterset", Cluster: "c2", Ports: ports}.Slice(clean)
 			if s == nil {
 				continue
 			}

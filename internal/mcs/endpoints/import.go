@@ -21,6 +21,8 @@ import (
 type Import struct {
 	// Import is the importing cluster's ServiceImport.
 	Import *mcsv1beta1.ServiceImport
+	// Service is the name of the import's derived Service.
+	Service string
 	// Cluster is the source cluster. Own is set if it is the importing cluster itself.
 	Cluster names.ClusterID
 	Own     bool
@@ -71,7 +73,7 @@ func (m Import) slice(source *discoveryv1.EndpointSlice, name string, endpoints 
 				names.LabelServiceName:       m.Import.Name,
 				names.LabelSourceCluster:     m.Cluster.String(),
 				discoveryv1.LabelManagedBy:   names.AgentManager,
-				discoveryv1.LabelServiceName: m.Import.Annotations[names.AnnotationDerivedService],
+				discoveryv1.LabelServiceName: m.Service,
 			},
 			Annotations:     map[string]string{names.AnnotationSourceSlice: name},
 			OwnerReferences: []metav1.OwnerReference{derived.Owner(m.Import)},

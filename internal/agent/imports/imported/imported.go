@@ -58,6 +58,26 @@ func Service(ctx context.Context, r client.Reader, imp types.NamespacedName, hea
 	return nil, free, nil
 }
 
+// ServiceName returns the name of an import's derived Service: of the one that exists or, until that is created again,
+// of the previous one. It is "" before the first.
+func ServiceName(ctx context.Context, r client.Reader, imp *mcsv1beta1.ServiceImport) (string, error) {
+	headless := imp.Spec.Type == mcsv1beta1.Headless
+	service, _, err := Service(ctx, r, client.ObjectKeyFromObject(imp), headless)
+	if err != nil || service == nil || derived.MustReplace(service, headless) {
+		return imp.Annotations[names.AnnotationDerivedService], err
+	}
+	return service.Name, nil
+}
+
+// Created returns the import of a new derived Service, or the zero name for all other events. Slices wait for the
+// Service, not for the import's next update, which has the Service's address.
+func Created(e kit.Event[*corev1.Service]) types.NamespacedName {
+	if e.Initial || e.New == nil || e.Old != nil && Of(e.Old) == Of(e.New) {
+		return types.NamespacedName{}
+	}
+	return Of(e.New)
+}
+
 // Import returns the ServiceImport of a service, or nil if Atoll does not manage it or it is being deleted.
 func Import(ctx context.Context, r client.Reader, service types.NamespacedName) (*mcsv1beta1.ServiceImport, error) {
 	imp, err := kit.Get(ctx, r, service, &mcsv1beta1.ServiceImport{}, client.UnsafeDisableDeepCopy)
@@ -67,7 +87,8 @@ func Import(ctx context.Context, r client.Reader, service types.NamespacedName) 
 	return imp, nil
 }
 
-// Changed reports whether a ServiceImport event affects its slices. Addresses, record revisions and status do not.
+// Changed reports whether a ServiceImport event affects its slices. Addresses, record revisions,
+// the derived Service's name (see Created) and status do not.
 func Changed(e kit.Event[*mcsv1beta1.ServiceImport]) bool {
 	if e.Old == nil || e.New == nil {
 		return true
@@ -77,6 +98,7 @@ func Changed(e kit.Event[*mcsv1beta1.ServiceImport]) bool {
 	with := func(imp *mcsv1beta1.ServiceImport) map[string]string {
 		annotations := maps.Clone(imp.Annotations)
 		delete(annotations, names.AnnotationApplied)
+		delete(annotations, names.AnnotationDerivedService)
 		return annotations
 	}
 	return (e.Old.DeletionTimestamp == nil) != (e.New.DeletionTimestamp == nil) || e.Old.UID != e.New.UID ||

@@ -63,6 +63,9 @@ func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limi
 			return r.all(ctx, client.ObjectKeyFromObject(e.Latest()))
 		}),
 		kit.Watch(member, &corev1.Service{}, func(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
+			if imp := imported.Created(e); imp.Name != "" {
+				return r.all(ctx, imp)
+			}
 			if e.Initial || imported.Of(e.Latest()).Name != "" {
 				return nil
 			}
@@ -167,11 +170,12 @@ func (r *Reconciler) want(ctx context.Context, key types.NamespacedName, have *d
 	if err != nil || own.Service == nil || own.Contribution == nil || own.Contribution.Scope == brokerv1alpha1.ScopeHub {
 		return nil, service, false, err
 	}
-	if imp.Annotations[names.AnnotationDerivedService] == "" {
-		return nil, service, true, nil
+	name, err := imported.ServiceName(ctx, r.cluster.Client, imp)
+	if err != nil || name == "" {
+		return nil, service, true, err
 	}
 	want = endpoints.Import{
-		Import: imp, Cluster: r.cluster.ID, Own: true, Ports: own.Contribution.Ports, IPFamilies: own.Contribution.IPFamilies,
+		Import: imp, Service: name, Cluster: r.cluster.ID, Own: true, Ports: own.Contribution.Ports, IPFamilies: own.Contribution.IPFamilies,
 	}.Slice(source)
 	if want != nil {
 		r.hints.Apply(imp, want)

@@ -72,6 +72,7 @@ func New(d Dependencies, member, broker cache.Cache) (controller.TypedController
 		// After a start, no event from the broker reports slices that are missing there.
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.serviceImport),
+		kit.Watch(member, &corev1.Service{}, r.derived),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
 		r.feed,
 	)
@@ -178,9 +179,9 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 		in.waits = !known // the service is queued when this is known
 		return in, err
 	}
-	if in.imp.Annotations[names.AnnotationDerivedService] == "" || !r.Lost.Known() {
-		in.waits = true // the import's next event queues the slice, or All does
-		return in, nil
+	if in.derived, err = imported.ServiceName(ctx, r.Cluster.Client, in.imp); err != nil || in.derived == "" || !r.Lost.Known() {
+		in.waits = true // the Service's event queues the slice, or All does
+		return in, err
 	}
 	if in.record.Spec.OnClusterLoss != names.OnLossKeep {
 		in.out = r.Lost.Endpoints(req.Cluster.String())

@@ -31,6 +31,8 @@ type inputsOf struct {
 	// imp is the ServiceImport, or nil. record is the source cluster's record, or nil if it exports nothing.
 	imp    *mcsv1beta1.ServiceImport
 	record *brokerv1alpha1.ExportedService
+	// derived is the name of the import's derived Service.
+	derived string
 	// member is the source cluster's MemberCluster, if it matters.
 	member *brokerv1alpha1.MemberCluster
 	// refused is set if the namespace refuses the source cluster, lost if the cluster is lost.
@@ -94,7 +96,7 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 			"Cluster %q sends no heartbeat. Number of endpoints that were withdrawn because they do not answer: %d. The other endpoints are kept.", req.Cluster, gone)})
 	}
 	d := decision{warnings: warnings, want: endpoints.Import{
-		Import: in.imp, Cluster: req.Cluster, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
+		Import: in.imp, Service: in.derived, Cluster: req.Cluster, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
 	}.Slice(clean)}
 	if len(left) > 0 {
 		d.warnings = append(warnings, refused(req.Cluster, validation.Summary(left)))

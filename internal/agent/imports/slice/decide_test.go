@@ -36,12 +36,13 @@ func usual() inputsOf {
 		},
 		state: border.Full,
 		imp: &mcsv1beta1.ServiceImport{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{names.AnnotationDerivedService: "web-clusterset"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
 			Spec: mcsv1beta1.ServiceImportSpec{
 				Type: mcsv1beta1.ClusterSetIP, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
 				Ports: []mcsv1beta1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}},
 			},
 		},
+		derived: "web-clusterset",
 		record: &brokerv1alpha1.ExportedService{Spec: brokerv1alpha1.ExportedServiceSpec{
 			ClusterID: "c2", IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
 			Ports: []mcsv1beta1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}},

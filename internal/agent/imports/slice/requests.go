@@ -69,6 +69,14 @@ func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.
 	return r.of(ctx, client.ObjectKeyFromObject(e.Latest()))
 }
 
+// derived maps a new derived Service to the slices of its import.
+func (r *Reconciler) derived(ctx context.Context, e kit.Event[*corev1.Service]) []Request {
+	if imp := imported.Created(e); imp.Name != "" {
+		return r.of(ctx, imp)
+	}
+	return nil
+}
+
 // namespace maps a new namespace, or one with changed refusals, to the slices of its imports.
 func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []Request {
 	if e.Initial || e.Old == nil || e.New == nil || e.Old.Labels[names.LabelExports] == e.New.Labels[names.LabelExports] &&

@@ -11,7 +11,6 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Rate limit for reading one member's slices beyond its budget: a burst, then a number per second. Slices within the
@@ -33,7 +32,7 @@ func (in inputsOf) key(hash string, have *discoveryv1.EndpointSlice) string {
 	if have != nil {
 		version = have.ResourceVersion
 	}
-	return fmt.Sprint(hash, in.imp.UID, in.imp.Generation, in.imp.Annotations[names.AnnotationDerivedService], in.record.ResourceVersion, in.member != nil, in.out, version)
+	return fmt.Sprint(hash, in.imp.UID, in.imp.Generation, in.derived, in.record.ResourceVersion, in.member != nil, in.out, version)
 }
 
 // made remembers a slice's inputs, if the cache holds a stub of its source and the slice is up to date.
