@@ -24,9 +24,11 @@ const (
 )
 
 const (
-	// burstWrites writes of earlier stages within burstWindow are a burst. Later stages wait, at most burstPatience:
-	// 200 exports take 10 to 20 s on two slow processors.
+	// burstWrites writes of earlier stages within burstWindow are a burst, and so are burstWriting that a slow API
+	// server has not answered yet. Later stages wait, at most burstPatience: 200 exports take 10 to 20 s on two slow
+	// processors.
 	burstWrites   = 8
+	burstWriting  = workers / 2
 	burstWindow   = 250 * time.Millisecond
 	burstPatience = 15 * time.Second
 )
@@ -35,9 +37,10 @@ const (
 // delay the first stages of other services on a busy API server. A single service never waits. Only creations wait:
 // endpoint changes and removals are immediate. The zero value is ready for use.
 type Stages struct {
-	mu     sync.Mutex
-	latest [stages][]time.Time // start times of the latest writes, at most burstWrites
-	began  [stages]time.Time   // since when a stage waits for a burst
+	mu      sync.Mutex
+	latest  [stages][]time.Time // start times of the latest writes, at most burstWrites
+	writing [stages]int         // writes in progress
+	began   [stages]time.Time   // since when a stage waits for a burst
 }
 
 // Wait returns how long a write of a stage must wait, 0 for none.
@@ -59,9 +62,20 @@ func (s *Stages) Wait(stage Stage, now time.Time) time.Duration {
 	return 0
 }
 
-// Enter returns an error for Outcome if a write of a stage must wait.
-func (s *Stages) Enter(stage Stage) error {
-	return Later(s.Wait(stage, time.Now()))
+// Do writes, or returns an error for Outcome if a write of this stage must wait.
+func (s *Stages) Do(stage Stage, write func() error) error {
+	if err := Later(s.Wait(stage, time.Now())); err != nil {
+		return err
+	}
+	s.count(stage, 1)
+	defer s.count(stage, -1)
+	return write()
+}
+
+func (s *Stages) count(stage Stage, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writing[stage] += n
 }
 
 // Later returns an error for Outcome if wait is positive, else nil.
@@ -81,6 +95,13 @@ func (e laterError) Error() string {
 
 // burst returns how long the current burst of earlier stages lasts without further writes.
 func (s *Stages) burst(stage Stage, now time.Time) time.Duration {
+	writing := 0
+	for _, n := range s.writing[:stage] {
+		writing += n
+	}
+	if writing >= burstWriting {
+		return burstWindow
+	}
 	latest := slices.Concat(s.latest[:stage]...)
 	if len(latest) < burstWrites {
 		return 0

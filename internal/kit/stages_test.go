@@ -51,3 +51,32 @@ func TestStages(t *testing.T) {
 		t.Errorf("a Service waited %v for five records", waited)
 	}
 }
+
+// An API server that answers slowly has fewer writes in the window: those that it has not answered count too.
+func TestStagesOfASlowAPIServer(t *testing.T) {
+	var s Stages
+	answer, asked := make(chan struct{}), make(chan struct{})
+	ended := make(chan error)
+	for range burstWriting {
+		go func() {
+			ended <- s.Do(Usable, func() error { asked <- struct{}{}; <-answer; return nil })
+		}()
+		<-asked
+	}
+	late := time.Now().Add(2 * burstWindow)
+	if wait := s.Wait(Reported, late); wait != burstWindow {
+		t.Errorf("a status waits %v", wait)
+	}
+	if wait := s.Wait(Usable, late); wait != 0 {
+		t.Errorf("a write of the same stage waits %v", wait)
+	}
+	close(answer)
+	for range burstWriting {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if wait := s.Wait(Reported, late); wait != 0 {
+		t.Errorf("when all are answered, a status waits %v", wait)
+	}
+}

@@ -143,16 +143,15 @@ func Write(ctx context.Context, c *inputs.Cluster, have, want *discoveryv1.Endpo
 		delete(updated.Labels, names.LabelServiceNamespace) // with this label it would be a slice on a broker
 		return kit.Update(ctx, c.Client, updated)
 	}
-	if err := c.Stages.Enter(kit.Usable); err != nil {
+	return c.Stages.Do(kit.Usable, func() error {
+		err := kit.Create(ctx, c.Client, c.Live, want.DeepCopy(), isOurs)
+		if taken := (*kit.TakenError)(nil); errors.As(err, &taken) {
+			want = want.DeepCopy()
+			want.Name = names.OtherImportedSlice(want.Name)
+			return kit.Create(ctx, c.Client, c.Live, want, isOurs)
+		}
 		return err
-	}
-	err := kit.Create(ctx, c.Client, c.Live, want.DeepCopy(), isOurs)
-	if taken := (*kit.TakenError)(nil); errors.As(err, &taken) {
-		want = want.DeepCopy()
-		want.Name = names.OtherImportedSlice(want.Name)
-		return kit.Create(ctx, c.Client, c.Live, want, isOurs)
-	}
-	return err
+	})
 }
 
 // Source returns the cluster and the source slice of an imported slice.

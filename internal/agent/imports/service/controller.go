@@ -97,7 +97,9 @@ func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have 
 	case service == nil && free == "":
 		return "", &kit.TakenError{Kind: "Service", Namespace: name.Namespace, Name: names.DerivedServices(name.Name, headless)[0]}
 	case service == nil:
-		warning, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error { return r.create(ctx, imp, free) })
+		warning, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error {
+			return r.cluster.Stages.Do(kit.Usable, func() error { return r.create(ctx, imp, free) })
+		})
 	case service.DeletionTimestamp != nil:
 		return "", nil // the deletion's event continues
 	case derived.MustReplace(service, headless):

@@ -19,9 +19,6 @@ import (
 
 // create creates a derived Service with as many of the import's clusterset IPs as possible.
 func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, name string) error {
-	if err := r.cluster.Stages.Enter(kit.Usable); err != nil {
-		return err
-	}
 	keep := derived.FormerIPs(imp)
 	if len(keep) > 0 { // it had a Service: the garbage collector may have deleted that before the cache shows the import's own end
 		now, err := kit.Get(ctx, r.cluster.Live, client.ObjectKeyFromObject(imp), &mcsv1beta1.ServiceImport{})

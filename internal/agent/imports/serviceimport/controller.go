@@ -132,10 +132,9 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 		if err := r.awaitRecord(ctx, service, exported.Imported); err != nil {
 			return err
 		}
-		if err := r.cluster.Stages.Enter(kit.Imported); err != nil {
-			return err
-		}
-		return kit.Create(ctx, r.cluster.Client, r.cluster.Live, want, func(o client.Object) bool { return local.Managed(o.(*mcsv1beta1.ServiceImport)) })
+		return r.cluster.Stages.Do(kit.Imported, func() error {
+			return kit.Create(ctx, r.cluster.Client, r.cluster.Live, want, func(o client.Object) bool { return local.Managed(o.(*mcsv1beta1.ServiceImport)) })
+		})
 	}
 	by, key, now := changedBy(inputs.Applied(have), inputs.Applied(want)), "import/"+service.String(), time.Now()
 	if equality.Semantic.DeepEqual(have.Spec, want.Spec) && equality.Semantic.DeepEqual(have.Labels, want.Labels) &&
@@ -149,7 +148,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 		}
 	}
 	if len(have.Spec.IPs) == 0 && len(want.Spec.IPs) > 0 {
-		if err := r.cluster.Stages.Enter(kit.Usable); err != nil {
+		if err := kit.Later(r.cluster.Stages.Wait(kit.Usable, now)); err != nil {
 			return err
 		}
 	}

@@ -124,13 +124,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if t.have == nil && t.write != nil {
+	write := func() error { return kit.Apply(ctx, r.broker, r.broker.Live, t.have, t.write, t.remove) }
+	if t.have != nil || t.write == nil {
+		err = write()
+	} else {
 		if current, err := r.isCurrent(ctx, t.own.Service); err != nil || !current {
 			return reconcile.Result{}, err // the Service's next event queues the export
 		}
-		r.cluster.Stages.Wait(kit.Exported, now) // the first stage waits for nothing
+		err = r.cluster.Stages.Do(kit.Exported, write)
 	}
-	result, refusal, err := kit.Outcome(kit.Apply(ctx, r.broker, r.broker.Live, t.have, t.write, t.remove))
+	result, refusal, err := kit.Outcome(err)
 	problem := status.Outcome{Failure: refusal}
 	if err != nil {
 		problem.Failure = err.Error()

@@ -118,8 +118,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if t.write != nil && t.have != nil && t.wait == 0 {
 		t.wait = r.pacer.Wait(req.NamespacedName, endpoints.Withdraws(t.have, t.write), now)
-	} else if t.write != nil && t.have == nil {
-		t.wait = r.cluster.Stages.Wait(kit.Imported, now)
 	}
 	if t.wait > 0 {
 		if t.have != nil && layout.Withdrawn(t.have) { // the write succeeded, only its answer was lost
@@ -130,7 +128,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if t.write != nil {
 		r.transit.Start(req.NamespacedName)
 	}
-	result, refusal, err := kit.Outcome(kit.Apply(ctx, r.broker, r.broker.Live, t.have, t.write, t.remove))
+	write := func() error { return kit.Apply(ctx, r.broker, r.broker.Live, t.have, t.write, t.remove) }
+	if t.write != nil && t.have == nil {
+		err = r.cluster.Stages.Do(kit.Imported, write)
+	} else {
+		err = write()
+	}
+	result, refusal, err := kit.Outcome(err)
 	if err == nil && refusal == "" && result.RequeueAfter == 0 {
 		r.measure(t.of.service, req.NamespacedName, t.have, t.decision)
 	} else {
