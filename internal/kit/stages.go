@@ -30,6 +30,7 @@ const (
 	burstWrites   = 8
 	burstWriting  = workers / 2
 	burstWindow   = 250 * time.Millisecond
+	burstPause    = time.Second // between two attempts to write a status
 	burstPatience = 15 * time.Second
 )
 
@@ -52,6 +53,9 @@ func (s *Stages) Wait(stage Stage, now time.Time) time.Duration {
 	} else {
 		if s.began[stage].IsZero() {
 			s.began[stage] = now
+		}
+		if stage == Reported {
+			left = burstPause // hundreds that ask again often would be a load of their own
 		}
 		if patience := s.began[stage].Add(burstPatience).Sub(now); patience > 0 {
 			return min(left, patience)
