@@ -125,7 +125,7 @@ lint: vet ## Check format, generated files, modules, vet and staticcheck
 	@echo "== lint"
 	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate; \
 		test "$$before" = "$$(cat $(GENERATED) | sha256sum)" || { echo "generated files were not current: commit what make generate wrote"; exit 1; }
-	@for module in . tools lab/kube; do go -C $$module mod tidy -diff || { echo "$$module: run go mod tidy"; exit 1; }; done
+	@for module in . tools lab/kube/*/; do go -C $$module mod tidy -diff || { echo "$$module: run go mod tidy"; exit 1; }; done
 	@$(TOOL) staticcheck ./...
 	@go -C tools vet ./release
 

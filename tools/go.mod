@@ -2,6 +2,8 @@ module github.com/atoll-mcs/atoll/tools
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool (
 	helm.sh/helm/v3/cmd/helm
 	honnef.co/go/tools/cmd/staticcheck

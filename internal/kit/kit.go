@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -28,7 +29,6 @@ func Options[R comparable]() controller.TypedOptions[R] {
 	return controller.TypedOptions[R]{
 		MaxConcurrentReconciles: workers,
 		UsePriorityQueue:        ptr.To(true),
-		NewQueue:                NewQueue[R],
 		CacheSyncTimeout:        syncTimeout,
 		ReconciliationTimeout:   reconcileTimeout,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[R](firstRetry, lastRetry),
@@ -37,7 +37,8 @@ func Options[R comparable]() controller.TypedOptions[R] {
 	}
 }
 
-// New returns a controller without a manager, with the sources of its requests.
+// New returns a controller without a manager, with the sources of its requests. After its Start, none of its handlers
+// runs: a connection's controllers cannot receive late events.
 func New[R comparable](name string, r reconcile.TypedReconciler[R], sources ...source.TypedSource[R]) (controller.TypedController[R], error) {
 	options := Options[R]()
 	options.Reconciler = r
@@ -45,12 +46,34 @@ func New[R comparable](name string, r reconcile.TypedReconciler[R], sources ...s
 	if err != nil {
 		return nil, fmt.Errorf("creating controller %s: %w", name, err)
 	}
+	ending := endingController[R]{TypedController: c}
 	for _, s := range sources {
 		if err := c.Watch(s); err != nil {
 			return nil, fmt.Errorf("starting a source of controller %s: %w", name, err)
 		}
+		if w, ok := s.(interface{ wait() }); ok {
+			ending.handlers = append(ending.handlers, w.wait)
+		}
 	}
-	return c, nil
+	return ending, nil
+}
+
+// endingController is a controller that waits for its handlers.
+type endingController[R comparable] struct {
+	controller.TypedController[R]
+	handlers []func()
+}
+
+// Start runs the controller until ctx is done and its handlers have ended.
+func (c endingController[R]) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel() // the handlers, if the controller has failed
+		for _, wait := range c.handlers {
+			wait()
+		}
+	}()
+	return c.TypedController.Start(ctx)
 }
 
 // After returns a result that requeues a request at normal priority. At the low priority of first lists, a request that

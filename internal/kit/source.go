@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -39,7 +40,7 @@ func (e Event[O]) Versions() []O {
 // Deleted reports whether the object was deleted.
 func (e Event[O]) Deleted() bool { return any(e.New) == any(*new(O)) }
 
-// Watch is a source of requests for changes of cached objects. Unlike controller-runtime's source.Kind (v0.24.1), it
+// Watch is a source of requests for changes of cached objects. Unlike controller-runtime's source.Kind (v0.25.2), it
 // removes its handler when its controller ends: a cache may outlive it. First lists get low priority.
 func Watch[O client.Object, R comparable](from cache.Cache, of O, requests func(context.Context, Event[O]) []R) source.TypedSyncingSource[R] {
 	return &watch[O, R]{cache: from, object: of, requests: requests, synced: make(chan error, 1)}
@@ -50,6 +51,8 @@ type watch[O client.Object, R comparable] struct {
 	object   O
 	requests func(context.Context, Event[O]) []R
 	synced   chan error
+	// handlers has the running handler. The controller waits for it (New).
+	handlers sync.WaitGroup
 }
 
 // String returns the source's name in logs.
@@ -57,34 +60,55 @@ func (w *watch[O, R]) String() string { return fmt.Sprintf("watch of %T", w.obje
 
 // Start implements source.TypedSource. It does not wait for the cache.
 func (w *watch[O, R]) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
-	go func() {
-		w.synced <- Follow(ctx, w.cache, w.object, func(ctx context.Context, e Event[O]) { Add(queue, e.Initial, w.requests(ctx, e)...) })
-	}()
+	w.handlers.Go(func() {
+		w.synced <- follow(ctx, &w.handlers, w.cache, w.object, func(ctx context.Context, e Event[O]) { Add(queue, e.Initial, w.requests(ctx, e)...) })
+	})
 	return nil
 }
 
+// wait waits until the handler has ended, after the context of Start.
+func (w *watch[O, R]) wait() { w.handlers.Wait() }
+
 // Follow calls f for the changes of cached objects until ctx is done. It returns after the calls for the first list.
 func Follow[O client.Object](ctx context.Context, from cache.Cache, of O, f func(context.Context, Event[O])) error {
+	return follow(ctx, &sync.WaitGroup{}, from, of, f)
+}
+
+// follow is Follow. After ctx, running has the handler until its last call has returned.
+func follow[O client.Object](ctx context.Context, running *sync.WaitGroup, from cache.Cache, of O, f func(context.Context, Event[O])) error {
 	informer, err := from.GetInformer(ctx, of)
 	if err != nil {
 		return fmt.Errorf("getting the informer of %T: %w", of, err)
 	}
+	call := func(e Event[O]) {
+		if ctx.Err() == nil { // else the handler ends without its remaining events
+			f(ctx, e)
+		}
+	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(object any, initial bool) { f(ctx, Event[O]{New: object.(O), Initial: initial}) },
-		UpdateFunc: func(old, new any) { f(ctx, Event[O]{Old: old.(O), New: new.(O)}) },
+		AddFunc:    func(object any, initial bool) { call(Event[O]{New: object.(O), Initial: initial}) },
+		UpdateFunc: func(old, new any) { call(Event[O]{Old: old.(O), New: new.(O)}) },
 		DeleteFunc: func(object any) {
 			if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 				object = gone.Obj
 			}
 			if object, ok := object.(O); ok {
-				f(ctx, Event[O]{Old: object})
+				call(Event[O]{Old: object})
 			}
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("watching %T: %w", of, err)
 	}
-	context.AfterFunc(ctx, func() { _ = informer.RemoveEventHandler(registration) }) // fails if the cache has stopped too
+	running.Add(1)
+	context.AfterFunc(ctx, func() {
+		defer running.Done()
+		if shared, ok := informer.(toolscache.SharedInformer); ok {
+			_ = toolscache.ShutDownEventHandler(shared, registration) // fails only for registrations of other informers
+		} else {
+			_ = informer.RemoveEventHandler(registration) // a cache of several namespaces; it does not wait
+		}
+	})
 	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		return context.Cause(ctx)
 	}

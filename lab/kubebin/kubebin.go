@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// KubernetesVersion is the Kubernetes programs' version. It must match lab/kube/go.mod.
-	KubernetesVersion = "v1.36.3"
+	// KubernetesVersion is the Kubernetes programs' version. It must match lab/kube/1.37/go.mod.
+	KubernetesVersion = "v1.37.2"
 	// CoreDNSVersion is the version of the stock CoreDNS that serves cluster.local in the lab.
-	CoreDNSVersion = "v1.14.7"
+	CoreDNSVersion = "v1.15.0"
 	// FolderVariable is the environment variable for a folder with the programs, instead of the cache.
 	FolderVariable = "ATOLL_KUBE_BIN"
 )
@@ -110,7 +110,7 @@ func findSource() (string, error) {
 	}
 	for _, start := range starts {
 		for dir := start; ; dir = filepath.Dir(dir) {
-			candidate := filepath.Join(dir, "lab", "kube")
+			candidate := filepath.Join(dir, "lab", "kube", "1.37")
 			if _, err := os.Stat(filepath.Join(candidate, "go.mod")); err == nil {
 				return candidate, nil
 			}

@@ -71,7 +71,7 @@ var table = []row{
 
 	// What puts Atoll on clusters, and takes it away.
 	{folder: "internal/install/corefile", allowed: []string{"github.com/coredns/caddy/caddyfile", "github.com/coredns/coredns/plugin"}},
-	{folder: "internal/install/dnswiring", allowed: join(pure, []string{"./internal/install/corefile", "github.com/pmezard/go-difflib/difflib"})},
+	{folder: "internal/install/dnswiring", allowed: join(pure, []string{"./internal/install/corefile", "github.com/rogpeppe/go-internal/diff"})},
 	{folder: "internal/install/...", allowed: join(pure, clients, []string{"./cloudprovider/haproxy", "./deploy", "./internal/broker", "./internal/kit/version"})},
 
 	// What looks, explains, tries out and measures. What was found out is judged apart from finding it out.

@@ -184,7 +184,7 @@ func TestLoadFindsTheCode(t *testing.T) {
 	found := func(folder string) bool {
 		return slices.ContainsFunc(packages, func(p Package) bool { return p.Path == folder })
 	}
-	if !found("test/arch") || !found("lab/kube") {
+	if !found("test/arch") || !found("lab/kube/1.37") {
 		t.Error("a folder is missing")
 	}
 	if found("bin/x") || found("test/scenario/testdata") {

@@ -227,7 +227,7 @@ func (c *core) expectOwners(ctx context.Context) error {
 func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster, error) {
 	scheme := broker.Scheme()
 	// A selector, unlike DefaultNamespaces, gives a cache of one namespace. A cache of several namespaces leaks
-	// goroutines if it ends before it has synced (controller-runtime v0.24.1).
+	// goroutines if it ends before it has synced (controller-runtime v0.25.2).
 	inClusterset := fields.OneTermEqualSelector("metadata.namespace", c.Clusterset)
 	brokers, err := cluster.New(c.Broker, func(o *cluster.Options) {
 		o.Scheme = scheme

@@ -1,10 +1,9 @@
 package dnswiring
 
 import (
-	"slices"
 	"strings"
 
-	"github.com/pmezard/go-difflib/difflib"
+	"github.com/rogpeppe/go-internal/diff"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -26,19 +25,9 @@ func (c Change) Diff() string {
 			}
 			return Name(c.Object()) + " " + f.Name
 		}
-		_ = difflib.WriteUnifiedDiff(&b, difflib.UnifiedDiff{ // a strings.Builder returns no errors
-			A: lines(f.Before), FromFile: side(c.Before != nil, f.Before),
-			B: lines(f.After), ToFile: side(c.After != nil, f.After),
-			Context: 3,
-		})
+		text := diff.Diff(side(c.Before != nil, f.Before), []byte(f.Before), side(c.After != nil, f.After), []byte(f.After))
+		_, unified, _ := strings.Cut(string(text), "\n") // without the line "diff A B"
+		b.WriteString(unified)
 	}
 	return b.String()
-}
-
-func lines(text string) []string {
-	all := slices.Collect(strings.Lines(text))
-	if last := len(all) - 1; last >= 0 && !strings.HasSuffix(text, "\n") {
-		all[last] += "\n\\ No newline at end of file\n"
-	}
-	return all
 }

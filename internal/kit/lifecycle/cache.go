@@ -10,7 +10,7 @@ import (
 // endingCache is a cache whose waiters stop when the program ends.
 //
 // controller-runtime's manager waits for its cache in a loop that ends when the cache has synced, but not when the
-// manager stops (runnableGroup.Start, v0.24.1). A program that stops while it cannot read its cluster would use a whole
+// manager stops (runnableGroup.Start, v0.25.2). A program that stops while it cannot read its cluster would use a whole
 // CPU forever. Returning early is safe: a cache gives no answers before it has synced.
 type endingCache struct {
 	cache.Cache

@@ -1,6 +1,8 @@
-module github.com/atoll-mcs/atoll/lab/kube
+module github.com/atoll-mcs/atoll/lab/kube/1.36
 
 go 1.26.0
+
+toolchain go1.26.8
 
 require (
 	go.etcd.io/etcd/server/v3 v3.6.8
