@@ -95,6 +95,7 @@ type process struct {
 	leading     atomic.Bool
 	accepts     *border.Border
 	permissions *broker.Permissions
+	refused     servicepolicy.Refused
 	// published are the members' published objects. They outlive a term, as providers do.
 	published *loadbalancer.Published
 	// providers carry the load balancers' traffic across terms, until another replica leads.
@@ -113,7 +114,7 @@ func (p *process) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	comparer := &servicepolicy.Comparer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Log: p.log}
+	comparer := &servicepolicy.Comparer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Refused: &p.refused, Log: p.log}
 	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), hosts, comparer} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
@@ -163,7 +164,7 @@ func (p *process) controllers(mgr ctrl.Manager, hosts *loadbalancer.Hosts) (all 
 	c, live, cache, clusterset := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), p.options.Clusterset
 	recorder := mgr.GetEventRecorder("atoll-hub")
 	add := func(one controller.Controller, e error) { all, err = append(all, one), errors.Join(err, e) }
-	add(servicepolicy.New(c, live, cache, clusterset, p.accepts, p.permissions.Members, recorder))
+	add(servicepolicy.New(c, live, cache, clusterset, p.accepts, p.permissions.Members, &p.refused, recorder))
 	add(loadbalancer.New(c, cache, p.published, hosts, p.providers, recorder, p.options.AbandonAfter))
 	return all, err
 }

@@ -37,33 +37,50 @@ type act struct {
 	weight int
 	what   string
 	do     func(ctx context.Context, w *world, c *cluster) error
+	quiet  bool // no fault: when it has happened, everything becomes right by itself
 }
 
-var acts = []act{
-	{8, "makes or changes a Service", changeService},
-	{2, "deletes a Service", func(ctx context.Context, w *world, c *cluster) error { return c.deleteService(ctx, w.someName()) }},
-	{8, "exports, or changes an export", changeExport},
-	{3, "ends an export", endExport},
-	{12, "has other endpoints", changeEndpoints},
-	{8, "has an endpoint in another slice", moveEndpoint},
-	{2, "opens or closes a namespace", openNamespace},
-	{3, "has a namespace more or less", changeNamespace},
-	{4, "has its imports edited", editImports},
-	{2, "has its records on the broker edited", editRecords},
-	{4, "has an agent killed", killAgent},
-	{1, "has its DNS server killed", killDNS},
-	{3, "loses its way to the broker", func(_ context.Context, _ *world, c *cluster) error { c.broker.stop(); return nil }},
-	{3, "loses its API server", func(_ context.Context, _ *world, c *cluster) error { c.local.stop(); return nil }},
-	{4, "has its watches end", func(_ context.Context, _ *world, c *cluster) error { c.local.reset(); c.broker.reset(); return nil }},
-	{2, "has its watches end and expire", expire},
-	{3, "has trouble with its API server", func(_ context.Context, w *world, c *cluster) error { c.local.worsen(w.someTrouble()); return nil }},
-	{3, "has trouble with the broker", func(_ context.Context, w *world, c *cluster) error { c.broker.worsen(w.someTrouble()); return nil }},
-	{2, "is cut off from everything", isolate},
-	{8, "heals", healOne},
-	{2, "has the broker backed up", backUp},
-	{2, "has the broker put back", putBack},
-	{1, "has the broker wiped", wipe},
-	{3, "has the clusterset made anew, if need be", func(ctx context.Context, w *world, _ *cluster) error { return w.makeClusterset(ctx) }},
+const whileAway = "has something change while its agents are down"
+
+// acts is set by init, since acts may choose among them.
+var acts []act
+
+func init() {
+	acts = []act{
+		{8, "makes or changes a Service", changeService, true},
+		{2, "deletes a Service", func(ctx context.Context, w *world, c *cluster) error { return c.deleteService(ctx, w.someName()) }, true},
+		{8, "exports, or changes an export", changeExport, true},
+		{3, "ends an export", endExport, true},
+		{12, "has other endpoints", changeEndpoints, true},
+		{8, "has an endpoint in another slice", moveEndpoint, true},
+		{2, "opens or closes a namespace", openNamespace, true},
+		{3, "has a namespace more or less", changeNamespace, true},
+		{4, "has its imports edited", editImports, true},
+		{2, "has its records on the broker edited", editRecords, true},
+		{3, "is permitted something else", changePermission, true},
+		{4, "has a MultiClusterService created or changed", changeExposure, true},
+		{2, "has a MultiClusterService deleted", endExposure, true},
+		{1, "misses the end of all MultiClusterServices", missEnd, true},
+		{1, "is removed, and joins again", removeMember, true},
+		{2, "has other nodes", changeNodes, true},
+		{3, whileAway, changeWhileAway, true},
+		{4, "has an agent killed", killAgent, false},
+		{1, "has its DNS server killed", killDNS, false},
+		{1, "has the hub killed", killHub, false},
+		{1, "has the hub in trouble", hinderHub, false},
+		{3, "loses its way to the broker", func(_ context.Context, _ *world, c *cluster) error { c.broker.stop(); return nil }, false},
+		{3, "loses its API server", func(_ context.Context, _ *world, c *cluster) error { c.local.stop(); return nil }, false},
+		{4, "has its watches end", func(_ context.Context, _ *world, c *cluster) error { c.local.reset(); c.broker.reset(); return nil }, false},
+		{2, "has its watches end and expire", expire, false},
+		{3, "has trouble with its API server", func(_ context.Context, w *world, c *cluster) error { c.local.worsen(w.someTrouble()); return nil }, false},
+		{3, "has trouble with the broker", func(_ context.Context, w *world, c *cluster) error { c.broker.worsen(w.someTrouble()); return nil }, false},
+		{2, "is cut off from everything", isolate, false},
+		{8, "heals", healOne, false},
+		{2, "has the broker backed up", backUp, false},
+		{2, "has the broker put back", putBack, false},
+		{1, "has the broker wiped", wipe, false},
+		{3, "has the clusterset made anew, if need be", func(ctx context.Context, w *world, _ *cluster) error { return w.makeClusterset(ctx) }, false},
+	}
 }
 
 // populate has users of a cluster make something to begin with, so that what happens then comes together.
@@ -89,23 +106,22 @@ func (w *world) someTrouble() trouble {
 
 // happen has something happen somewhere.
 func (w *world) happen(ctx context.Context) error {
+	return w.happenOneOf(ctx, acts, w.clusters[w.random.IntN(len(w.clusters))])
+}
+
+// happenOneOf has one of some acts happen to a cluster, by their weights.
+func (w *world) happenOneOf(ctx context.Context, some []act, c *cluster) error {
 	all := 0
-	for _, a := range acts {
+	for _, a := range some {
 		all += a.weight
 	}
 	n := w.random.IntN(all)
-	for _, a := range acts {
-		if n -= a.weight; n >= 0 {
-			continue
-		}
-		c := w.clusters[w.random.IntN(len(w.clusters))]
-		w.note("%s %s", c.id, a.what)
-		if err := a.do(ctx, w, c); err != nil {
-			return fmt.Errorf("%s %s: %w", c.id, a.what, err)
-		}
-		return nil
+	i := slices.IndexFunc(some, func(a act) bool { n -= a.weight; return n < 0 })
+	w.note("%s %s", c.id, some[i].what)
+	if err := some[i].do(ctx, w, c); err != nil {
+		return fmt.Errorf("%s %s: %w", c.id, some[i].what, err)
 	}
-	panic("unreachable")
+	return nil
 }
 
 // while lets some time pass: none, as a rule, or some that means something to an agent.
@@ -364,14 +380,14 @@ const restoring = 20 * time.Second
 
 // putBack has the broker be as it was at the last backup, if there is one: with its versions, and
 // whatever has become of it meanwhile.
-func putBack(_ context.Context, w *world, _ *cluster) error {
+func putBack(ctx context.Context, w *world, _ *cluster) error {
 	if w.backup == nil || time.Since(w.backedUp) < restoring {
 		return nil
 	}
 	w.broker.Restore(w.backup)
 	w.wiped = false
 	w.endConnections()
-	return nil
+	return w.restored(ctx)
 }
 
 // wipe has the clusterset's namespace deleted on the broker, or another broker be at its address. Members may come back
@@ -398,5 +414,8 @@ func wipe(ctx context.Context, w *world, _ *cluster) error {
 func (w *world) endConnections() {
 	for _, c := range w.clusters {
 		c.broker.reset()
+	}
+	if w.hub != nil {
+		w.hub.way.reset()
 	}
 }

@@ -104,11 +104,19 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 		if err := c.admin.Create(ctx, node); err != nil {
 			return nil, err
 		}
+		c.users.nodes[node.Name] = node
 	}
-	for range replicas {
-		c.agents = append(c.agents, c.startAgent())
-	}
+	c.network.IsHost = c.users.isHost
+	c.agents = make([]*process, replicas)
+	c.startAgents()
 	return c, c.startDNS()
+}
+
+// startAgents starts all agents, of which none runs.
+func (c *cluster) startAgents() {
+	for i := range c.agents {
+		c.agents[i] = c.startAgent()
+	}
 }
 
 // clock is by how much the cluster's clocks are fast, of its API server and of its agents.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,8 +38,16 @@ func init() {
 // comment of the package; make test-convergence does it for as long as one likes.
 //
 // Pitfall 32. Pitfall 33.
-func TestConvergence(t *testing.T) {
-	count := cmp.Or(*number, map[bool]uint64{true: 4, false: 24}[testing.Short()])
+func TestConvergence(t *testing.T) { trySeeds(t, 24, (*world).run) }
+
+// TestQuiet has changes happen one by one, without faults, and compares after each of them: nothing but the change itself
+// can have woken what has to follow it.
+//
+// Pitfall 47.
+func TestQuiet(t *testing.T) { trySeeds(t, 12, (*world).runQuietly) }
+
+func trySeeds(t *testing.T, some uint64, run func(*world, context.Context) error) {
+	count := cmp.Or(*number, map[bool]uint64{true: 4, false: some}[testing.Short()])
 	until := time.Now().Add(*duration)
 	var mu sync.Mutex
 	var tried, imported int
@@ -57,7 +66,7 @@ func TestConvergence(t *testing.T) {
 		running.Go(func() {
 			for seed, more := take(); more && !t.Failed(); seed, more = take() {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
-					if w := try(t, seed); w != nil {
+					if w := try(t, seed, run); w != nil {
 						mu.Lock()
 						defer mu.Unlock()
 						slowest, imported = max(slowest, w.slowest), imported+w.imported
@@ -74,7 +83,7 @@ func TestConvergence(t *testing.T) {
 }
 
 // try runs the world of a seed.
-func try(t *testing.T, seed uint64) *world {
+func try(t *testing.T, seed uint64, run func(*world, context.Context) error) *world {
 	log := slog.New(slog.DiscardHandler)
 	if *verbose {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -84,7 +93,10 @@ func try(t *testing.T, seed uint64) *world {
 	inBubble(t, func(t *testing.T) {
 		w, failed = newWorld(seed, log)
 		if failed == nil {
-			failed = w.run(t.Context())
+			failed = w.begin(t.Context())
+		}
+		if failed == nil {
+			failed = run(w, t.Context())
 		}
 		if w != nil {
 			if err := w.end(); err != nil && failed == nil {
@@ -102,8 +114,8 @@ func try(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// run has a world begin, and three times break and heal.
-func (w *world) run(ctx context.Context) error {
+// begin has a world become right, and guards watch from then on.
+func (w *world) begin(ctx context.Context) error {
 	for _, c := range w.clusters {
 		if err := c.makeSteady(ctx); err != nil {
 			return err
@@ -119,6 +131,11 @@ func (w *world) run(ctx context.Context) error {
 		}
 		w.guards = append(w.guards, g)
 	}
+	return nil
+}
+
+// run has a world three times break and heal.
+func (w *world) run(ctx context.Context) error {
 	for round := range 3 {
 		if round > 0 {
 			w.turnClocks(ctx)
@@ -130,6 +147,24 @@ func (w *world) run(ctx context.Context) error {
 			w.while(ctx)
 		}
 		if err := w.converge(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runQuietly has changes happen to a world that stays whole.
+func (w *world) runQuietly(ctx context.Context) error {
+	quiet := slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return !a.quiet })
+	for range 30 {
+		if err := w.happenOneOf(ctx, quiet, w.clusters[w.random.IntN(len(w.clusters))]); err != nil {
+			return err
+		}
+		if err := w.await(ctx, usual); err != nil {
+			return err
+		}
+		w.imported += w.right
+		if err := w.verdict(); err != nil {
 			return err
 		}
 	}

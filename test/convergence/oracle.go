@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -12,11 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
 // The oracle says what users' objects amount to. It goes by the Multi-Cluster Services API and
@@ -26,18 +32,83 @@ import (
 // families are those of all clusters' Services.
 var families = []corev1.IPFamily{corev1.IPv4Protocol}
 
-// exports are all valid exports in the clusterset, by service.
-func (w *world) exports() map[types.NamespacedName][]merge.Export {
-	all := map[types.NamespacedName][]merge.Export{}
+// truth is what users' and administrators' objects amount to, as far as several clusters have to do with it.
+type truth struct {
+	permitted permissions.Members
+	policies  map[types.NamespacedName]*brokerv1alpha1.ServicePolicySpec
+	records   map[types.NamespacedName][]merge.Export // of valid and permitted exports, also those for the hub alone
+	byPolicy  map[string]int                          // how many ServiceExports each cluster's agent has created
+}
+
+func (w *world) truth(ctx context.Context) (*truth, error) {
+	t := &truth{records: map[types.NamespacedName][]merge.Export{}, byPolicy: map[string]int{}}
+	config := made.Permissions(nil)
+	if err := w.admin.Get(ctx, keyOf(config), config); client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	t.permitted, _ = permissions.Read(config)
+	var err error
+	if t.policies, err = w.policies(ctx); err != nil {
+		return nil, err
+	}
 	for _, c := range w.clusters {
-		for key, export := range c.users.exports {
-			if service := c.users.services[key]; contribution.Validate(service).Valid {
-				spec, _ := contribution.Of(c.id, families, export, service, nil)
-				all[key] = append(all[key], spec)
+		found, err := list(ctx, c.admin, &mcsv1beta1.ServiceExportList{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range found.Items {
+			export := &found.Items[i]
+			key := keyOf(export)
+			if c.users.exports[key] == nil {
+				if !c.exportsByPolicy(key, t.policies[key]) {
+					continue
+				}
+				t.byPolicy[c.id.String()]++
+			}
+			if spec, some := t.contribution(c, export); some {
+				t.records[key] = append(t.records[key], spec)
 			}
 		}
 	}
+	return t, nil
+}
+
+// contribution is what a cluster's export contributes, and whether that is anything.
+func (t *truth) contribution(c *cluster, export *mcsv1beta1.ServiceExport) (spec merge.Export, some bool) {
+	key := keyOf(export)
+	service, policy := c.users.services[key], t.policies[key]
+	if !t.validity(c, export, service).Valid {
+		return spec, false
+	}
+	spec, _ = contribution.Of(c.id, families, export, service, policy)
+	return policy.Restrict(spec)
+}
+
+func (t *truth) validity(c *cluster, export *mcsv1beta1.ServiceExport, service *corev1.Service) contribution.Validity {
+	validity := contribution.Validate(service)
+	if validity.Valid && !t.permitted.MayExport(c.id, export.Namespace) {
+		return contribution.NotPermitted(c.id, brokerpkg.DefaultNamespace, export.Namespace)
+	}
+	return validity
+}
+
+// merged are the exports of a service that are merged: not those for the hub alone.
+func (t *truth) merged(service types.NamespacedName) []merge.Export {
+	var all []merge.Export
+	for _, e := range t.records[service] {
+		if restricted, some := t.policies[service].Restrict(e); some && e.Scope != brokerv1alpha1.ScopeHub {
+			all = append(all, restricted)
+		}
+	}
 	return all
+}
+
+// imports are the exports of a service that a cluster imports.
+func (t *truth) imports(c *cluster, service types.NamespacedName) []merge.Export {
+	if !c.users.namespaces[service.Namespace] || !t.policies[service].Consumes(c.id.String()) {
+		return nil
+	}
+	return slices.DeleteFunc(c.weighing(service, t.merged(service)), func(e merge.Export) bool { return !e.Consumes(c.id.String()) })
 }
 
 func (w *world) cluster(id string) *cluster {
@@ -49,17 +120,21 @@ const longMessage = 900
 
 // conditions are those that a ServiceExport has to have; of some the message is nobody's
 // business here.
-func conditions(export *mcsv1beta1.ServiceExport, service *corev1.Service, exports []merge.Export) []metav1.Condition {
-	verdict := contribution.Validate(service)
+func (t *truth) conditions(c *cluster, export *mcsv1beta1.ServiceExport, service *corev1.Service) []metav1.Condition {
+	verdict := t.validity(c, export, service)
 	valid := metav1.Condition{Type: "Valid", Status: metav1.ConditionFalse, Reason: string(verdict.Reason)}
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Pending"}
 	conflict := metav1.Condition{Type: "Conflict", Status: metav1.ConditionFalse, Reason: "NoConflicts", Message: "All clusters that export this service agree on its properties."}
 	if verdict.Valid {
 		valid.Status = metav1.ConditionTrue
+	}
+	if _, some := t.contribution(c, export); some {
 		ready.Status, ready.Reason = metav1.ConditionTrue, "Exported"
 		var reasons, messages []string
-		for _, c := range merge.Resolve(exports).Conflicts {
-			reasons, messages = append(reasons, string(c.Reason)), append(messages, c.Message)
+		if exports := c.weighing(keyOf(export), t.merged(keyOf(export))); len(exports) > 0 {
+			for _, c := range merge.Resolve(exports).Conflicts {
+				reasons, messages = append(reasons, string(c.Reason)), append(messages, c.Message)
+			}
 		}
 		if len(reasons) > 0 {
 			conflict.Status, conflict.Reason, conflict.Message = metav1.ConditionTrue, strings.Join(reasons, ","), strings.Join(messages, " ")
@@ -83,10 +158,14 @@ type source struct {
 }
 
 // published are the sources of an exported service on the broker, by the slice's name.
-func (c *cluster) published(service types.NamespacedName) map[string]source {
+func (c *cluster) published(export merge.Export) map[string]source {
 	all := map[string]source{}
+	service := export.Service()
+	restricted := len(export.Ports) < len(c.users.services[service].Spec.Ports)
 	for _, s := range c.addresses(service) {
-		of := source{Addresses: s.AddressType, Ports: writePorts(s.Ports)}
+		of := source{Addresses: s.AddressType, Ports: writePorts(slices.DeleteFunc(slices.Clone(s.Ports), func(p discoveryv1.EndpointPort) bool {
+			return restricted && !slices.ContainsFunc(export.Ports, func(q mcsv1beta1.ServicePort) bool { return q.Name == *p.Name && q.Protocol == *p.Protocol })
+		}))}
 		for _, e := range usable(s) {
 			of.Endpoints = append(of.Endpoints, writeEndpoint(foreign(e)))
 		}

@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
@@ -46,15 +48,18 @@ func (f *findings) same(what string, have, want any) {
 
 // problems returns what is not as it should be, anywhere.
 func (w *world) problems(ctx context.Context) ([]string, error) {
-	exports := w.exports()
+	t, err := w.truth(ctx)
+	if err != nil {
+		return nil, err
+	}
 	w.right = 0
 	all := &findings{where: "broker"}
-	if err := w.brokerProblems(ctx, all, exports); err != nil {
+	if err := errors.Join(w.brokerProblems(ctx, all, t.records), w.catalogueProblems(ctx, all, t), w.exposureProblems(ctx, all, t)); err != nil {
 		return nil, err
 	}
 	for _, c := range w.clusters {
-		all.where = c.id.String()
-		if err := w.clusterProblems(ctx, all, c, exports); err != nil {
+		all.where, c.network.Allowed = c.id.String(), t.permitted.RangesOf
+		if err := w.clusterProblems(ctx, all, c, t); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +102,7 @@ func (w *world) brokerProblems(ctx context.Context, f *findings, exports map[typ
 			f.same("record "+name, have[name], e)
 			delete(have, name)
 			part := part{service, e.ClusterID}
-			f.compare(part, parts[part], w.cluster(e.ClusterID).published(service), func(source string) string {
+			f.compare(part, parts[part], w.cluster(e.ClusterID).published(e), func(source string) string {
 				return names.BrokerSlice(id, service.Namespace, source)
 			})
 			delete(parts, part)
@@ -109,9 +114,6 @@ func (w *world) brokerProblems(ctx context.Context, f *findings, exports map[typ
 	for part, slices := range parts {
 		f.add("%d slices of %v should not be there", len(slices), part)
 	}
-	if err := w.catalogueProblems(ctx, f, exports); err != nil {
-		return err
-	}
 	members, err := list(ctx, w.admin, &brokerv1alpha1.MemberClusterList{})
 	if err != nil {
 		return err
@@ -120,13 +122,17 @@ func (w *world) brokerProblems(ctx context.Context, f *findings, exports map[typ
 	if err != nil {
 		return err
 	}
-	if len(members.Items) != len(w.clusters) || len(leases.Items) != len(w.clusters) {
-		f.add("%d members and %d leases of %d", len(members.Items), len(leases.Items), len(w.clusters))
+	heartbeats := len(w.clusters)
+	if w.hub != nil {
+		heartbeats++
+	}
+	if len(members.Items) != len(w.clusters) || len(leases.Items) != heartbeats {
+		f.add("%d members and %d leases of %d and %d", len(members.Items), len(leases.Items), len(w.clusters), heartbeats)
 	}
 	return nil
 }
 
-func (w *world) catalogueProblems(ctx context.Context, f *findings, exports map[types.NamespacedName][]merge.Export) error {
+func (w *world) catalogueProblems(ctx context.Context, f *findings, t *truth) error {
 	catalogue, err := list(ctx, w.admin, &mcsv1beta1.ServiceImportList{})
 	if err != nil {
 		return err
@@ -135,7 +141,11 @@ func (w *world) catalogueProblems(ctx context.Context, f *findings, exports map[
 	for i := range catalogue.Items {
 		entries[catalogue.Items[i].Name] = &catalogue.Items[i]
 	}
-	for _, service := range sorted(exports) {
+	for _, service := range sorted(t.records) {
+		exports := slices.DeleteFunc(slices.Clone(t.records[service]), func(e merge.Export) bool { return e.Scope == brokerv1alpha1.ScopeHub })
+		if len(exports) == 0 {
+			continue
+		}
 		name := names.Aggregate(service.Namespace, service.Name)
 		entry := entries[name]
 		delete(entries, name)
@@ -143,7 +153,7 @@ func (w *world) catalogueProblems(ctx context.Context, f *findings, exports map[
 			f.add("the catalogue has no entry %s", name)
 			continue
 		}
-		want := merge.Resolve(exports[service])
+		want := merge.Resolve(exports)
 		f.same("the catalogue's entry "+name, entry.Spec, want.Spec)
 		f.same("clusters of the catalogue's entry "+name, clustersOf(entry), want.Clusters)
 	}
@@ -163,7 +173,7 @@ func clustersOf(imp *mcsv1beta1.ServiceImport) []string {
 
 // clusterProblems looks at everything of Atoll's in a cluster, and whether users' objects are
 // theirs still.
-func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, exports map[types.NamespacedName][]merge.Export) error {
+func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, t *truth) error {
 	imports, err := list(ctx, c.admin, &mcsv1beta1.ServiceImportList{})
 	if err != nil {
 		return err
@@ -183,7 +193,7 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, ex
 		}
 	}
 	ours := usersOwn(f, slices.Items, c.users.slices)
-	if err := c.usersExports(ctx, f, derivedServices, exports); err != nil {
+	if err := c.exportProblems(ctx, f, derivedServices, t); err != nil {
 		return err
 	}
 	have := map[types.NamespacedName]*mcsv1beta1.ServiceImport{}
@@ -191,9 +201,9 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, ex
 		have[keyOf(&imports.Items[i])] = &imports.Items[i]
 	}
 	parts := partsOf(ours, "")
-	for _, service := range sorted(exports) {
-		weighing := c.weighing(service, exports[service])
-		if !c.users.namespaces[service.Namespace] || len(weighing) == 0 {
+	for _, service := range sorted(t.records) {
+		exports := t.imports(c, service)
+		if len(exports) == 0 {
 			continue
 		}
 		w.right++
@@ -203,7 +213,7 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, ex
 			f.add("%s is not imported", service)
 			continue
 		}
-		w.importProblems(f, c, imp, weighing, derivedServices, parts)
+		w.importProblems(f, c, imp, exports, derivedServices, parts)
 	}
 	for service := range have {
 		f.add("import %s should not be there", service)
@@ -247,19 +257,24 @@ func usersOwn[T any, P interface {
 	return others
 }
 
-// usersExports looks at ServiceExports and their conditions.
-func (c *cluster) usersExports(ctx context.Context, f *findings, others map[types.NamespacedName]*corev1.Service, exports map[types.NamespacedName][]merge.Export) error {
+// exportProblems looks at ServiceExports and their conditions.
+func (c *cluster) exportProblems(ctx context.Context, f *findings, others map[types.NamespacedName]*corev1.Service, t *truth) error {
 	have, err := list(ctx, c.admin, &mcsv1beta1.ServiceExportList{})
 	if err != nil {
 		return err
 	}
-	if len(have.Items) != len(c.users.exports) {
-		f.add("%d ServiceExports of %d", len(have.Items), len(c.users.exports))
+	if want := len(c.users.exports) + t.byPolicy[c.id.String()]; len(have.Items) != want {
+		f.add("%d ServiceExports of %d", len(have.Items), want)
+	}
+	for key, policy := range t.policies {
+		if c.exportsByPolicy(key, policy) && !slices.ContainsFunc(have.Items, func(e mcsv1beta1.ServiceExport) bool { return keyOf(&e) == key }) {
+			f.add("no ServiceExport for MultiClusterService %s", key)
+		}
 	}
 	for i := range have.Items {
 		e := &have.Items[i]
 		want := c.users.exports[keyOf(e)]
-		if want == nil || want.UID != e.UID || want.Generation != e.Generation {
+		if want != nil && (want.UID != e.UID || want.Generation != e.Generation) || want == nil != contribution.ByPolicy(e) {
 			f.add("ServiceExport %s is not as its user left it", keyOf(e))
 			continue
 		}
@@ -267,7 +282,7 @@ func (c *cluster) usersExports(ctx context.Context, f *findings, others map[type
 		if service == nil {
 			service = others[keyOf(e)] // one can ask for the export of a derived one
 		}
-		for _, want := range conditions(e, service, c.weighing(keyOf(e), exports[keyOf(e)])) {
+		for _, want := range t.conditions(c, e, service) {
 			have := meta.FindStatusCondition(e.Status.Conditions, want.Type)
 			switch {
 			case have == nil:
@@ -373,7 +388,7 @@ func (w *world) hintProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImp
 		}
 	}
 	topology.Hint(want, imp, topology.Viewpoint{
-		Cluster: c.id, Zones: []string{"a", "b"}[:c.number%3],
+		Cluster: c.id, Zones: c.users.zones(),
 		Near: func(id names.ClusterID) bool { return w.cluster(id.String()).region == c.region },
 	}, ready)
 	f.same("hints in "+keyOf(imp).String(), have, want)

@@ -29,6 +29,7 @@ type users struct {
 	services   map[types.NamespacedName]*corev1.Service
 	exports    map[types.NamespacedName]*mcsv1beta1.ServiceExport
 	slices     map[types.NamespacedName]*discoveryv1.EndpointSlice
+	nodes      map[string]*corev1.Node
 	address    int // the last one given to a pod
 }
 
@@ -38,6 +39,7 @@ func newUsers() *users {
 		services:   map[types.NamespacedName]*corev1.Service{},
 		exports:    map[types.NamespacedName]*mcsv1beta1.ServiceExport{},
 		slices:     map[types.NamespacedName]*discoveryv1.EndpointSlice{},
+		nodes:      map[string]*corev1.Node{},
 	}
 }
 
@@ -137,14 +139,20 @@ func (c *cluster) makeSlice(ctx context.Context, want *discoveryv1.EndpointSlice
 	return c.admin.Update(ctx, want)
 }
 
-// makeExport makes a ServiceExport, or makes the one that there is so.
+// makeExport makes a ServiceExport, or makes the one that there is so. One that an agent has made for a policy is left
+// alone.
 func (c *cluster) makeExport(ctx context.Context, want *mcsv1beta1.ServiceExport) error {
 	key := client.ObjectKeyFromObject(want)
 	have := c.users.exports[key]
-	c.users.exports[key] = want
 	if have == nil {
-		return c.admin.Create(ctx, want)
+		err := c.admin.Create(ctx, want)
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		c.users.exports[key] = want
+		return err
 	}
+	c.users.exports[key] = want
 	return c.admin.Update(ctx, want) // whatever its status is: nobody else writes the rest
 }
 

@@ -45,13 +45,16 @@ type world struct {
 	backedUp time.Time         // when it was made
 	wiped    bool              // the clusterset's namespace is not there
 	clusters []*cluster
-	guards   []*guard
-	began    time.Time
-	names    []string // of the services that users have to do with: the fewer, the more comes together
-	journal  []string
-	slowest  time.Duration // to converge
-	right    int           // imports that are there as they should be, when there are no problems
-	imported int           // their sum
+	hub      *runningHub // nil for none
+	// permitted is what the broker's administrators have permitted members; nil if they never have.
+	permitted map[string]string
+	guards    []*guard
+	began     time.Time
+	names     []string // of the services that users have to do with: the fewer, the more comes together
+	journal   []string
+	slowest   time.Duration // to converge
+	right     int           // imports that are there as they should be, when there are no problems
+	imported  int           // their sum
 }
 
 // newWorld makes a world by a seed: how many members, how many agents in each.
@@ -76,6 +79,9 @@ func newWorld(seed uint64, log *slog.Logger) (*world, error) {
 		if err != nil {
 			return w, err
 		}
+	}
+	if w.random.IntN(2) == 0 {
+		w.hub = newHub(w.broker.Config(), w.random, log)
 	}
 	if w.random.IntN(3) == 0 {
 		wrong := w.clusters[w.random.IntN(len(w.clusters))]
@@ -124,7 +130,7 @@ func (w *world) makeClusterset(ctx context.Context) error {
 		return nil
 	}
 	w.wiped = false
-	return w.admin.Create(ctx, made.Namespace(brokerpkg.DefaultNamespace))
+	return errors.Join(w.admin.Create(ctx, made.Namespace(brokerpkg.DefaultNamespace)), w.permit(ctx))
 }
 
 // heal ends all faults.
@@ -134,6 +140,9 @@ func (w *world) heal(ctx context.Context) error {
 		c.local.heal()
 		c.broker.heal()
 		c.isolated = false
+	}
+	if w.hub != nil {
+		w.hub.way.heal()
 	}
 	return w.makeClusterset(ctx)
 }
@@ -161,24 +170,9 @@ func (w *world) converge(ctx context.Context) error {
 	if err := w.heal(ctx); err != nil {
 		return err
 	}
-	began := time.Now()
-	var problems []string
-	for step := 100 * time.Millisecond; ; step = min(2*step, 5*time.Second) {
-		pause(ctx, step)
-		var err error
-		if problems, err = w.problems(ctx); err != nil {
-			return err
-		}
-		if len(problems) == 0 {
-			break
-		}
-		if time.Since(began) > allowed {
-			return fmt.Errorf("%v after everything has healed, not all is as it should be:\n%s", allowed, strings.Join(problems, "\n"))
-		}
+	if err := w.await(ctx, allowed); err != nil {
+		return err
 	}
-	took := time.Since(began)
-	w.slowest = max(w.slowest, took)
-	w.note("all is as it should be after %v", took)
 	pause(ctx, usual) // members retry what failed, and owners confirm unchanged objects with other revisions
 	published, err := list(ctx, w.admin, &discoveryv1.EndpointSliceList{})
 	if err != nil {
@@ -194,7 +188,7 @@ func (w *world) converge(ctx context.Context) error {
 	}
 	before := w.writes()
 	pause(ctx, calm)
-	problems, err = w.problems(ctx)
+	problems, err := w.problems(ctx)
 	if err != nil {
 		return err
 	}
@@ -204,12 +198,39 @@ func (w *world) converge(ctx context.Context) error {
 	if after := w.writes(); after != before {
 		return fmt.Errorf("things are written although nothing has happened:\n%s\nthen\n%s", before, after)
 	}
+	w.imported += w.right
+	return w.verdict()
+}
+
+// verdict returns what a guard has found.
+func (w *world) verdict() error {
 	for _, g := range w.guards {
 		if err := g.verdict(); err != nil {
 			return err
 		}
 	}
-	w.imported += w.right
+	return nil
+}
+
+// await returns an error unless everything becomes right within a time.
+func (w *world) await(ctx context.Context, allowed time.Duration) error {
+	began := time.Now()
+	for step := 100 * time.Millisecond; ; step = min(2*step, 5*time.Second) {
+		pause(ctx, step)
+		problems, err := w.problems(ctx)
+		if err != nil {
+			return err
+		}
+		if len(problems) == 0 {
+			break
+		}
+		if time.Since(began) > allowed {
+			return fmt.Errorf("after %v, not all is as it should be:\n%s", allowed, strings.Join(problems, "\n"))
+		}
+	}
+	took := time.Since(began)
+	w.slowest = max(w.slowest, took)
+	w.note("all is as it should be after %v", took)
 	return nil
 }
 
@@ -249,6 +270,9 @@ func (w *world) end() error {
 	}
 	for _, c := range w.clusters {
 		failed = errors.Join(failed, c.end())
+	}
+	if w.hub != nil {
+		failed = errors.Join(failed, w.hub.end())
 	}
 	return failed
 }

@@ -69,6 +69,8 @@ type listeners struct {
 	slices    *importedslice.Reconciler
 	catalogue *catalogue.Reconciler
 	published *publishedslice.Reconciler
+	records   *record.Reconciler
+	policies  *policyexport.Reconciler
 }
 
 func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []manager.Runnable, tell listeners, err error) {
@@ -81,7 +83,8 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	published, publishedReconciler, e := publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics)
 	add(published, e)
 	add(&compare.Comparer{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: publishedReconciler, Log: c.Log}, nil)
-	add(policyexport.New(c.cluster, b, member, broker, c.recorder))
+	policies, policiesReconciler, e := policyexport.New(c.cluster, b, member, broker, c.recorder)
+	add(policies, e)
 	imports, importsReconciler, e := serviceimport.New(c.cluster, b, member, broker, c.pace, c.recorder)
 	add(imports, e)
 	slices, slicesReconciler, e := importedslice.New(importedslice.Dependencies{
@@ -92,7 +95,7 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	entries, entriesReconciler, e := catalogue.New(c.cluster, b, member, broker, c.Heartbeats)
 	add(entries, e)
 	add(lost.NewController(c.cluster, b, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
-	return all, listeners{importsReconciler, slicesReconciler, entriesReconciler, publishedReconciler}, err
+	return all, listeners{importsReconciler, slicesReconciler, entriesReconciler, publishedReconciler, recordsReconciler, policiesReconciler}, err
 }
 
 // missing reports whether a slice of a service is about to be published for the first time.
@@ -101,6 +104,13 @@ func (c *core) missing(ctx context.Context, service types.NamespacedName) (bool,
 		return tell.published.Missing(ctx, service)
 	}
 	return false, nil // a session is starting or ending; the export is queued again when one has started
+}
+
+// all queues all objects of the controllers that live as long as the process.
+func (c *core) all(ctx context.Context) {
+	c.process.ownslice.All(ctx)
+	c.process.exportstatus.All(ctx)
+	c.process.importstatus.All(ctx)
 }
 
 // connect registers the callbacks for changes that no cache reports.
@@ -139,11 +149,16 @@ func (c *core) member(ctx context.Context, id names.ClusterID) {
 	tell.slices.From(ctx, id)
 }
 
-// believed queues everything of a service when other records of it count, although the broker has not changed.
+// believed queues everything of a service when other records of it count, or another policy, although the broker has not
+// changed.
 func (c *core) believed(service types.NamespacedName) {
+	ctx := context.Background() // all is read from caches
 	c.merged(service)
+	c.process.ownslice.Service(ctx, service)
 	if tell := c.current.Load(); tell != nil {
-		tell.slices.Service(context.Background(), service) // from caches
+		tell.slices.Service(ctx, service)
+		tell.policies.Service(service)
+		tell.records.Queue(service)
 	}
 }
 

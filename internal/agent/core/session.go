@@ -122,8 +122,7 @@ func (c *core) session(ctx context.Context) error {
 		return err
 	}
 	c.current.Store(&tell)
-	c.process.exportstatus.All(ctx)
-	c.process.importstatus.All(ctx)
+	c.all(ctx)
 	defer c.current.Store(nil)
 	defer c.clearProblems()
 	group.Go(func() error {
@@ -186,8 +185,8 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 		return err
 	}
 	if err := kit.Follow(ctx, from, &corev1.ConfigMap{}, func(ctx context.Context, e kit.Event[*corev1.ConfigMap]) {
-		c.process.exportstatus.All(ctx)
 		if !e.Initial {
+			c.all(ctx)
 			slices.All(ctx)
 		}
 	}); err != nil {

@@ -66,13 +66,14 @@ func (c *Cluster) believed(ctx context.Context, b *Broker, service types.Namespa
 func (c *Cluster) Policy(ctx context.Context, service types.NamespacedName) (policy *brokerv1alpha1.ServicePolicySpec, known bool, _ error) {
 	s, b, name := c.Beliefs, c.Broker(), names.Aggregate(service.Namespace, service.Name)
 	s.mu.Lock()
-	last := s.policies[service]
+	last, decided := s.policies[service]
 	s.mu.Unlock()
-	if last == nil {
-		var err error
-		if last, err = c.exportedBecauseOf(ctx, service); err != nil {
+	if !decided {
+		export, err := kit.Get(ctx, c.Client, service, &mcsv1beta1.ServiceExport{}, client.UnsafeDisableDeepCopy)
+		if err != nil {
 			return nil, false, err
 		}
+		last = exportedBecauseOf(export)
 	}
 	if b != nil {
 		cached, err := kit.Get(ctx, b, client.ObjectKey{Namespace: c.Clusterset, Name: name}, &brokerv1alpha1.ServicePolicy{})
@@ -121,25 +122,24 @@ func (c *Cluster) decidePolicy(ctx context.Context, b *Broker, service types.Nam
 	if found() == nil {
 		cached = nil
 	}
-	if s.policies[service] = cached; cached == nil {
-		delete(s.policies, service)
+	if cached != nil || last != nil { // the end of a policy is remembered: its ServiceExport may outlive it
+		s.policies[service] = cached
 	}
 	return cached, nil
 }
 
-// exportedBecauseOf returns the policy that this cluster's ServiceExport records as its reason, or nil. An agent that
+// exportedBecauseOf returns the policy that a ServiceExport (nil for none) records as its reason, or nil. An agent that
 // starts while the broker has lost the policy must still restrict what the policy restricts.
-func (c *Cluster) exportedBecauseOf(ctx context.Context, service types.NamespacedName) (*brokerv1alpha1.ServicePolicy, error) {
-	export, err := kit.Get(ctx, c.Client, service, &mcsv1beta1.ServiceExport{}, client.UnsafeDisableDeepCopy)
-	if err != nil || export == nil || !contribution.ByPolicy(export) {
-		return nil, err
+func exportedBecauseOf(export *mcsv1beta1.ServiceExport) *brokerv1alpha1.ServicePolicy {
+	if export == nil || !contribution.ByPolicy(export) {
+		return nil
 	}
 	policy := &brokerv1alpha1.ServicePolicy{}
 	if json.Unmarshal([]byte(export.Annotations[names.AnnotationPolicy]), &policy.Spec) != nil {
-		return nil, nil // a user has changed it
+		return nil // a user has changed it
 	}
 	policy.Annotations = map[string]string{names.AnnotationRevision: export.Annotations[names.AnnotationRevision]}
-	return policy, nil
+	return policy
 }
 
 // Because returns the annotations by which a ServiceExport records the policy that it was made for.

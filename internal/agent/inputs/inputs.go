@@ -83,6 +83,11 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 	if own.Service != nil && own.Service.DeletionTimestamp != nil {
 		own.Service = nil
 	}
+	if policy == nil && contribution.ByPolicy(own.Export) { // until policyexport has deleted the ServiceExport
+		if made := exportedBecauseOf(own.Export); made != nil {
+			policy = &made.Spec
+		}
+	}
 	own.Validity = contribution.Validate(own.Service)
 	b := c.Broker()
 	if own.Service == nil && b != nil {

@@ -34,7 +34,9 @@ type Comparer struct {
 	Client     client.Client
 	Reader     client.Reader
 	Clusterset string
-	Log        *slog.Logger
+	// Refused are the MultiClusterServices whose policies cannot be right.
+	Refused *Refused
+	Log     *slog.Logger
 }
 
 // Start implements manager.Runnable. It fails when the policies stay wrong, because a watch may have stopped
@@ -61,7 +63,8 @@ func (v *Comparer) Start(ctx context.Context) error {
 	return nil
 }
 
-// compare increments the Lease's counter if all policies are right, and reports whether they are.
+// compare increments the Lease's counter if all policies are right but those that the API server refuses, and reports
+// whether they are. The Lease says that some are refused, so that members keep policies that are missing.
 func (v *Comparer) compare(ctx context.Context) (bool, error) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: v.Clusterset, Name: names.HubOwner.String(), Labels: map[string]string{names.LabelSourceCluster: ""}, // so that members list it with their own
@@ -83,6 +86,7 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 			standing[p.Spec.Service()] = &p.Spec
 		}
 	}
+	refused := false
 	for i := range all.Items {
 		mcs := &all.Items[i]
 		if mcs.DeletionTimestamp != nil {
@@ -90,13 +94,16 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 		}
 		key := client.ObjectKeyFromObject(mcs)
 		if have := standing[key]; have == nil || !equality.Semantic.DeepEqual(*have, project(mcs)) {
-			return false, nil
+			if !v.Refused.Has(key) {
+				return false, nil
+			}
+			refused = true
 		}
 		delete(standing, key)
 	}
 	if len(standing) > 0 {
 		return false, nil
 	}
-	layout.SetCount(lease, layout.Counter(lease).Count+1, false)
+	layout.SetCount(lease, layout.Counter(lease).Count+1, refused)
 	return true, v.Client.Update(ctx, lease) // fails on a conflict
 }

@@ -4,9 +4,9 @@ package servicepolicy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,12 +39,30 @@ type reconciler struct {
 	permissions func() permissions.Members
 	recorder    events.EventRecorder
 	withdrawn   kit.Since[types.NamespacedName]
+	refused     *Refused
+}
+
+// Refused are the MultiClusterServices whose policies the API server refuses. The zero value is empty.
+type Refused struct{ services sync.Map }
+
+// Has reports whether the API server refuses a service's policy.
+func (r *Refused) Has(service types.NamespacedName) bool {
+	_, has := r.services.Load(service)
+	return has
+}
+
+func (r *Refused) set(service types.NamespacedName, refused bool) {
+	if refused {
+		r.services.Store(service, nil)
+	} else {
+		r.services.Delete(service)
+	}
 }
 
 // New returns the controller. It reads from the cache, whose border is b, and with live past the cache. It writes to
-// the clusterset's namespace, in which members may export what permitted says.
-func New(c client.Client, live client.Reader, from cache.Cache, clusterset string, b *border.Border, permitted func() permissions.Members, recorder events.EventRecorder) (controller.Controller, error) {
-	r := &reconciler{client: c, live: live, clusterset: clusterset, border: b, permissions: permitted, recorder: recorder}
+// the clusterset's namespace, in which members may export what permitted says, and notes what is refused there.
+func New(c client.Client, live client.Reader, from cache.Cache, clusterset string, b *border.Border, permitted func() permissions.Members, refused *Refused, recorder events.EventRecorder) (controller.Controller, error) {
+	r := &reconciler{client: c, live: live, clusterset: clusterset, border: b, permissions: permitted, refused: refused, recorder: recorder}
 	return kit.New("servicepolicy", r,
 		kit.Watch(from, &networkingv1alpha1.MultiClusterService{}, kit.Same[*networkingv1alpha1.MultiClusterService]),
 		kit.Watch(from, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
@@ -106,17 +124,18 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("reading the objects of MultiClusterService %s: %w", req, err)
 	}
 	again, err := r.apply(ctx, req.NamespacedName, s.mcs)
-	if err == nil && s.mcs != nil {
+	result, refusal, err := kit.Outcome(err)
+	if err != nil {
+		return result, fmt.Errorf("writing the ServicePolicy of MultiClusterService %s: %w", req, err)
+	}
+	r.refused.set(req.NamespacedName, refusal != "")
+	if s.refusal = refusal; s.mcs != nil {
 		if err = r.applyConditions(ctx, s); apierrors.IsConflict(err) {
 			return kit.Behind(), nil
 		}
-	}
-	result, refusal, err := kit.Outcome(err)
-	if refusal != "" {
-		err = errors.New(refusal)
-	}
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("writing the ServicePolicy or the conditions of MultiClusterService %s: %w", req, err)
+		if err != nil {
+			return result, fmt.Errorf("writing the conditions of MultiClusterService %s: %w", req, err)
+		}
 	}
 	if result.RequeueAfter == 0 && again > 0 {
 		result = kit.After(again)

@@ -11,6 +11,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -36,6 +37,8 @@ type state struct {
 	members []string
 	// exporters are the members that export the Service.
 	exporters []string
+	// refusal is the API server's message if it refuses the policy.
+	refusal string
 }
 
 func (s state) conditions() []metav1.Condition {
@@ -101,6 +104,13 @@ func (s state) unknown() []string {
 }
 
 func (s state) exported() metav1.Condition {
+	if s.refusal != "" {
+		return metav1.Condition{
+			Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonPolicyRefused,
+			Message: status.Note(fmt.Sprintf("The broker's API server rejects the ServicePolicy that tells clusters about this MultiClusterService. "+
+				"Clusters follow the last policy that was accepted, if any. The hub retries every 20 to 30 seconds. The API server's message: %s", s.refusal)),
+		}
+	}
 	if len(s.exporters) == 0 {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNotExported,

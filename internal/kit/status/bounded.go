@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // etcd keeps Events for an hour, and every watch on Events gets them all. Other clusters must not flood it.
@@ -19,14 +20,14 @@ const (
 	eventsOfAll, eventsOfAllEvery = 1000, 200 * time.Millisecond
 )
 
-// Bounded is a recorder that limits the Events related to each member: a burst, then one per interval, with the number
-// of dropped Events.
+// Bounded is a recorder that limits the Events of each member (SayOf): a burst, then one per interval, with the number of
+// dropped Events.
 type Bounded struct {
 	to  events.EventRecorder
 	now func() time.Time
 
 	mu      sync.Mutex
-	members map[string]*bound // "" for Events without a member
+	members map[names.ClusterID]*bound // "" for Events without a member
 }
 
 type bound struct {
@@ -36,16 +37,23 @@ type bound struct {
 
 // NewBounded returns a recorder that wraps another one.
 func NewBounded(to events.EventRecorder, now func() time.Time) *Bounded {
-	return &Bounded{to: to, now: now, members: map[string]*bound{}}
+	return &Bounded{to: to, now: now, members: map[names.ClusterID]*bound{}}
 }
 
-// Eventf implements events.EventRecorder. related identifies the member.
+// Eventf implements events.EventRecorder, for Events without a member.
 func (b *Bounded) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
-	member := ""
-	if reference, ok := related.(*corev1.ObjectReference); ok && reference != nil {
-		member = reference.Name
-	}
-	passes, before := b.take(member)
+	ofMember{b, ""}.Eventf(regarding, related, eventType, reason, action, note, args...)
+}
+
+// ofMember is a Bounded recorder for the Events of one member.
+type ofMember struct {
+	*Bounded
+	member names.ClusterID
+}
+
+// Eventf implements events.EventRecorder.
+func (b ofMember) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
+	passes, before := b.take(b.member)
 	if !passes {
 		return
 	}
@@ -57,7 +65,7 @@ func (b *Bounded) Eventf(regarding, related runtime.Object, eventType, reason, a
 	b.to.Eventf(regarding, related, eventType, reason, action, "%s", text)
 }
 
-func (b *Bounded) take(member string) (passes bool, before int) {
+func (b *Bounded) take(member names.ClusterID) (passes bool, before int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	of := b.members[member]
@@ -82,7 +90,7 @@ func (b *Bounded) LeftOut() map[string]int {
 	defer b.mu.Unlock()
 	all := map[string]int{}
 	for member, of := range b.members {
-		all[member] = of.all
+		all[member.String()] = of.all
 	}
 	return all
 }

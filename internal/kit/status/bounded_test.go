@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // One member's Events are bounded, whatever they are about, and take nothing from another's; what was left out is told.
@@ -15,8 +17,8 @@ func TestEventsOfOneMemberAreBounded(t *testing.T) {
 	to := events.NewFakeRecorder(2 * many)
 	now := time.Unix(0, 0)
 	b := NewBounded(to, func() time.Time { return now })
-	say := func(member string) {
-		Say(b, &corev1.Namespace{}, &corev1.ObjectReference{Kind: "MemberCluster", Name: member}, corev1.EventTypeWarning, "R", "A", strings.Repeat("x", 2*maxNote))
+	say := func(member names.ClusterID) {
+		SayOf(b, member, &corev1.Namespace{}, nil, corev1.EventTypeWarning, "R", "A", strings.Repeat("x", 2*maxNote))
 	}
 	for range many {
 		say("c2")
@@ -27,6 +29,12 @@ func TestEventsOfOneMemberAreBounded(t *testing.T) {
 	say("c3")
 	if n := len(to.Events); n != eventsOfMember+1 {
 		t.Error("c3's Event is left out for c2's")
+	}
+	for range 2 * eventsOfMember { // about objects with a member's name, and caused by none
+		Say(b, &corev1.Namespace{}, &corev1.ObjectReference{Kind: "ServiceImport", Name: "c2"}, corev1.EventTypeWarning, "R", "A", "x")
+	}
+	if n := len(to.Events); n != 3*eventsOfMember+1 {
+		t.Errorf("%d Events, want %d: those without a member count as a member's", n, 3*eventsOfMember+1)
 	}
 	for len(to.Events) > 0 {
 		<-to.Events

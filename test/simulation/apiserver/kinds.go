@@ -18,6 +18,7 @@ import (
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 )
 
 // Object is any object that the server holds.
@@ -37,7 +38,7 @@ type kind struct {
 	list      schema.GroupVersionKind
 }
 
-// kinds are all that agents read and write, in their own cluster and on a broker.
+// kinds are all that agents and hubs read and write, in their own cluster and on a broker.
 var kinds = []*kind{
 	native(corev1.SchemeGroupVersion, "Namespace", "namespaces", kind{status: true}),
 	native(corev1.SchemeGroupVersion, "Node", "nodes", kind{status: true}),
@@ -53,6 +54,7 @@ var kinds = []*kind{
 	custom(brokerv1alpha1.GroupVersion, "ExportedService", "exportedservices", kind{namespaced: true}),
 	custom(brokerv1alpha1.GroupVersion, "MemberCluster", "memberclusters", kind{namespaced: true}),
 	custom(brokerv1alpha1.GroupVersion, "ServicePolicy", "servicepolicies", kind{namespaced: true}),
+	custom(networkingv1alpha1.GroupVersion, networkingv1alpha1.MultiClusterServiceKind, "multiclusterservices", kind{namespaced: true, status: true}),
 }
 
 var (
@@ -62,7 +64,7 @@ var (
 
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	added := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, mcsv1beta1.Install, aboutv1beta1.AddToScheme, brokerv1alpha1.AddToScheme, metav1.AddMetaToScheme)
+	added := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, mcsv1beta1.Install, aboutv1beta1.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme, metav1.AddMetaToScheme)
 	if err := added.AddToScheme(s); err != nil {
 		panic(err) // two kinds of one name, seen by any test
 	}

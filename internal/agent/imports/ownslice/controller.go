@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
@@ -117,6 +118,27 @@ func (r *Reconciler) all(ctx context.Context, service types.NamespacedName) []re
 // Service queues all slices of a service.
 func (r *Reconciler) Service(ctx context.Context, service types.NamespacedName) {
 	r.feed.Add(false, r.all(ctx, service)...)
+}
+
+// All queues the slices of all exported Services, and all slices imported from this cluster.
+func (r *Reconciler) All(ctx context.Context) {
+	exports, err := local.ServiceExports(ctx, r.cluster.Client)
+	if err != nil {
+		return // the cache has not synced yet: its first list queues every slice
+	}
+	here, err := r.cluster.ImportedFrom(ctx, r.cluster.ID)
+	if err != nil {
+		return
+	}
+	var all []reconcile.Request
+	for _, e := range exports {
+		all = append(all, r.all(ctx, e.NamespacedName)...)
+	}
+	for _, s := range here {
+		_, source := imported.Source(s)
+		all = append(all, reconcile.Request{NamespacedName: source})
+	}
+	r.feed.Add(false, all...)
 }
 
 // Reconcile writes the slice that is imported from one source slice.

@@ -74,7 +74,7 @@ func (r *Reconciler) sayLeftOut(service types.NamespacedName, exported local.Exp
 	if left.Reason == refusal.SystemNamespace {
 		eventType = corev1.EventTypeWarning
 	}
-	status.Say(r.recorder, namespaceOf(service), importOf(service), eventType, string(left.Reason), "Import", fmt.Sprintf(
+	status.SayOf(r.recorder, names.ClusterID(left.Cluster), namespaceOf(service), importOf(service), eventType, string(left.Reason), "Import", fmt.Sprintf(
 		"The export of Service %s from cluster %q is not imported: %s. To import the Service: %s", service.Name, left.Cluster, why, undo))
 }
 

@@ -137,12 +137,13 @@ func (r *Reconciler) say(have *mcsv1beta1.ServiceImport, now mcsv1beta1.ServiceI
 		if warning.Reason == slice.ReasonClusterLost || warning.Reason == slice.ReasonEndpointsLost {
 			action = "Withdraw"
 		}
-		status.Say(r.recorder, have, r.cluster.Reference(warning.cluster), corev1.EventTypeWarning, warning.Reason, action, warning.Message)
+		status.SayOf(r.recorder, warning.cluster, have, r.cluster.Reference(warning.cluster), corev1.EventTypeWarning, warning.Reason, action, warning.Message)
 	}
 	for _, c := range now.Clusters {
-		lost := slice.LostMessage(names.ClusterID(c.Cluster))
+		id := names.ClusterID(c.Cluster)
+		lost := slice.LostMessage(id)
 		if strings.Contains(before, lost) && !strings.Contains(ready.Message, lost) {
-			status.Say(r.recorder, have, r.cluster.Reference(names.ClusterID(c.Cluster)), corev1.EventTypeNormal, "ClusterBack", "Import",
+			status.SayOf(r.recorder, id, have, r.cluster.Reference(id), corev1.EventTypeNormal, "ClusterBack", "Import",
 				fmt.Sprintf("Cluster %q is back. Its endpoints are used again.", c.Cluster))
 		}
 	}

@@ -1,0 +1,172 @@
+package convergence
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	made "github.com/atoll-mcs/atoll/test/objects"
+)
+
+// changePermission changes which namespaces, or which addresses, a member may export.
+func changePermission(ctx context.Context, w *world, c *cluster) error {
+	if w.wiped {
+		return nil
+	}
+	data := maps.Clone(w.permitted)
+	if data == nil {
+		data = map[string]string{}
+	}
+	key, some := permissions.NamespacesKey(c.id), []string{steadyNamespace}
+	if w.random.IntN(4) == 0 {
+		key, some = permissions.RangesPrefix+c.id.String(), []string{fmt.Sprintf("10.%d.0.0/25", 200+c.number), c.steadyAddress() + "/32"}
+	} else {
+		for _, name := range namespaces {
+			if w.random.IntN(2) == 0 {
+				some = append(some, name)
+			}
+		}
+	}
+	if data[key] = strings.Join(some, ", "); w.random.IntN(3) == 0 {
+		delete(data, key)
+	}
+	w.note("%s: %s = %q", c.id, key, data[key])
+	w.permitted = data
+	return w.permit(ctx)
+}
+
+// permit has the broker's administrators write the permissions.
+func (w *world) permit(ctx context.Context) error {
+	if w.permitted == nil {
+		return nil
+	}
+	err := w.admin.Update(ctx, made.Permissions(w.permitted))
+	if apierrors.IsNotFound(err) {
+		return w.admin.Create(ctx, made.Permissions(w.permitted))
+	}
+	return err
+}
+
+// removeMember removes a member from the clusterset. Its agents are down until it joins again.
+func removeMember(ctx context.Context, w *world, c *cluster) error {
+	member := made.Member(c.id.String())
+	if err := w.admin.Get(ctx, keyOf(member), member); err != nil {
+		return ignoreMissing(err) // wiped, or it has never reached the broker
+	}
+	for _, g := range w.guards {
+		g.excuse(c.id.String())
+	}
+	for _, p := range c.agents {
+		if err := p.end(); err != nil {
+			return err
+		}
+	}
+	if err := w.admin.Get(ctx, keyOf(member), member); err != nil {
+		return err
+	}
+	member.Spec.State = brokerv1alpha1.MemberRemoved
+	if err := w.admin.Update(ctx, member); err != nil {
+		return err
+	}
+	pause(ctx, time.Duration(w.random.Int64N(int64(2*time.Minute))))
+	c.startAgents()
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// changeWhileAway has a user or an administrator change something while a cluster's agents are down.
+func changeWhileAway(ctx context.Context, w *world, c *cluster) error {
+	for _, p := range c.agents {
+		if err := p.end(); err != nil {
+			return err
+		}
+	}
+	quiet := slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return !a.quiet || a.what == whileAway })
+	err := w.happenOneOf(ctx, quiet, c)
+	pause(ctx, time.Duration(w.random.Int64N(int64(20*time.Second)))) // shorter than heartbeats may be missing
+	c.startAgents()
+	return err
+}
+
+// changeNodes adds, changes or deletes a node. Its zone matters for hints. Its address may be one that another cluster
+// exports, which is refused then.
+func changeNodes(ctx context.Context, w *world, c *cluster) error {
+	number := 1 + w.random.IntN(3)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", number), Labels: map[string]string{}}}
+	if zone := []string{"a", "b", "c", ""}[w.random.IntN(4)]; zone != "" {
+		node.Labels[corev1.LabelTopologyZone] = zone
+	}
+	address := netip.AddrFrom4([4]byte{10, byte(200 + w.clusters[w.random.IntN(len(w.clusters))].number), 0, byte(1 + w.random.IntN(40))})
+	if w.random.IntN(2) == 0 {
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.String()}}
+	}
+	had := c.users.nodes[node.Name]
+	switch {
+	case had == nil:
+		c.users.nodes[node.Name] = node
+		return c.admin.Create(ctx, node)
+	case w.random.IntN(3) == 0:
+		delete(c.users.nodes, node.Name)
+		return c.admin.Delete(ctx, had)
+	}
+	node.ResourceVersion = had.ResourceVersion
+	c.users.nodes[node.Name] = node
+	status := node.Status
+	if err := c.admin.Update(ctx, node); err != nil {
+		return err
+	}
+	node.Status = status
+	return c.admin.Status().Update(ctx, node)
+}
+
+// zones are those of the cluster's nodes, sorted.
+func (u *users) zones() []string {
+	zones := map[string]bool{}
+	for _, node := range u.nodes {
+		if zone := node.Labels[corev1.LabelTopologyZone]; zone != "" {
+			zones[zone] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(zones))
+}
+
+// isHost reports whether an address is a node's.
+func (u *users) isHost(address netip.Addr) bool {
+	for _, node := range u.nodes {
+		if slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Address == address.String() }) {
+			return true
+		}
+	}
+	return false
+}
+
+// restored has administrators repair the permissions on a broker that is from a backup: what they find there counts,
+// and what is missing they write.
+func (w *world) restored(ctx context.Context) error {
+	config := made.Permissions(nil)
+	switch err := w.admin.Get(ctx, keyOf(config), config); {
+	case err == nil:
+		w.permitted = config.Data
+		return nil
+	case apierrors.IsNotFound(err):
+		return w.permit(ctx)
+	default:
+		return err
+	}
+}

@@ -1,0 +1,163 @@
+package convergence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	made "github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
+	"github.com/atoll-mcs/atoll/test/simulation"
+	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
+)
+
+// A policy that the API server refuses is a condition of its MultiClusterService, and nothing else: the hub does not
+// restart, other policies are written, and the hub goes on confirming them. It says that something is refused, so that
+// members keep policies that are missing.
+func TestRefusedPolicy(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		api := apiserver.New(250)
+		admin, err := client.NewWithWatch(api.Config(), client.Options{Scheme: simulation.Scheme()})
+		planes.NoError(t, err)
+		planes.Create(t, admin, made.Namespace(broker.DefaultNamespace), made.Namespace("shop"))
+		var log bytes.Buffer
+		config := api.Config()
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return trip(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodGet || !strings.HasSuffix(r.URL.Path, "/servicepolicies") {
+					return next.RoundTrip(r)
+				}
+				body, err := r.GetBody()
+				if err != nil {
+					return nil, err
+				}
+				if text, err := io.ReadAll(body); err != nil || bytes.Contains(text, []byte("long-name")) {
+					return refusal(r, apierrors.NewInvalid(schema.GroupKind{Kind: "ServicePolicy"}, "long-name", nil))
+				}
+				return next.RoundTrip(r)
+			})
+		})
+		h := newHub(config, rand.New(rand.NewPCG(1, 1)), slog.New(slog.NewTextHandler(&log, nil)))
+		long := made.Exposed("shop", "long-name", networkingv1alpha1.ExposureTypeCrossCluster)
+		planes.Create(t, admin, long, made.Exposed("shop", "web", networkingv1alpha1.ExposureTypeCrossCluster))
+		<-time.After(10 * time.Minute)
+		planes.Read(t, admin, long)
+		if c := meta.FindStatusCondition(long.Status.Conditions, networkingv1alpha1.ConditionExported); c == nil || c.Reason != networkingv1alpha1.ReasonPolicyRefused {
+			t.Errorf("the condition is %+v", c)
+		}
+		planes.Read(t, admin, &brokerv1alpha1.ServicePolicy{ObjectMeta: made.Meta(broker.DefaultNamespace, "web.shop")})
+		lease := &coordinationv1.Lease{ObjectMeta: made.Meta(broker.DefaultNamespace, names.HubOwner.String())}
+		planes.Read(t, admin, lease)
+		if c := layout.Counter(lease); c.Count < 8 || !c.Refused {
+			t.Errorf("the hub's counter is %+v", c)
+		}
+		planes.NoError(t, h.end())
+		if text := log.String(); strings.Contains(text, "restarts") {
+			t.Errorf("the hub has restarted its controllers:\n%s", text)
+		}
+	})
+}
+
+// What a policy restricts stays restricted until the ServiceExport that was made for it is gone, also if the API server
+// refuses to delete it.
+func TestWithdrawnPolicyRestrictsItsExport(t *testing.T) {
+	for name, spec := range map[string]brokerv1alpha1.ServicePolicySpec{
+		"for the hub": {Scope: brokerv1alpha1.ScopeHub}, "for one consumer": {Scope: brokerv1alpha1.ScopeClusterset, Consumers: []string{"sim1"}},
+		"one port": {Scope: brokerv1alpha1.ScopeClusterset, Ports: []brokerv1alpha1.PolicyPort{{Port: 80}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				refuses := func(next http.RoundTripper) http.RoundTripper {
+					return trip(func(r *http.Request) (*http.Response, error) {
+						if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/serviceexports/") {
+							return refusal(r, apierrors.NewForbidden(schema.GroupResource{Resource: "serviceexports"}, "web", errors.New("a policy engine")))
+						}
+						return next.RoundTrip(r)
+					})
+				}
+				p := newPair(t, simulation.Options{Wrap: refuses})
+				planes.Create(t, p.from, made.Service("shop", "web", 80, 81), made.Slice("shop", "web-x", "web", "10.1.1.1"))
+				spec.ServiceNamespace, spec.ServiceName = "shop", "web"
+				policy := &brokerv1alpha1.ServicePolicy{ObjectMeta: made.Meta(broker.DefaultNamespace, "web.shop"), Spec: spec}
+				policy.Annotations = map[string]string{names.AnnotationRevision: "5"}
+				planes.Create(t, p.admin, policy)
+				p.within("it is exported", time.Minute, p.published("web", true))
+				<-time.After(10 * time.Second) // the ServiceExport has its annotations and its status
+				before, _ := p.record("web")
+				planes.Change(t, p.admin, policy, func(p *brokerv1alpha1.ServicePolicy) { layout.Withdraw(p) })
+				<-time.After(5 * time.Minute)
+				after, _ := p.record("web")
+				if was, is := before.(*brokerv1alpha1.ExportedService).Spec, after.(*brokerv1alpha1.ExportedService).Spec; was.Scope != is.Scope ||
+					!slices.Equal(was.Consumers, is.Consumers) || len(was.Ports) != len(is.Ports) {
+					t.Errorf("the record was %+v, and is %+v", was, is)
+				}
+			})
+		})
+	}
+}
+
+// A member's own import, and the statuses of imports elsewhere, follow its permission: while its agent runs and while it
+// is away.
+func TestPermissionFollowed(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		t.Run(fmt.Sprintf("away=%t", away), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				p := newPair(t, simulation.Options{})
+				p.export("web", "10.1.1.1")
+				planes.Create(t, p.to, made.Service("shop", "web", 80), made.Slice("shop", "web-y", "web", "10.2.1.1"), made.Export("shop", "web"))
+				imports := func(c client.Client, clusters []string, addresses ...string) func() error {
+					return func() error {
+						imp := made.Import("shop", "web")
+						if err := c.Get(p.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
+							return err
+						}
+						var ids []string
+						for _, s := range imp.Status.Clusters {
+							ids = append(ids, s.Cluster)
+						}
+						if have := p.endpoints(c, "web"); !slices.Equal(ids, clusters) || !slices.Equal(have, addresses) {
+							return fmt.Errorf("clusters %v, endpoints %v, want %v, %v", ids, have, clusters, addresses)
+						}
+						return nil
+					}
+				}
+				follows := func(data map[string]string, when string, clusters []string, addresses ...string) {
+					t.Helper()
+					if away {
+						planes.NoError(t, p.exporter.Stop())
+					}
+					planes.Permit(t, p.admin, data)
+					if away {
+						p.within(when+", in the other cluster", time.Minute, imports(p.to, clusters, addresses...))
+						planes.NoError(t, p.exporter.Start(t.Context()))
+					}
+					p.within(when, time.Minute, imports(p.from, clusters, addresses...), imports(p.to, clusters, addresses...))
+				}
+				both := []string{"sim1", "sim2"}
+				p.within("both", time.Minute, imports(p.from, both, "10.1.1.1", "10.2.1.1"), imports(p.to, both, "10.1.1.1", "10.2.1.1"))
+				follows(map[string]string{"namespaces.sim1": "other"}, "taken away", both[1:], "10.2.1.1")
+				away = false // its record is withdrawn until its agent writes it
+				follows(map[string]string{}, "given back", both, "10.1.1.1", "10.2.1.1")
+			})
+		})
+	}
+}
