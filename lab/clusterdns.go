@@ -15,6 +15,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
+	"github.com/atoll-mcs/atoll/lab/kubebin"
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
@@ -68,7 +69,8 @@ func clusterDNS(c *Cluster, d ClusterDNS) []byte {
 		DNS            []netip.Addr
 		Families       []string
 		ClustersetZone string
-	}{clusterDomain, c.DNS, families, zone}); err != nil {
+		Version        string
+	}{clusterDomain, c.DNS, families, zone, kubebin.CoreDNSVersion}); err != nil {
 		panic(err) // the template and its data are constant
 	}
 	return b.Bytes()
