@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"path/filepath"
 	"strings"
@@ -16,7 +15,6 @@ const (
 	unitAPIServer         = "apiserver"
 	unitControllerManager = "controller-manager"
 	unitScheduler         = "scheduler"
-	unitKubeProxy         = "kube-proxy" // followed by -n and the node's number
 	unitGateway           = "gateway"
 )
 
@@ -138,37 +136,6 @@ func (l *Lab) scheduler(c *Cluster) Unit {
 		"--kube-api-burst=1000",
 		"--profiling=false",
 	)
-}
-
-// kubeProxy runs kube-proxy on one node. Zeros keep connection tracking settings that a network namespace cannot
-// change.
-func (l *Lab) kubeProxy(c *Cluster, n *Node, number int) Unit {
-	name := onNode(unitKubeProxy, number)
-	health := net.JoinHostPort(n.Addresses[0].String(), "10256")
-	config := fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
-kind: KubeProxyConfiguration
-mode: nftables
-hostnameOverride: %q
-clientConnection:
-  kubeconfig: %q
-  qps: 500
-  burst: 1000
-detectLocalMode: ClusterCIDR
-clusterCIDR: %q
-healthzBindAddress: %q
-metricsBindAddress: 127.0.0.1:10249
-nftables:
-  minSyncPeriod: 250ms
-conntrack:
-  maxPerCore: 0
-  min: 0
-  tcpEstablishedTimeout: 0s
-  tcpCloseWaitTimeout: 0s
-`, n.Name, filepath.Join(l.Dir(c.Name), "kube-proxy.conf"), join(c.PodCIDRs), health)
-	u := l.unit(c, name, health, "kube-proxy", "--config="+filepath.Join(l.Dir(c.Name), name+".yaml"))
-	u.Namespace, u.Probe = n.Namespace, "http://"+health+"/healthz"
-	u.Files = map[string]string{name + ".yaml": config}
-	return u
 }
 
 // unit returns a unit of a cluster's first node that runs a Kubernetes program. Rare garbage collection saves 20 % of

@@ -17,7 +17,6 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli"
 	"github.com/atoll-mcs/atoll/lab"
-	"github.com/atoll-mcs/atoll/lab/kubebin"
 	"github.com/atoll-mcs/atoll/lab/network"
 	"github.com/atoll-mcs/atoll/lab/process"
 )
@@ -269,8 +268,8 @@ func kubectl(t *testing.T, l *lab.Lab) {
 	if got := output(t, l, "c1/n2", args...); got != want {
 		t.Errorf("kubectl in the lab: %q, want %q", got, want)
 	}
-	if got := output(t, l, lab.Broker, "kubectl", "version", "--client"); !strings.Contains(got, kubebin.KubernetesVersion) {
-		t.Errorf("kubectl found by its name beside the broker is %q, want the lab's, %s", got, kubebin.KubernetesVersion)
+	if got := output(t, l, lab.Broker, "kubectl", "version", "--client"); !strings.Contains(got, l.Spec.Kubernetes) {
+		t.Errorf("kubectl found by its name beside the broker is %q, want the lab's, %s", got, l.Spec.Kubernetes)
 	}
 }
 

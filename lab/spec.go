@@ -44,6 +44,10 @@ type Shape struct {
 	AdvertiseMode AdvertiseMode `json:"advertiseMode,omitempty"`
 	// DNS is the DNS server of the clusterset's zone.
 	DNS ClusterDNS `json:"clustersetDNS,omitempty"`
+	// Kubernetes is the version of the Kubernetes programs, or "" if Options.Programs are others.
+	Kubernetes string `json:"kubernetes,omitempty"`
+	// ProxyMode is the mode of kube-proxy.
+	ProxyMode ProxyMode `json:"proxyMode,omitempty"`
 }
 
 // Spec describes a lab completely. It is on disk before the first part is created.
@@ -116,7 +120,7 @@ func (s Shape) validate() error {
 	if err := s.IPFamily.Check(s.Clusters); err != nil {
 		return fmt.Errorf("%w: invalid IP family: %w", ErrUsage, err)
 	}
-	return errors.Join(s.AdvertiseMode.validate(s.Clusters), s.DNS.validate())
+	return errors.Join(s.AdvertiseMode.validate(s.Clusters), s.DNS.validate(), s.ProxyMode.validate())
 }
 
 // String formats the shape as flags.
@@ -139,6 +143,12 @@ func (s Shape) String() string {
 	}
 	if s.DNS != "" {
 		text += " --dns " + string(s.DNS)
+	}
+	if s.Kubernetes != "" {
+		text += " --kubernetes " + s.Kubernetes
+	}
+	if s.ProxyMode != "" {
+		text += " --proxy-mode " + string(s.ProxyMode)
 	}
 	return text
 }

@@ -38,6 +38,8 @@ func TestValidate(t *testing.T) {
 		"a mode too few":     {func(s *Shape) { s.AdvertiseMode = "pods,cluster-ip" }, "3 clusters"},
 		"stock DNS":          {func(s *Shape) { s.DNS = "stock" }, ""},
 		"another DNS":        {func(s *Shape) { s.DNS = "bind" }, "atoll or stock"},
+		"proxy mode":         {func(s *Shape) { s.ProxyMode = "iptables" }, ""},
+		"another proxy mode": {func(s *Shape) { s.ProxyMode = "ipvs" }, "nftables or iptables"},
 		"a wrong mode":       {func(s *Shape) { s.AdvertiseMode = "pods,vip,pods" }, "advertise mode"},
 		"nodes without room": {func(s *Shape) { s.ControlPlaneOnly, s.Nodes = true, 2 }, "nodes"},
 	} {

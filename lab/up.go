@@ -25,7 +25,8 @@ import (
 // Options are the options for starting a lab.
 type Options struct {
 	Shape
-	// Programs is a folder with the Kubernetes programs; "" means to build them from source once, which takes minutes.
+	// Programs is a folder with the Kubernetes programs; "" means to build Shape.Kubernetes from source once, which takes
+	// minutes.
 	Programs string
 	// Atoll is the program atoll, whose subcommands are units; "" means this program.
 	Atoll string
@@ -67,7 +68,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	if l, err := o.locked(ctx, func() (*Lab, error) { return o.running(ctx, p) }); l != nil || err != nil {
 		return l, err
 	}
-	programs, err := kubebin.Ensure(ctx, o.Progress, o.Programs)
+	programs, err := kubebin.Ensure(ctx, o.Progress, o.Kubernetes, o.Programs)
 	if err != nil {
 		return nil, fmt.Errorf("finding the Kubernetes programs: %w", err)
 	}
@@ -125,8 +126,12 @@ func (o *Options) complete() error {
 	if err := o.validate(); err != nil {
 		return err
 	}
+	var err error
+	if o.Kubernetes, o.Programs, err = kubebin.Choose(o.Kubernetes, o.Programs); err != nil {
+		return fmt.Errorf("%w: %w", ErrUsage, err)
+	}
 	o.IPFamily = o.IPFamily.short()
-	o.AdvertiseMode, o.DNS = o.AdvertiseMode.short(), o.DNS.short()
+	o.AdvertiseMode, o.DNS, o.ProxyMode = o.AdvertiseMode.short(), o.DNS.short(), o.ProxyMode.short()
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
@@ -147,7 +152,7 @@ func (o *Options) complete() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkSockets(dir, o.Shape), checkContainers(), network.CheckNft())
+	return errors.Join(checkSockets(dir, o.Shape), checkContainers(), network.CheckNft(), o.ProxyMode.checkPrograms())
 }
 
 // running returns the lab if it is up, an error if a lab of another shape is, or nil. It restarts killed units.

@@ -17,7 +17,7 @@ import (
 const progressInterval = 10 * time.Second
 
 // build builds all programs. Each one appears in dir only when it is complete.
-func build(ctx context.Context, progress io.Writer, source, dir string) error {
+func build(ctx context.Context, progress io.Writer, kubernetes, source, dir string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("finding the go command, which builds the Kubernetes programs: %w", err)
 	}
@@ -28,8 +28,8 @@ func build(ctx context.Context, progress io.Writer, source, dir string) error {
 	defer os.RemoveAll(staging)
 
 	fmt.Fprintf(progress, "Building Kubernetes %s and CoreDNS %s from Go modules. This build runs once and takes several minutes.\n",
-		KubernetesVersion, CoreDNSVersion)
-	if err := buildKube(ctx, progress, source, staging); err != nil {
+		kubernetes, CoreDNSVersion)
+	if err := buildKube(ctx, progress, kubernetes, source, staging); err != nil {
 		return err
 	}
 	if err := buildCoreDNS(ctx, progress, staging); err != nil {
@@ -38,20 +38,18 @@ func build(ctx context.Context, progress io.Writer, source, dir string) error {
 	return install(staging, dir)
 }
 
-func buildKube(ctx context.Context, progress io.Writer, source, out string) error {
+func buildKube(ctx context.Context, progress io.Writer, kubernetes, source, out string) error {
 	version := "k8s.io/component-base/version."
-	major, minor, _ := strings.Cut(strings.TrimPrefix(KubernetesVersion, "v"), ".")
-	minor, _, _ = strings.Cut(minor, ".")
 	flags := "-s -w" +
-		" -X " + version + "gitVersion=" + KubernetesVersion +
-		" -X " + version + "gitMajor=" + major +
-		" -X " + version + "gitMinor=" + minor
+		" -X " + version + "gitVersion=" + kubernetes +
+		" -X " + version + "gitMajor=1" +
+		" -X " + version + "gitMinor=" + minor(kubernetes)
 	// The tags omit cloud providers and SELinux.
 	for program, of := range map[string]string{"kube": ".", "kubectl": "k8s.io/kubernetes/cmd/kubectl"} {
 		cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-mod=readonly",
 			"-tags", "providerless,selinux_none", "-ldflags", flags, "-o", filepath.Join(out, program), of)
 		cmd.Dir = source
-		if err := run(ctx, cmd, progress, program+" of Kubernetes "+KubernetesVersion); err != nil {
+		if err := run(ctx, cmd, progress, program+" of Kubernetes "+kubernetes); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@
 package kubebin
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,19 +14,25 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	// KubernetesVersion is the Kubernetes programs' version. It must match lab/kube/1.37/go.mod.
+	// KubernetesVersion is the default version of the Kubernetes programs.
 	KubernetesVersion = "v1.37.2"
 	// CoreDNSVersion is the version of the stock CoreDNS that serves cluster.local in the lab.
 	CoreDNSVersion = "v1.15.0"
 	// FolderVariable is the environment variable for a folder with the programs, instead of the cache.
 	FolderVariable = "ATOLL_KUBE_BIN"
+	// VersionVariable is the environment variable for another version than KubernetesVersion.
+	VersionVariable = "ATOLL_KUBERNETES"
 )
+
+// Versions are the versions that labs can run, newest first. A folder lab/kube/MINOR pins each with its dependencies.
+var Versions = []string{KubernetesVersion, "v1.36.3", "v1.35.4"}
 
 // kubePrograms are the names of lab/kube's multi-call program.
 var kubePrograms = []string{
@@ -37,20 +44,40 @@ func Programs() []string {
 	return append([]string{"coredns", "kubectl"}, kubePrograms...)
 }
 
-// Ensure returns a folder with all Programs: override if set, else the folder in FolderVariable, else the user's cache,
+// Choose fills in what the environment says about the version and the folder of the programs. It returns either a
+// folder, whose programs have an unknown version, or one of Versions.
+func Choose(version, folder string) (string, string, error) {
+	version = cmp.Or(version, os.Getenv(VersionVariable))
+	folder = cmp.Or(folder, os.Getenv(FolderVariable))
+	switch {
+	case folder == "":
+		version = cmp.Or(version, KubernetesVersion)
+	case version != "":
+		return "", "", fmt.Errorf("choose either Kubernetes %s or the programs in directory %s: unset --kubernetes and %s, or --kube-bin and %s",
+			version, folder, VersionVariable, FolderVariable)
+	}
+	if version != "" && !slices.Contains(Versions, version) {
+		return "", "", fmt.Errorf("labs cannot run Kubernetes %q: choose one of %s, or set --kube-bin to a directory with other programs",
+			version, strings.Join(Versions, ", "))
+	}
+	return version, folder, nil
+}
+
+// Ensure returns a folder with all Programs: the one that Choose returns, or else the version's in the user's cache,
 // where it builds missing programs. A build takes minutes, and writes to progress at least every 15 seconds.
-func Ensure(ctx context.Context, progress io.Writer, override string) (string, error) {
-	if override == "" {
-		override = os.Getenv(FolderVariable)
-	}
-	if override != "" {
-		return checkFolder(override)
-	}
-	source, err := findSource()
+func Ensure(ctx context.Context, progress io.Writer, version, folder string) (string, error) {
+	version, folder, err := Choose(version, folder)
 	if err != nil {
 		return "", err
 	}
-	dir, err := cacheFolder(source)
+	if folder != "" {
+		return checkFolder(folder)
+	}
+	source, err := findSource(version)
+	if err != nil {
+		return "", err
+	}
+	dir, err := cacheFolder(source, version)
 	if err != nil {
 		return "", err
 	}
@@ -68,7 +95,7 @@ func Ensure(ctx context.Context, progress io.Writer, override string) (string, e
 	if complete(dir) { // built by another process in the meantime
 		return dir, nil
 	}
-	if err := build(ctx, progress, source, dir); err != nil {
+	if err := build(ctx, progress, version, source, dir); err != nil {
 		return "", err
 	}
 	return dir, nil
@@ -98,9 +125,12 @@ func missingPrograms(dir string) []string {
 	return missing
 }
 
-// findSource finds the folder of module lab/kube, upwards from this program's folder (bin/atoll in a source tree) and
-// from the current folder.
-func findSource() (string, error) {
+// minor returns 37 for v1.37.2.
+func minor(version string) string { return strings.Split(version, ".")[1] }
+
+// findSource finds the folder of a version's module in lab/kube, upwards from this program's folder (bin/atoll in a
+// source tree) and from the current folder.
+func findSource(version string) (string, error) {
 	var starts []string
 	if exe, err := os.Executable(); err == nil {
 		starts = append(starts, filepath.Dir(exe))
@@ -110,7 +140,7 @@ func findSource() (string, error) {
 	}
 	for _, start := range starts {
 		for dir := start; ; dir = filepath.Dir(dir) {
-			candidate := filepath.Join(dir, "lab", "kube", "1.37")
+			candidate := filepath.Join(dir, "lab", "kube", "1."+minor(version))
 			if _, err := os.Stat(filepath.Join(candidate, "go.mod")); err == nil {
 				return candidate, nil
 			}
@@ -125,7 +155,7 @@ func findSource() (string, error) {
 
 // cacheFolder names the folder of built programs. The name has the versions, for people, and a digest of the sources,
 // so that changed sources are rebuilt.
-func cacheFolder(source string) (string, error) {
+func cacheFolder(source, version string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("finding the user's cache directory: %w", err)
@@ -138,7 +168,7 @@ func cacheFolder(source string) (string, error) {
 		}
 		digest.Write(content)
 	}
-	name := KubernetesVersion + "-coredns-" + CoreDNSVersion + "-" + hex.EncodeToString(digest.Sum(nil))[:10]
+	name := version + "-coredns-" + CoreDNSVersion + "-" + hex.EncodeToString(digest.Sum(nil))[:10]
 	return filepath.Join(cache, "atoll", "kube", name), nil
 }
 

@@ -6,29 +6,73 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 )
 
-func TestVersionIsTheOneThatTheModuleRequires(t *testing.T) {
-	source, err := findSource()
+func TestVersionsAreThoseThatTheModulesRequire(t *testing.T) {
+	modules, err := filepath.Glob("../kube/*/go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mod, err := os.ReadFile(filepath.Join(source, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
+	var pinned []string
+	for _, module := range slices.Backward(modules) {
+		mod, err := os.ReadFile(module)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(`\sk8s\.io/kubernetes (v\S+)`).FindSubmatch(mod)
+		if found == nil || filepath.Base(filepath.Dir(module)) != "1."+minor(string(found[1])) {
+			t.Fatalf("%s requires %q", module, found)
+		}
+		pinned = append(pinned, string(found[1]))
 	}
-	found := regexp.MustCompile(`k8s\.io/kubernetes (v\S+)`).FindSubmatch(mod)
-	if found == nil || string(found[1]) != KubernetesVersion {
-		t.Errorf("go.mod requires %q, KubernetesVersion is %q", found, KubernetesVersion)
+	if !slices.Equal(pinned, Versions) {
+		t.Errorf("the modules in lab/kube require %q, Versions are %q", pinned, Versions)
+	}
+}
+
+func TestPageNamesTheVersionOfCoreDNS(t *testing.T) {
+	page, err := os.ReadFile("../../docs/how-to/stock-coredns.md")
+	if err != nil || !strings.Contains(string(page), "CoreDNS "+strings.TrimPrefix(CoreDNSVersion, "v")) {
+		t.Errorf("the page does not name %s, whose answers it shows: %v", CoreDNSVersion, err)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	for name, test := range map[string]struct {
+		version, folder, versionVariable, folderVariable string
+
+		wantVersion, wantFolder, wantError string
+	}{
+		"default":                    {wantVersion: KubernetesVersion},
+		"version":                    {version: "v1.35.4", versionVariable: "v1.36.3", wantVersion: "v1.35.4"},
+		"version of the environment": {versionVariable: "v1.36.3", wantVersion: "v1.36.3"},
+		"unknown version":            {version: "v1.36.4", wantError: "v1.37.2, v1.36.3, v1.35.4"},
+		"folder":                     {folder: "/x", folderVariable: "/y", wantFolder: "/x"},
+		"folder of the environment":  {folderVariable: "/y", wantFolder: "/y"},
+		"both":                       {version: "v1.36.3", folderVariable: "/y", wantError: "either"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(VersionVariable, test.versionVariable)
+			t.Setenv(FolderVariable, test.folderVariable)
+			version, folder, err := Choose(test.version, test.folder)
+			if version != test.wantVersion || folder != test.wantFolder || (err == nil) != (test.wantError == "") {
+				t.Errorf("got %q, %q, %v", version, folder, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), test.wantError) {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }
 
 func TestEnsureTakesAGivenFolderOnlyWhenItIsComplete(t *testing.T) {
+	t.Setenv(VersionVariable, "")
 	dir := t.TempDir()
-	_, err := Ensure(context.Background(), io.Discard, dir)
+	_, err := Ensure(context.Background(), io.Discard, "", dir)
 	if err == nil || !strings.Contains(err.Error(), "kube-proxy") {
 		t.Fatalf("an empty folder gave %v, want an error that names what is missing", err)
 	}
@@ -38,13 +82,13 @@ func TestEnsureTakesAGivenFolderOnlyWhenItIsComplete(t *testing.T) {
 		}
 	}
 	t.Setenv(FolderVariable, dir)
-	if got, err := Ensure(context.Background(), io.Discard, ""); err != nil || got != dir {
+	if got, err := Ensure(context.Background(), io.Discard, "", ""); err != nil || got != dir {
 		t.Errorf("a complete folder gave %q, %v", got, err)
 	}
 	if err := os.Chmod(filepath.Join(dir, "etcd"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Ensure(context.Background(), io.Discard, dir); err == nil {
+	if _, err := Ensure(context.Background(), io.Discard, "", dir); err == nil {
 		t.Error("a program that can't be executed was accepted")
 	}
 }
@@ -60,17 +104,20 @@ func TestCacheFolderFollowsTheSources(t *testing.T) {
 	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
 		write(name, name)
 	}
-	before, err := cacheFolder(source)
+	before, err := cacheFolder(source, KubernetesVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write("main.go", "changed")
-	after, err := cacheFolder(source)
+	after, err := cacheFolder(source, KubernetesVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if before == after {
 		t.Errorf("a changed source keeps the folder %s", before)
+	}
+	if older, err := cacheFolder(source, "v1.36.3"); err != nil || older == after {
+		t.Errorf("two versions have the folder %s, %v", older, err)
 	}
 }
 

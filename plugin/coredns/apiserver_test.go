@@ -163,7 +163,7 @@ func (c *cluster) wantAsBefore() {
 
 // newCluster starts an API server without any of our kinds.
 func newCluster(t *testing.T) *cluster {
-	programs, err := kubebin.Ensure(t.Context(), os.Stderr, "")
+	programs, err := kubebin.Ensure(t.Context(), os.Stderr, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

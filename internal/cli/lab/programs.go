@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/atoll-mcs/atoll/lab/kubebin"
 )
 
 func newPrograms() *cobra.Command {
-	var folder string
+	var version, folder string
 	command := &cobra.Command{
 		Use:   "programs",
 		Short: "Print the directory of the Kubernetes programs, and build them if needed",
@@ -22,10 +23,12 @@ func newPrograms() *cobra.Command {
 The command builds each version of the programs once, from the Go module registry into the user's cache
 directory. A build takes some minutes. The command writes the progress to standard error.`, strings.Join(kubebin.Programs(), ", ")),
 		Example: `  # use the kubectl version of the lab
-  export PATH=$(atoll lab programs):$PATH`,
+  export PATH=$(atoll lab programs):$PATH
+  # build an older version
+  atoll lab programs --kubernetes v1.36.3`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := kubebin.Ensure(cmd.Context(), cmd.ErrOrStderr(), folder)
+			dir, err := kubebin.Ensure(cmd.Context(), cmd.ErrOrStderr(), version, folder)
 			if err != nil {
 				return fmt.Errorf("finding the Kubernetes programs: %w", err)
 			}
@@ -33,6 +36,12 @@ directory. A build takes some minutes. The command writes the progress to standa
 			return nil
 		},
 	}
+	addKubernetes(command.Flags(), &version)
 	command.Flags().StringVar(&folder, "kube-bin", "", "directory with existing Kubernetes programs")
 	return command
+}
+
+func addKubernetes(flags *pflag.FlagSet, version *string) {
+	flags.StringVar(version, "kubernetes", "", fmt.Sprintf("version of Kubernetes: %s; default is the value of %s, or else %s",
+		strings.Join(kubebin.Versions, ", "), kubebin.VersionVariable, kubebin.KubernetesVersion))
 }

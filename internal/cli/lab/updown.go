@@ -25,6 +25,7 @@ the leftovers of a crashed or interrupted lab.`,
   atoll lab up --name dual --clusters 2 --nodes 3 --ip-family dual
   atoll lab up --name mixed --clusters 3 --ip-family ipv4,ipv6,dual
   atoll lab up --name vips --advertise-mode cluster-ip
+  atoll lab up --name older --kubernetes v1.36.3 --proxy-mode iptables
   atoll lab up --name api --control-plane-only   # needs no root`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,6 +53,8 @@ the leftovers of a crashed or interrupted lab.`,
 	flags.StringArrayVar(&up.HubArgs, "hub-arg", nil, "argument of the hub; may be repeated")
 	flags.StringVar((*string)(&up.AdvertiseMode), "advertise-mode", "pods", "addresses that clusters publish: pods, or cluster-ip if clusters reach only each other's Services; or a list with one value for each cluster, separated by commas")
 	flags.StringVar((*string)(&up.DNS), "dns", "atoll", "DNS server for clusterset.local: atoll (atoll-dns) or stock (CoreDNS's own option multicluster)")
+	addKubernetes(flags, &up.Kubernetes)
+	flags.StringVar((*string)(&up.ProxyMode), "proxy-mode", "nftables", "mode of kube-proxy: nftables or iptables")
 	flags.BoolVar(&up.Audit, "audit", false, "log every write request and its user to logs/audit.log in each cluster's directory")
 	flags.StringVar(&up.Programs, "kube-bin", "", "directory with the Kubernetes programs; default is to build the programs")
 	return command
