@@ -20,8 +20,8 @@ var toolNames = []string{
 }
 
 // tools are programs of this machine in the tools' image, next to busybox. Busybox's stty fails if a terminal has no
-// size, and its date lacks fractions of a second.
-var tools = []string{"bash", "curl", "date", "dig", "getent", "nc", "sh", "socat", "stty"}
+// size, and its date lacks fractions of a second. Debian's busybox has a wget without timeouts: it crashes at -T.
+var tools = []string{"bash", "curl", "date", "dig", "getent", "nc", "sh", "socat", "stty", "wget"}
 
 // registryPort is the registry's port on each node's loopback interface.
 const registryPort = 5000
@@ -99,7 +99,8 @@ func toolLayer(busybox string) (*image.Layer, error) {
 		Files: map[string]string{
 			"/etc/passwd": "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n",
 			"/etc/group":  "root:x:0:\nnogroup:x:65534:\n",
-			"/srv/.keep":  "", // a folder to copy to
+			"/etc/wgetrc": "tries = 1\n", // as of busybox: wget would retry 20 times after a timeout
+			"/srv/.keep":  "",            // a folder to copy to
 		},
 	}
 	made.Programs["/bin/busybox"] = busybox

@@ -274,6 +274,10 @@ func PodProcess(pod types.UID, file string) (string, error) {
 var firstProcess = regexp.MustCompile(`(?m)^NSpid:.*\t1$`)
 
 // oldestContainerd is the first release with CRI version 1, which kubelets need.
+//
+// Kubelets ask the container runtime for its cgroup driver, by the CRI call RuntimeConfig, which containerd has since
+// 2.0. With an older containerd, kubelets fall back to their own setting cgroupDriver. Kubernetes 1.38 ends this
+// fallback. Labs with 1.38 therefore need containerd 2.0, which still reads version 2 of its configuration file.
 const oldestContainerd = "1.6"
 
 // containerdVersion matches "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1".
@@ -301,7 +305,7 @@ func checkContainers() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("this machine lacks programs that nodes and their images need: %s. Install these programs (on Debian: apt-get install containerd runc containernetworking-plugins busybox curl dnsutils netcat-openbsd socat)", strings.Join(missing, ", "))
+		return fmt.Errorf("this machine lacks programs that nodes and their images need: %s. Install these programs (on Debian: apt-get install containerd runc containernetworking-plugins busybox curl dnsutils netcat-openbsd socat wget)", strings.Join(missing, ", "))
 	}
 	out, err := exec.Command("containerd", "--version").Output()
 	if err != nil {

@@ -104,22 +104,36 @@ func added(t *testing.T, since time.Time, pattern string) (files []string) {
 	return files
 }
 
-// testAnyTag has images stand for those that people name, whatever their tag.
+// testAnyTag has images stand for those that people name, whatever their tag. What people try first in busybox is wget.
 func (p *podLab) testAnyTag(t *testing.T) {
 	ns := p.apply(t, `
 apiVersion: v1
 kind: Pod
-metadata: {name: tools}
+metadata: {name: tools, labels: {app: tools}}
 spec:
   terminationGracePeriodSeconds: 1
   containers:
   - {name: netshoot, image: "nicolaka/netshoot:v0.13", command: ["sleep", "1000"]}
+  - {name: busybox, image: busybox, command: ["sleep", "1000"]}
   - {name: echo, image: atoll.dev/lab/echo}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec:
+  selector: {app: tools}
+  ports: [{port: 80, targetPort: 8080}]
 `)
 	p.waitReady(t, ns, 1)
 	out := p.must(t, "", "exec", "-n", ns, "tools", "-c", "netshoot", "--", "sh", "-c", "curl -sS http://127.0.0.1:8080/; dig +short kubernetes.default.svc.cluster.local; echo hi | socat - EXEC:cat")
 	if ok, _ := regexp.MatchString(`^pod=tools cluster=c1 node=c1-n1 remote=127.0.0.1 proto=http\n10\..*\nhi\n$`, out); !ok {
 		t.Errorf("the tools say %q", out)
+	}
+	for _, options := range []string{"-qO-", "-qO- -T 5", "-q --timeout=5 -O -"} {
+		eventually(t, "an answer to wget "+options, func() (bool, string) {
+			out, err := p.kubectl("", "exec", "-n", ns, "tools", "-c", "busybox", "--", "sh", "-c", "wget "+options+" web")
+			return strings.HasPrefix(out, "pod=tools cluster=c1 "), fmt.Sprint(out, err)
+		})
 	}
 }
 
