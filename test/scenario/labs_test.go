@@ -26,6 +26,8 @@ const (
 	// formsVariable set to "all" has scripts run in all their forms, set to one, as
 	// "stock", in that one only.
 	formsVariable = "ATOLL_FORMS"
+	// proxyVariable is the mode of kube-proxy in labs that the tests start.
+	proxyVariable = "ATOLL_PROXY_MODE"
 	// labPrefix begins the names of labs that tests have started; the process id
 	// of the test follows, and a number.
 	labPrefix = "test-"
@@ -71,7 +73,7 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 		ls.down(t)
 	}
 	options := lab.Options{Shape: need.Shape, Atoll: filepath.Join(ls.programs, "atoll"), Progress: t.Output()}
-	options.Name = ls.name
+	options.Name, options.ProxyMode = ls.name, lab.ProxyMode(os.Getenv(proxyVariable))
 	l, err := lab.Up(ctx, options)
 	if err != nil {
 		t.Fatalf("starting a lab of %+v: %v", need, err)
