@@ -168,16 +168,28 @@ test-scenarios: build ## One form of each scenario that is not long, in real clu
 
 .PHONY: nightly
 nightly: export ATOLL_NIGHTLY := 1
-nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, chaos, the flood, upgrade, clocks, benchmarks (as root)
+nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, chaos, the flood, older versions of Kubernetes, upgrade, clocks, benchmarks (as root)
 	@$(MAKE) --no-print-directory lint site fuzz FUZZTIME=5m
 	@GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/atoll # what Linux alone has must not get into it
 	@$(ANEW) -p 1 $$(go list ./... | grep -v /test/scenario)
 	@$(ANEW) -v -timeout 3h ./test/scenario
+	@$(MAKE) --no-print-directory test-kubernetes
 	@go -C tools test -count=1 ./release
 	@$(MAKE) --no-print-directory test-convergence FOR=30m SEED=$$(date +%s)
 	@$(MAKE) --no-print-directory test-chaos FOR=1h SEED=$$(date +%s)
 	@$(MAKE) --no-print-directory test-upgrade test-clock
 	@$(MAKE) --no-print-directory bench bench-dns bench-lb
+
+FIRST_SCENARIOS := $(ANEW) -v -timeout 1h ./test/scenario -run 'TestScenarios/^(by-the-book|tutorials|two-exporters)$$'
+
+.PHONY: test-kubernetes
+test-kubernetes: export ATOLL_NIGHTLY := 1
+test-kubernetes: kube ## The first scenarios with each older version of Kubernetes, and with kube-proxy's mode iptables (as root)
+	@for version in $$(sed -n 's|^\tk8s.io/kubernetes ||p' lab/kube/*/go.mod | head -n -1); do \
+		echo "== scenarios with Kubernetes $$version"; \
+		export ATOLL_KUBERNETES=$$version; bin/atoll lab programs >/dev/null && $(FIRST_SCENARIOS) || exit 1; done
+	@echo "== scenarios with kube-proxy in mode iptables"
+	@ATOLL_PROXY_MODE=iptables $(FIRST_SCENARIOS)
 
 .PHONY: test-convergence
 test-convergence: ## Break clustersets in memory at random for a while and look whether they become right (FOR=30m SEED=1)
