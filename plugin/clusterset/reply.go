@@ -1,6 +1,9 @@
 package clusterset
 
 import (
+	"slices"
+
+	"github.com/coredns/coredns/plugin/pkg/edns"
 	"github.com/coredns/coredns/request"
 	"github.com/miekg/dns"
 )
@@ -115,7 +118,12 @@ func (c *Clusterset) soa(qname string, z *zone) dns.SOA {
 func room(state *request.Request) int {
 	size := state.Size() - 12 - (len(state.Req.Question[0].Name) + 1 + 4)
 	if opt := state.Req.IsEdns0(); opt != nil {
-		size -= dns.Len(opt) // CoreDNS copies it into the reply
+		if len(opt.Option) > 0 {
+			kept := *opt
+			kept.Option = slices.DeleteFunc(slices.Clone(opt.Option), func(o dns.EDNS0) bool { return !edns.SupportedOption(o.Option()) })
+			opt = &kept
+		}
+		size -= dns.Len(opt) // CoreDNS copies it into the reply, without the options that no plugin supports
 	}
 	return size
 }
