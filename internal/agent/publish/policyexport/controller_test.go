@@ -1,0 +1,211 @@
+package policyexport
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+var web = types.NamespacedName{Namespace: "shop", Name: "web"}
+
+// world is cluster c1 and its broker. It records the writes to ServiceExports, and answers them with err.
+type world struct {
+	*Reconciler
+	events chan string
+	writes []string
+	err    error
+}
+
+func newWorld(t *testing.T, policy *brokerv1alpha1.ServicePolicy, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme), brokerv1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{}
+	write := func(verb string, do func() error) error {
+		if w.err != nil {
+			return w.err
+		}
+		w.writes = append(w.writes, verb)
+		return do()
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			return write("create", func() error { return c.Create(ctx, o, opts...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			return write("patch", func() error { return c.Patch(ctx, o, patch, opts...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			return write("delete", func() error { return c.Delete(ctx, o, opts...) })
+		},
+	}).Build()
+	cluster := &inputs.Cluster{
+		ID: "c1", Clusterset: "set", Client: c, Live: c, Beliefs: inputs.NewBeliefs("set", belief.NewSuspicions(), nil, func(types.NamespacedName) {}),
+	}
+	onBroker := fake.NewClientBuilder().WithScheme(scheme)
+	if policy != nil {
+		onBroker.WithObjects(policy)
+	}
+	broker := onBroker.Build()
+	cluster.SetBroker(&inputs.Broker{Client: broker, Live: broker})
+	recorder := events.NewFakeRecorder(10)
+	w.events = recorder.Events
+	w.Reconciler = &Reconciler{cluster: cluster, broker: cluster.Broker(), recorder: recorder}
+	return w
+}
+
+// policy asks the providers, or all clusters, to export the service.
+func policy(providers ...string) *brokerv1alpha1.ServicePolicy {
+	p := &brokerv1alpha1.ServicePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.Aggregate(web.Namespace, web.Name)},
+		Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: web.Namespace, ServiceName: web.Name, Scope: brokerv1alpha1.ScopeClusterset, Providers: providers},
+	}
+	layout.SetRevision(p, 6)
+	return p
+}
+
+func withdrawn() *brokerv1alpha1.ServicePolicy {
+	p := policy()
+	layout.Withdraw(p)
+	return p
+}
+
+func service(kind corev1.ServiceType) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}, Spec: corev1.ServiceSpec{Type: kind}}
+}
+
+func export(change ...func(*mcsv1beta1.ServiceExport)) *mcsv1beta1.ServiceExport {
+	e := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
+	for _, f := range change {
+		f(e)
+	}
+	return e
+}
+
+// byPolicy marks a ServiceExport as created for the policy at revision 5.
+func byPolicy(e *mcsv1beta1.ServiceExport) {
+	e.Labels = map[string]string{names.LabelManagedBy: names.AgentManager}
+	e.Annotations = map[string]string{
+		names.AnnotationPolicy: `{"serviceNamespace":"shop","serviceName":"web","scope":"Clusterset"}`, names.AnnotationRevision: "5", "example.org/kept": "",
+	}
+}
+
+func applied(e *mcsv1beta1.ServiceExport) { e.Annotations[corev1.LastAppliedConfigAnnotation] = "{}" }
+
+func going[T client.Object](object T) T {
+	object.SetDeletionTimestamp(&metav1.Time{Time: metav1.Unix(1, 0).Time})
+	object.SetFinalizers([]string{"example.org/keep"})
+	return object
+}
+
+func TestReconcile(t *testing.T) {
+	plain := service(corev1.ServiceTypeClusterIP)
+	for name, tt := range map[string]struct {
+		policy  *brokerv1alpha1.ServicePolicy
+		objects []client.Object
+		writes  string
+		left    string // "ours" and the revision, "user's" or "" for no ServiceExport
+	}{
+		"a Service that all clusters export":       {policy(), []client.Object{plain}, "create", "ours 7"},
+		"this cluster is a provider":               {policy("c2", "c1"), []client.Object{plain}, "create", "ours 7"},
+		"other clusters are the providers":         {policy("c2"), []client.Object{plain}, "", ""},
+		"no Service":                               {policy(), nil, "", ""},
+		"a Service that is being deleted":          {policy(), []client.Object{going(service(corev1.ServiceTypeClusterIP))}, "", ""},
+		"a Service that cannot be exported":        {policy(), []client.Object{service(corev1.ServiceTypeExternalName)}, "", ""},
+		"no policy":                                {nil, []client.Object{plain}, "", ""},
+		"a withdrawn policy":                       {withdrawn(), []client.Object{plain}, "", ""},
+		"a user's ServiceExport":                   {policy(), []client.Object{plain, export()}, "", "user's"},
+		"a user's ServiceExport without policy":    {withdrawn(), []client.Object{plain, export()}, "", "user's"},
+		"an older policy's":                        {policy(), []client.Object{plain, export(byPolicy)}, "patch", "ours 7"},
+		"the policy is withdrawn":                  {withdrawn(), []client.Object{plain, export(byPolicy)}, "delete", ""},
+		"the policy is withdrawn, a user's too":    {withdrawn(), []client.Object{plain, export(byPolicy, applied)}, "patch", "user's"},
+		"the policy is missing, maybe lost":        {nil, []client.Object{plain, export(byPolicy)}, "", "ours 5"},
+		"the Service is gone":                      {policy(), []client.Object{export(byPolicy)}, "delete", ""},
+		"no longer a provider":                     {policy("c2"), []client.Object{plain, export(byPolicy)}, "delete", ""},
+		"the ServiceExport is being deleted":       {policy(), []client.Object{plain, going(export(byPolicy))}, "", "ours 5"},
+		"withdrawn, and deleted by a user as well": {withdrawn(), []client.Object{plain, going(export(byPolicy))}, "", "ours 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tt.policy, tt.objects...)
+			for range 2 { // the second time writes nothing
+				if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := strings.Join(w.writes, ", "); got != tt.writes || len(w.events) > 0 {
+				t.Errorf("it writes %q, want %q; Events: %d", got, tt.writes, len(w.events))
+			}
+			have, left := &mcsv1beta1.ServiceExport{}, "user's"
+			if err := w.cluster.Client.Get(t.Context(), web, have); err != nil {
+				left = ""
+			} else if have.Labels[names.LabelManagedBy] != "" || have.Annotations[names.AnnotationPolicy] != "" {
+				left = "ours " + have.Annotations[names.AnnotationRevision]
+			}
+			if _, kept := have.Annotations["example.org/kept"]; left != tt.left || tt.writes == "patch" && !kept {
+				t.Errorf("it leaves %q, want %q: %+v", left, tt.left, have.ObjectMeta)
+			}
+		})
+	}
+}
+
+// A user who applies the policy's ServiceExport after the cache's state owns it.
+func TestReleasesWhatAUserApplied(t *testing.T) {
+	for name, live := range map[string]*mcsv1beta1.ServiceExport{
+		"taken over":    export(),
+		"created again": export(byPolicy, func(e *mcsv1beta1.ServiceExport) { e.UID = "2" }),
+	} {
+		w := newWorld(t, withdrawn(), service(corev1.ServiceTypeClusterIP), export(byPolicy))
+		w.cluster.Live = newWorld(t, nil, live).cluster.Client
+		if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil || len(w.writes) > 0 {
+			t.Errorf("%s: it writes %q, %v", name, w.writes, err)
+		}
+	}
+}
+
+func TestRefusedWrites(t *testing.T) {
+	exports := mcsv1beta1.Resource("serviceexports")
+	for name, tt := range map[string]struct {
+		err    error
+		says   bool
+		fails  bool
+		pauses bool
+	}{
+		"forbidden":                {err: apierrors.NewForbidden(exports, "web", errors.New("a quota")), says: true, pauses: true},
+		"invalid":                  {err: apierrors.NewInvalid(schema.GroupKind{Group: mcsv1beta1.GroupName, Kind: "ServiceExport"}, "web", nil), says: true, pauses: true},
+		"conflict":                 {err: apierrors.NewConflict(exports, "web", nil), pauses: true},
+		"not in the cache yet":     {err: apierrors.NewAlreadyExists(exports, "web")},
+		"the API server is absent": {err: apierrors.NewServiceUnavailable("etcd"), fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, policy(), service(corev1.ServiceTypeClusterIP))
+			w.err = tt.err
+			result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
+			if (err != nil) != tt.fails || (result.RequeueAfter > 0) != tt.pauses || (len(w.events) > 0) != tt.says {
+				t.Errorf("result %+v, %v, Events: %d", result, err, len(w.events))
+			}
+		})
+	}
+}
