@@ -342,3 +342,30 @@ func TestConfirmationEnds(t *testing.T) {
 		t.Error("what stands is told wrongly")
 	}
 }
+
+// The broker's Leases are read as long as a suspicion waits for its owner's comparisons.
+func TestWaiting(t *testing.T) {
+	s, start := NewSuspicions(), time.Unix(1000, 0)
+	if s.Waiting() {
+		t.Error("without suspicions it waits")
+	}
+	s.Suspect("a", "c1", start, func() {})
+	s.Suspect("b", "c2", start, func() {})
+	for count, waits := range []bool{true, true, false} { // the first read only learns the counters
+		both := Counter{Lease: "1", Count: int64(count + 1)}
+		s.Observe(start.Add(time.Duration(count+1)*time.Second), map[names.ClusterID]Counter{"c1": both})
+		if !s.Waiting() {
+			t.Errorf("after %d reads it does not wait for c2", count+1)
+		}
+		s.Observe(start.Add(time.Duration(count+1)*time.Second), map[names.ClusterID]Counter{"c2": both})
+		if s.Waiting() != waits {
+			t.Errorf("after %d reads it waits: %t", count+1, !waits)
+		}
+	}
+	if s.Suspect("c", "c3", start, func() {}); !s.Waiting() {
+		t.Error("it does not wait for a new suspicion")
+	}
+	if s.Clear("c"); s.Waiting() {
+		t.Error("it waits for a cleared suspicion")
+	}
+}

@@ -4,8 +4,12 @@ import (
 	"strconv"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // A revision is higher than the one before, at least that of all that the object is made of, and never depends on a clock.
@@ -41,5 +45,23 @@ func TestWithdrawn(t *testing.T) {
 	}
 	if len(shared) != 1 {
 		t.Errorf("an object in a cache was changed: %v", shared)
+	}
+}
+
+// A member writes the counter of its Lease: an invalid one counts as 0, which confirms nothing.
+func TestCounter(t *testing.T) {
+	for text, want := range map[string]int64{
+		"": 0, "7": 7, "9223372036854775807": 1<<63 - 1, "-1": 0, "9223372036854775808": 0, "-9223372036854775809": 0, "7 ": 0, "0x7": 0, "many": 0,
+	} {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{UID: "1", Annotations: map[string]string{names.AnnotationCompared: text}}}
+		if got := Counter(lease); got != (belief.Counter{Lease: "1", Count: want}) {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+	lease := &coordinationv1.Lease{}
+	for _, refused := range []bool{true, false} {
+		if SetCount(lease, 3, refused); Counter(lease) != (belief.Counter{Count: 3, Refused: refused}) {
+			t.Errorf("set to 3, %t, it is %+v", refused, Counter(lease))
+		}
 	}
 }
