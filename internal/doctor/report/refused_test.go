@@ -49,6 +49,9 @@ func TestExplainRefused(t *testing.T) {
 			"warning import The export of cluster c2 is not imported: the flag --refuse-imports-from of this cluster's atoll-agent excludes the exporting cluster.", "Remove the exporting cluster from the flag --refuse-imports-from",
 			"the flag --refuse-imports-from of this cluster's atoll-agent excludes the exporting cluster",
 		},
+		"c2 is the value of another flag": {
+			func(s *survey.Survey) { flagged(s, "--region", "c2", "--refuse-imports-from", "c9", "c2") }, Works, "", "", "",
+		},
 		"all": {
 			func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil; annotated(s, "*") }, DoesNotWork,
 			"error import The export of cluster c1 is not imported: annotation atoll.dev/refuse-imports of namespace shop refuses imports from the exporting cluster", "kubectl annotate namespace shop", "annotation atoll.dev/refuse-imports of namespace shop refuses imports from the exporting cluster",
