@@ -1,0 +1,331 @@
+package servicepolicy
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+var web = types.NamespacedName{Namespace: "shop", Name: "web"}
+
+// world is a broker. It records the writes, and answers them with err.
+type world struct {
+	client.Client
+	writes []string
+	err    error
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), networkingv1alpha1.AddToScheme(scheme), brokerv1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{}
+	write := func(verb string, do func() error) error {
+		if w.err != nil {
+			return w.err
+		}
+		w.writes = append(w.writes, verb)
+		return do()
+	}
+	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&networkingv1alpha1.MultiClusterService{}).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			return write("create", func() error { return c.Create(ctx, o, opts...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			return write("update", func() error { return c.Update(ctx, o, opts...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			return write("delete", func() error { return c.Delete(ctx, o, opts...) })
+		},
+	}).Build()
+	return w
+}
+
+func (w *world) reconciler() (*reconciler, chan string) {
+	recorder := events.NewFakeRecorder(10)
+	return &reconciler{
+		client: w, live: w, clusterset: "set", border: border.New(names.HubOwner, nil, border.NewBudget(0, nil)),
+		permissions: func() permissions.Members { return nil }, recorder: recorder,
+	}, recorder.Events
+}
+
+func multiClusterService(change ...func(*networkingv1alpha1.MultiClusterService)) *networkingv1alpha1.MultiClusterService {
+	m := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
+	m.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeCrossCluster}
+	for _, f := range change {
+		f(m)
+	}
+	return m
+}
+
+func loadBalancer(m *networkingv1alpha1.MultiClusterService) {
+	m.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeLoadBalancer}
+}
+
+func consumers(ids ...string) func(*networkingv1alpha1.MultiClusterService) {
+	return func(m *networkingv1alpha1.MultiClusterService) { m.Spec.Range.ClusterNames = ids }
+}
+
+func providers(ids ...string) func(*networkingv1alpha1.MultiClusterService) {
+	return func(m *networkingv1alpha1.MultiClusterService) {
+		for _, id := range ids {
+			m.Spec.ProviderClusters = append(m.Spec.ProviderClusters, networkingv1alpha1.ClusterSelector{Name: id})
+		}
+	}
+}
+
+func ports(numbers ...int32) func(*networkingv1alpha1.MultiClusterService) {
+	return func(m *networkingv1alpha1.MultiClusterService) {
+		for _, n := range numbers {
+			m.Spec.Ports = append(m.Spec.Ports, networkingv1alpha1.ExposurePort{Port: n})
+		}
+	}
+}
+
+func going(m *networkingv1alpha1.MultiClusterService) {
+	m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: metav1.Unix(1, 0).Time}, []string{"example.org/keep"}
+}
+
+// policyOf is the policy at revision 2000 of a MultiClusterService.
+func policyOf(m *networkingv1alpha1.MultiClusterService, withdrawn bool) *brokerv1alpha1.ServicePolicy {
+	p := &brokerv1alpha1.ServicePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "web.shop"}, Spec: project(m)}
+	layout.SetWithdrawn(p, withdrawn)
+	layout.SetRevision(p, 1999)
+	return p
+}
+
+// The policies' life: created, updated, withdrawn, and deleted after keepWithdrawn. Each write increases the revision.
+func TestApply(t *testing.T) {
+	usual := multiClusterService()
+	for name, tt := range map[string]struct {
+		mcs       *networkingv1alpha1.MultiClusterService
+		have      *brokerv1alpha1.ServicePolicy
+		writes    string
+		revision  int64
+		withdrawn bool
+	}{
+		"new":                          {mcs: usual, writes: "create", revision: 999},
+		"up to date":                   {mcs: usual, have: policyOf(usual, false), revision: 2000},
+		"changed":                      {mcs: multiClusterService(consumers("c1")), have: policyOf(usual, false), writes: "update", revision: 2001},
+		"created again":                {mcs: usual, have: policyOf(usual, true), writes: "update", revision: 2001},
+		"deleted":                      {have: policyOf(usual, false), writes: "update", revision: 2001, withdrawn: true},
+		"being deleted":                {mcs: multiClusterService(going), have: policyOf(usual, false), writes: "update", revision: 2001, withdrawn: true},
+		"withdrawn a moment ago":       {have: policyOf(usual, true), revision: 2000, withdrawn: true},
+		"neither was ever there":       {},
+		"being deleted, and no policy": {mcs: multiClusterService(going)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var objects []client.Object
+			if tt.mcs != nil {
+				objects = append(objects, tt.mcs)
+			}
+			if tt.have != nil {
+				objects = append(objects, tt.have)
+			}
+			w := newWorld(t, objects...)
+			r, _ := w.reconciler()
+			for range 2 { // the second time writes nothing
+				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := strings.Join(w.writes, ", "); got != tt.writes {
+				t.Errorf("it writes %q, want %q", got, tt.writes)
+			}
+			have := &brokerv1alpha1.ServicePolicy{}
+			if err := client.IgnoreNotFound(w.Get(t.Context(), types.NamespacedName{Namespace: "set", Name: "web.shop"}, have)); err != nil {
+				t.Fatal(err)
+			}
+			if got := layout.Revision(have); got != tt.revision && tt.writes != "create" || layout.Withdrawn(have) != tt.withdrawn || (have.Name == "") != (tt.revision == 0) {
+				t.Errorf("the policy is %+v", have.ObjectMeta)
+			}
+			if have.Name != "" && !tt.withdrawn && have.Spec.Scope != brokerv1alpha1.ScopeClusterset {
+				t.Errorf("the policy is %+v", have.Spec)
+			}
+		})
+	}
+}
+
+func TestDeletesWithdrawnPolicies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, policyOf(multiClusterService(), true))
+		r, _ := w.reconciler()
+		for step, want := range []time.Duration{keepWithdrawn, time.Second, 0} {
+			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
+			if err != nil || (len(w.writes) > 0) != (want == 0) || result.RequeueAfter != want {
+				t.Errorf("step %d: %+v, %v after %q", step, result, err, w.writes)
+			}
+			<-time.After(want - time.Second)
+			if step == 1 {
+				<-time.After(time.Second)
+			}
+		}
+	})
+}
+
+func TestRefusedWrites(t *testing.T) {
+	policies := brokerv1alpha1.GroupVersion.WithResource("servicepolicies").GroupResource()
+	for name, tt := range map[string]struct {
+		err   error
+		fails bool
+	}{
+		"forbidden":   {apierrors.NewForbidden(policies, "web.shop", errors.New("a quota")), true}, // retried with backoff
+		"unavailable": {apierrors.NewServiceUnavailable("etcd"), true},
+		"conflict":    {apierrors.NewConflict(policies, "web.shop", nil), false}, // retried after a pause
+	} {
+		w := newWorld(t, policyOf(multiClusterService(), false))
+		w.err = tt.err
+		r, _ := w.reconciler()
+		result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
+		if (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+	}
+}
+
+// Members that have left, records that count no more, and members without permission export nothing.
+func TestGather(t *testing.T) {
+	member := func(id string, removed bool) *brokerv1alpha1.MemberCluster {
+		m := &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: id}}
+		m.Spec.ClusterID = id
+		if removed {
+			m.Spec.State = brokerv1alpha1.MemberRemoved
+		}
+		return m
+	}
+	record := func(id string, withdrawn bool) *brokerv1alpha1.ExportedService {
+		e := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{
+			ClusterID: id, ServiceNamespace: "shop", ServiceName: "web", Type: "ClusterSetIP", ExportedAt: metav1.Unix(2e9, 0),
+		})
+		layout.SetWithdrawn(e, withdrawn)
+		return e
+	}
+	records := []*brokerv1alpha1.ExportedService{record("c1", false), record("c2", true), record("c3", false), record("c4", false)}
+	w := newWorld(t, multiClusterService(), member("c1", false), member("c2", false), member("c3", true), member("c4", false), member("c5", false))
+	r, _ := w.reconciler()
+	r.permissions = func() permissions.Members {
+		some, _ := permissions.Read(&corev1.ConfigMap{Data: map[string]string{permissions.NamespacesKey("c4"): "other"}})
+		return some
+	}
+	for _, record := range records {
+		_, _ = r.border.Transform(record) // as the cache does
+		if err := w.Create(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := r.gather(t.Context(), web)
+	if got := strings.Join(s.members, " ") + ": " + strings.Join(s.exporters, " "); err != nil || got != "c1 c2 c4 c5: c1" {
+		t.Errorf("members and exporters are %q, %v", got, err)
+	}
+}
+
+func TestConditions(t *testing.T) {
+	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	for name, tt := range map[string]struct {
+		state                       state
+		service, clusters, exported string // the reason, and words of the message
+	}{
+		"no Service":                {state{mcs: multiClusterService()}, "NoService the broker", "Found", "NotExported none of the members"},
+		"all is well":               {state{mcs: multiClusterService(), service: service, members: []string{"c1"}, exporters: []string{"c1"}}, "Found", "Found", "Exported by \"c1\" to all members"},
+		"for some clusters":         {state{mcs: multiClusterService(consumers("c2")), service: service, members: []string{"c1", "c2"}, exporters: []string{"c1"}}, "Found", "Found", "Exported by \"c1\" to \"c2\""},
+		"for the load balancer":     {state{mcs: multiClusterService(loadBalancer), service: service, exporters: []string{"c1"}}, "Found", "Found", "Exported to the load balancer only"},
+		"an unknown consumer":       {state{mcs: multiClusterService(consumers("c1", "c9")), service: service, members: []string{"c1"}}, "Found", "NoSuchCluster they join: \"c9\".", "NotExported"},
+		"unknown providers, once":   {state{mcs: multiClusterService(providers("c8"), consumers("c8", "c9")), service: service}, "Found", "NoSuchCluster they join: \"c8\", \"c9\".", "NotExported none of the provider clusters \"c8\""},
+		"one of two ports is there": {state{mcs: multiClusterService(ports(80, 81)), service: service}, "NoSuchPort 1 of the 2 ports", "Found", "NotExported with one of the ports"},
+		"no port is there":          {state{mcs: multiClusterService(ports(81)), service: service}, "NoSuchPort do not export a Service that has none", "Found", "NotExported"},
+	} {
+		for i, want := range []string{tt.service, tt.clusters, tt.exported} {
+			got := tt.state.conditions()[i]
+			reason, words, _ := strings.Cut(want, " ")
+			good := reason == "Found" || reason == "Exported"
+			if got.Reason != reason || !strings.Contains(got.Message, words) || (got.Status == metav1.ConditionTrue) != good {
+				t.Errorf("%s: %+v, want %s", name, got, want)
+			}
+		}
+	}
+}
+
+// Events report changes, and problems from the start.
+func TestChangedConditions(t *testing.T) {
+	found := metav1.Condition{Type: "a", Status: "True", Reason: networkingv1alpha1.ReasonFound}
+	missing := metav1.Condition{Type: "a", Status: "False", Reason: "NoService", Message: "1"}
+	other := missing
+	other.Message = "2"
+	for name, tt := range map[string]struct {
+		before []metav1.Condition
+		now    metav1.Condition
+		want   bool
+	}{
+		"well from the start":   {nil, found, false},
+		"a problem at first":    {nil, missing, true},
+		"the same problem":      {[]metav1.Condition{missing}, missing, false},
+		"another message":       {[]metav1.Condition{missing}, other, true},
+		"the problem is solved": {[]metav1.Condition{missing}, found, true},
+	} {
+		if got := changedConditions(tt.before, []metav1.Condition{tt.now}); (len(got) == 1) != tt.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// The hub's counter confirms its policies to members. It increases only if all are right.
+func TestCompare(t *testing.T) {
+	lease := func() *coordinationv1.Lease {
+		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.HubOwner.String()}}
+		layout.SetCount(l, 4, false)
+		return l
+	}
+	usual := multiClusterService()
+	for name, tt := range map[string]struct {
+		objects []client.Object
+		right   bool
+		count   int64
+	}{
+		"no Lease yet":                 {[]client.Object{usual, policyOf(usual, false)}, false, 0},
+		"nothing to compare":           {[]client.Object{lease()}, true, 5},
+		"right":                        {[]client.Object{lease(), usual, policyOf(usual, false)}, true, 5},
+		"a missing policy":             {[]client.Object{lease(), usual}, false, 4},
+		"an old policy":                {[]client.Object{lease(), multiClusterService(consumers("c1")), policyOf(usual, false)}, false, 4},
+		"a policy too many":            {[]client.Object{lease(), policyOf(usual, false)}, false, 4},
+		"a withdrawn policy":           {[]client.Object{lease(), policyOf(usual, true)}, true, 5},
+		"withdrawn, but wanted":        {[]client.Object{lease(), usual, policyOf(usual, true)}, false, 4},
+		"of one that is being deleted": {[]client.Object{lease(), multiClusterService(going), policyOf(usual, false)}, false, 4},
+	} {
+		w := newWorld(t, tt.objects...)
+		right, err := (&Comparer{Client: w, Reader: w, Clusterset: "set"}).compare(t.Context())
+		have := lease()
+		if readErr := w.Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil || readErr != nil || right != tt.right || layout.Counter(have).Count != tt.count {
+			t.Errorf("%s: %t, %v, %v, counter %+v", name, right, err, readErr, layout.Counter(have))
+		}
+	}
+	w := newWorld(t, lease())
+	w.err = apierrors.NewConflict(corev1.Resource("leases"), "hub", nil)
+	if _, err := (&Comparer{Client: w, Reader: w, Clusterset: "set"}).compare(t.Context()); err == nil {
+		t.Error("a conflict counts as confirmed")
+	}
+}
