@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -267,6 +268,22 @@ func TestConditions(t *testing.T) {
 				t.Errorf("%s: %+v, want %s", name, got, want)
 			}
 		}
+	}
+}
+
+// A policy for load balancers alone does not limit who imports what users export.
+func TestProject(t *testing.T) {
+	of := multiClusterService(loadBalancer, consumers("c1"), providers("c2"), ports(80))
+	want := brokerv1alpha1.ServicePolicySpec{
+		ServiceNamespace: "shop", ServiceName: "web", Scope: brokerv1alpha1.ScopeHub, Providers: []string{"c2"}, Ports: []brokerv1alpha1.PolicyPort{{Port: 80}},
+	}
+	if diff := cmp.Diff(want, project(of)); diff != "" {
+		t.Error(diff)
+	}
+	of.Spec.Types = append(of.Spec.Types, networkingv1alpha1.ExposureTypeCrossCluster)
+	want.Scope, want.Consumers = brokerv1alpha1.ScopeClusterset, []string{"c1"}
+	if diff := cmp.Diff(want, project(of)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -185,6 +185,15 @@ func TestReleasesWhatAUserApplied(t *testing.T) {
 	}
 }
 
+// Before the broker's caches are synced, no policy is known. A ServiceExport stays, even if a user has edited its policy.
+func TestUnknownPolicy(t *testing.T) {
+	w := newWorld(t, nil, service(corev1.ServiceTypeClusterIP), export(byPolicy, func(e *mcsv1beta1.ServiceExport) { e.Annotations[names.AnnotationPolicy] = "?" }))
+	w.cluster.SetBroker(nil)
+	if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil || len(w.writes) > 0 {
+		t.Errorf("it writes %q, %v", w.writes, err)
+	}
+}
+
 func TestRefusedWrites(t *testing.T) {
 	exports := mcsv1beta1.Resource("serviceexports")
 	for name, tt := range map[string]struct {
