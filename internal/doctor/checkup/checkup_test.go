@@ -158,8 +158,8 @@ func TestNodes(t *testing.T) {
 		t.Errorf("nodes %d, ready %d, pods %v, Services %v", c.Nodes, c.ReadyNodes, c.Pods, c.Services)
 	}
 	r.cluster.Survey = &survey.Survey{ClusterID: "c1", Broker: &survey.Broker{Members: []brokerv1alpha1.MemberCluster{
-		{ObjectMeta: metav1.ObjectMeta{Name: "c2"}, Spec: brokerv1alpha1.MemberClusterSpec{PodCIDRs: []string{"10.2.0.0/16"}}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "c1"}, Spec: brokerv1alpha1.MemberClusterSpec{PodCIDRs: []string{"10.1.0.0/16"}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "c2"}, Spec: brokerv1alpha1.MemberClusterSpec{PodCIDRs: []string{"10.2.0.0/16"}}},
 	}}}
 	if r.addresses(); !slices.Equal(r.cluster.Pods, []string{"10.1.0.0/16"}) {
 		t.Errorf("the agent's ranges are %v", r.cluster.Pods)
