@@ -1,0 +1,90 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
+)
+
+// indexed is a fake client's builder that takes the indexes of layout.
+type indexed struct{ *fake.ClientBuilder }
+
+func (b indexed) IndexField(_ context.Context, o client.Object, field string, keys client.IndexerFunc) error {
+	b.WithIndex(o, field, keys)
+	return nil
+}
+
+// Whatever keeps a record from the broker is the export's problem until a write succeeds. Conflicts are none.
+func TestProblems(t *testing.T) {
+	records := brokerv1alpha1.GroupVersion.WithResource("exportedservices").GroupResource()
+	for name, tt := range map[string]struct {
+		err            error
+		problem, fails bool
+	}{
+		"refused":     {apierrors.NewForbidden(records, "", errors.New("a policy")), true, false},
+		"conflict":    {apierrors.NewConflict(records, "", nil), false, false},
+		"unavailable": {apierrors.NewServiceUnavailable("etcd"), true, true},
+		"no route":    {errors.New("no route to host"), true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme), brokerv1alpha1.AddToScheme(scheme)); err != nil {
+				t.Fatal(err)
+			}
+			answer := tt.err
+			build := indexed{fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+					if answer != nil {
+						return answer
+					}
+					return c.Create(ctx, o, opts...)
+				},
+			})}
+			if err := layout.Index(t.Context(), build); err != nil {
+				t.Fatal(err)
+			}
+			b := &inputs.Broker{Client: build.Build(), Permissions: func() permissions.Members { return nil }}
+			web := types.NamespacedName{Namespace: "shop", Name: "web"}
+			meta := metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}
+			c := &inputs.Cluster{
+				ID: "c1", Clusterset: "set",
+				Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+					&mcsv1beta1.ServiceExport{ObjectMeta: meta}, &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP}}).Build(),
+				Beliefs: inputs.NewBeliefs("set", belief.NewSuspicions(), nil, func(types.NamespacedName) {}),
+			}
+			b.Live = b.Client
+			c.SetBroker(b)
+			r := &Reconciler{cluster: c, broker: b, problems: &status.Problems{}}
+			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
+			if got := r.problems.Of(web)[Part].Failure; (got != "") != tt.problem || (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
+				t.Errorf("%+v, %v, problem %q", result, err, got)
+			}
+			answer = nil
+			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil || len(r.problems.Of(web)) > 0 {
+				t.Errorf("later: %v, problems %v", err, r.problems.Of(web))
+			}
+			if have, err := b.Record(t.Context(), "set", "c1", web); err != nil || have == nil {
+				t.Errorf("the record is %v, %v", have, err)
+			}
+		})
+	}
+}
