@@ -155,10 +155,12 @@ func TestLate(t *testing.T) {
 		if wait := l.Wait("a", false, &order); wait != 0 {
 			t.Errorf("after the start it waits %v", wait)
 		}
-		for _, passed := range []time.Duration{0, statusDelay / 2, statusDelay / 2} {
-			<-time.After(passed)
-			if wait := l.Wait("b", false, &order); passed == 0 && wait != statusDelay {
-				t.Errorf("the first reason waits %v", wait)
+		for passed, want := range []time.Duration{statusDelay, statusDelay / 2, 0} {
+			if wait := l.Wait("b", false, &order); wait != want {
+				t.Errorf("after %d halves of the delay, it waits %v, want %v", passed, wait, want)
+			}
+			if want > 0 {
+				<-time.After(statusDelay / 2)
 			}
 		}
 		if wait := l.Wait("b", false, &order); wait != statusDelay {
