@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -86,7 +88,7 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 			standing[p.Spec.Service()] = &p.Spec
 		}
 	}
-	refused := false
+	var wrong []types.NamespacedName
 	for i := range all.Items {
 		mcs := &all.Items[i]
 		if mcs.DeletionTimestamp != nil {
@@ -94,16 +96,14 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 		}
 		key := client.ObjectKeyFromObject(mcs)
 		if have := standing[key]; have == nil || !equality.Semantic.DeepEqual(*have, project(mcs)) {
-			if !v.Refused.Has(key) {
-				return false, nil
-			}
-			refused = true
+			wrong = append(wrong, key)
 		}
 		delete(standing, key)
 	}
-	if len(standing) > 0 {
+	wrong = slices.AppendSeq(wrong, maps.Keys(standing)) // should have been withdrawn
+	if slices.ContainsFunc(wrong, func(key types.NamespacedName) bool { return !v.Refused.Has(key) }) {
 		return false, nil
 	}
-	layout.SetCount(lease, layout.Counter(lease).Count+1, refused)
+	layout.SetCount(lease, layout.Counter(lease).Count+1, len(wrong) > 0)
 	return true, v.Client.Update(ctx, lease) // fails on a conflict
 }

@@ -71,7 +71,7 @@ func (w *world) reconciler() (*reconciler, chan string) {
 	recorder := events.NewFakeRecorder(10)
 	return &reconciler{
 		client: w, live: w, clusterset: "set", border: border.New(names.HubOwner, nil, border.NewBudget(0, nil)),
-		permissions: func() permissions.Members { return nil }, recorder: recorder,
+		permissions: func() permissions.Members { return nil }, refused: &Refused{}, recorder: recorder,
 	}, recorder.Events
 }
 
@@ -195,7 +195,7 @@ func TestRefusedWrites(t *testing.T) {
 		err   error
 		fails bool
 	}{
-		"forbidden":   {apierrors.NewForbidden(policies, "web.shop", errors.New("a quota")), true}, // retried with backoff
+		"forbidden":   {apierrors.NewForbidden(policies, "web.shop", errors.New("a quota")), false}, // retried after a pause
 		"unavailable": {apierrors.NewServiceUnavailable("etcd"), true},
 		"conflict":    {apierrors.NewConflict(policies, "web.shop", nil), false}, // retried after a pause
 	} {
@@ -205,6 +205,9 @@ func TestRefusedWrites(t *testing.T) {
 		result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
 		if (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
 			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		if refused := r.refused.Has(web); refused != (name == "forbidden") {
+			t.Errorf("%s: refused is %t", name, refused)
 		}
 	}
 }
@@ -322,27 +325,32 @@ func TestCompare(t *testing.T) {
 		objects []client.Object
 		right   bool
 		count   int64
+		refused bool // the API server refuses the policy
 	}{
-		"no Lease yet":                 {[]client.Object{usual, policyOf(usual, false)}, false, 0},
-		"nothing to compare":           {[]client.Object{lease()}, true, 5},
-		"right":                        {[]client.Object{lease(), usual, policyOf(usual, false)}, true, 5},
-		"a missing policy":             {[]client.Object{lease(), usual}, false, 4},
-		"an old policy":                {[]client.Object{lease(), multiClusterService(consumers("c1")), policyOf(usual, false)}, false, 4},
-		"a policy too many":            {[]client.Object{lease(), policyOf(usual, false)}, false, 4},
-		"a withdrawn policy":           {[]client.Object{lease(), policyOf(usual, true)}, true, 5},
-		"withdrawn, but wanted":        {[]client.Object{lease(), usual, policyOf(usual, true)}, false, 4},
-		"of one that is being deleted": {[]client.Object{lease(), multiClusterService(going), policyOf(usual, false)}, false, 4},
+		"no Lease yet":                 {[]client.Object{usual, policyOf(usual, false)}, false, 0, false},
+		"nothing to compare":           {[]client.Object{lease()}, true, 5, false},
+		"right":                        {[]client.Object{lease(), usual, policyOf(usual, false)}, true, 5, false},
+		"a missing policy":             {[]client.Object{lease(), usual}, false, 4, false},
+		"an old policy":                {[]client.Object{lease(), multiClusterService(consumers("c1")), policyOf(usual, false)}, false, 4, false},
+		"a policy too many":            {[]client.Object{lease(), policyOf(usual, false)}, false, 4, false},
+		"a withdrawn policy":           {[]client.Object{lease(), policyOf(usual, true)}, true, 5, false},
+		"withdrawn, but wanted":        {[]client.Object{lease(), usual, policyOf(usual, true)}, false, 4, false},
+		"of one that is being deleted": {[]client.Object{lease(), multiClusterService(going), policyOf(usual, false)}, false, 4, false},
+		"a missing policy is refused":  {[]client.Object{lease(), usual}, true, 5, true},
+		"a withdrawal is refused":      {[]client.Object{lease(), policyOf(usual, false)}, true, 5, true},
 	} {
 		w := newWorld(t, tt.objects...)
-		right, err := (&Comparer{Client: w, Reader: w, Clusterset: "set"}).compare(t.Context())
+		refused := &Refused{}
+		refused.set(web, tt.refused)
+		right, err := (&Comparer{Client: w, Reader: w, Clusterset: "set", Refused: refused}).compare(t.Context())
 		have := lease()
-		if readErr := w.Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil || readErr != nil || right != tt.right || layout.Counter(have).Count != tt.count {
+		if readErr := w.Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil || readErr != nil || right != tt.right || layout.Counter(have).Count != tt.count || layout.Counter(have).Refused != tt.refused {
 			t.Errorf("%s: %t, %v, %v, counter %+v", name, right, err, readErr, layout.Counter(have))
 		}
 	}
 	w := newWorld(t, lease())
 	w.err = apierrors.NewConflict(corev1.Resource("leases"), "hub", nil)
-	if _, err := (&Comparer{Client: w, Reader: w, Clusterset: "set"}).compare(t.Context()); err == nil {
+	if _, err := (&Comparer{Client: w, Reader: w, Clusterset: "set", Refused: &Refused{}}).compare(t.Context()); err == nil {
 		t.Error("a conflict counts as confirmed")
 	}
 }
