@@ -77,7 +77,7 @@ var table = []row{
 	// What looks, explains, tries out and measures. What was found out is judged apart from finding it out.
 	{folder: "internal/doctor/probe", allowed: []string{"github.com/spf13/cobra", "golang.org/x/sync/errgroup", "k8s.io/apimachinery/pkg/apis/meta/v1"}},
 	{folder: "internal/doctor/spread"},
-	{folder: "internal/doctor/report", allowed: join(pure, []string{"./internal/broker/permissions", "./internal/doctor/survey", "./internal/install/dnswiring", "./internal/install/render"})},
+	{folder: "internal/doctor/report", allowed: join(pure, []string{"./internal/broker/layout", "./internal/broker/permissions", "./internal/doctor/survey", "./internal/install/dnswiring", "./internal/install/render"})},
 	{folder: "internal/doctor/check", allowed: join(pure, []string{
 		"./internal/doctor/outpost", "./internal/doctor/probe", "./internal/doctor/report", "./internal/doctor/survey", "./internal/install/dnswiring", "./internal/install/render",
 	})},

@@ -42,8 +42,6 @@ func TestConvergence(t *testing.T) { trySeeds(t, 24, (*world).run) }
 
 // TestQuiet has changes happen one by one, without faults, and compares after each of them: nothing but the change itself
 // can have woken what has to follow it.
-//
-// Pitfall 47.
 func TestQuiet(t *testing.T) { trySeeds(t, 12, (*world).runQuietly) }
 
 func trySeeds(t *testing.T, some uint64, run func(*world, context.Context) error) {

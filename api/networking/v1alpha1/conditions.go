@@ -25,6 +25,6 @@ const (
 	ReasonExported = "Exported"
 	// ReasonNotExported means that no cluster exports the Service.
 	ReasonNotExported = "NotExported"
-	// ReasonPolicyRefused: the broker's API server refuses the policy, for example because the name is too long.
+	// ReasonPolicyRefused means that the broker's API server refuses the policy, for example because the name is too long.
 	ReasonPolicyRefused = "PolicyRefused"
 )

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -52,7 +51,7 @@ func (c *Cluster) believed(ctx context.Context, b *Broker, service types.Namespa
 	}
 	var applied map[names.ClusterID]int64
 	if imp != nil {
-		applied = Applied(imp)
+		applied = layout.Applied(imp)
 	}
 	records, awaited, err = c.Beliefs.Records(ctx, b.Connection(), service, c.ID, applied)
 	permitted := b.Permissions()
@@ -167,16 +166,4 @@ func (s *Beliefs) AppliedRevisions(service types.NamespacedName, applied map[nam
 		all = append(all, fmt.Sprintf("%s=%d", id, revisions[id]))
 	}
 	return strings.Join(all, ",")
-}
-
-// Applied returns the revisions of the records that a ServiceImport was made of.
-func Applied(imp *mcsv1beta1.ServiceImport) map[names.ClusterID]int64 {
-	all := map[names.ClusterID]int64{}
-	for of := range strings.SplitSeq(imp.Annotations[names.AnnotationApplied], ",") {
-		id, text, _ := strings.Cut(of, "=")
-		if revision, err := strconv.ParseInt(text, 10, 64); err == nil && revision > 0 {
-			all[names.ClusterID(id)] = revision
-		}
-	}
-	return all
 }

@@ -55,7 +55,7 @@ func Index(ctx context.Context, to client.FieldIndexer) error {
 		}
 	}
 	err := to.IndexField(ctx, &mcsv1beta1.ServiceImport{}, madeOf, func(o client.Object) (ids []string) {
-		for id := range Applied(o.(*mcsv1beta1.ServiceImport)) {
+		for id := range layout.Applied(o) {
 			ids = append(ids, id.String())
 		}
 		return ids

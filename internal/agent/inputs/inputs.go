@@ -247,7 +247,7 @@ func (c *Cluster) Exported(ctx context.Context, b *Broker, cluster names.Cluster
 	if cached != nil && cached.Spec.Service() != service { // the border has refused it
 		cached = nil
 	}
-	record, known, err = c.Beliefs.Record(ctx, b.Connection(), service, cluster, cached, Applied(imp)[cluster])
+	record, known, err = c.Beliefs.Record(ctx, b.Connection(), service, cluster, cached, layout.Applied(imp)[cluster])
 	if err != nil || record == nil || !b.Permissions().MayExport(cluster, service.Namespace) || !record.Spec.Consumes(c.ID.String()) {
 		return nil, known, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -142,6 +143,18 @@ func Found(object metav1.Object) *belief.Found {
 
 // Revision returns an object's revision, or 0 if it is missing or invalid.
 func Revision(object metav1.Object) int64 { return revision.Of(object) }
+
+// Applied returns the revisions of other clusters' records that a ServiceImport was made of.
+func Applied(imp metav1.Object) map[names.ClusterID]int64 {
+	all := map[names.ClusterID]int64{}
+	for of := range strings.SplitSeq(imp.GetAnnotations()[names.AnnotationApplied], ",") {
+		id, text, _ := strings.Cut(of, "=")
+		if revision, err := strconv.ParseInt(text, 10, 64); err == nil && revision > 0 {
+			all[names.ClusterID(id)] = revision
+		}
+	}
+	return all
+}
 
 // Index adds the indexes to a cache of the broker.
 func Index(ctx context.Context, to client.FieldIndexer) error {

@@ -37,7 +37,7 @@ an interruption.`,
 			if err != nil {
 				return err
 			}
-			impact := func() ([]string, error) { return setup.LeaveImpact(cmd.Context(), member) }
+			impact := func() ([]string, error) { return setup.LeaveImpact(cmd.Context(), member, request) }
 			if err := ending.Confirm(cmd, "This command removes the cluster from its clusterset.", impact); err != nil {
 				return err
 			}

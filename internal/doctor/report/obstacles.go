@@ -72,13 +72,14 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 	}
 }
 
-// missingRecords returns the clusters that the import names but that have no record on the broker.
+// missingRecords returns the clusters whose records the import was made of but that have no record on the broker.
+// status.clusters would be older.
 func (x *Explanation) missingRecords(s *survey.Survey) []string {
 	if s.Broker == nil || x.Import == nil || x.Import.Status == foreign {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(x.Import.Clusters), func(id string) bool {
-		return id == x.Cluster || slices.ContainsFunc(x.Exports, func(e Export) bool { return e.Cluster == id })
+	return slices.DeleteFunc(slices.Clone(x.Import.applied), func(id string) bool {
+		return slices.ContainsFunc(x.Exports, func(e Export) bool { return e.Cluster == id })
 	})
 }
 

@@ -371,6 +371,7 @@ func TestExplainAnImportWithoutRecord(t *testing.T) {
 	service := types.NamespacedName{Namespace: "shop", Name: "web"}
 	s := clusterset()
 	s.Broker.Exports = s.Broker.Exports[:1]
+	s.Cluster.Imports[0].Annotations = map[string]string{names.AnnotationApplied: "c1=7"}
 	const missing = `The broker no longer has the export from "c1". This cluster keeps using the last known type`
 	explained := func() (text string, verdict Verdict) {
 		x := Explain(s, service)

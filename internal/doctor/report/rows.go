@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -109,6 +110,8 @@ type Import struct {
 	Status  string      `json:"status"`
 	Message string      `json:"message,omitempty"`
 	Created metav1.Time `json:"created"`
+
+	applied []string // the other clusters whose records it was made of
 }
 
 // Imports lists the queried cluster's imports by namespace and name. It counts endpoints only if the survey has them.
@@ -134,6 +137,10 @@ func Imports(s *survey.Survey) []Import {
 		for _, c := range i.Status.Clusters {
 			row.Clusters = append(row.Clusters, c.Cluster)
 		}
+		for id := range layout.Applied(&i) {
+			row.applied = append(row.applied, id.String())
+		}
+		slices.Sort(row.applied)
 		row.Status, row.Message = importStatus(i)
 		all = append(all, row)
 	}

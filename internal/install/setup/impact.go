@@ -3,9 +3,11 @@ package setup
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,14 +16,17 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 const exportedByNoOther = "No other cluster exports %s: clients can no longer connect."
 
-// LeaveImpact describes the effects of leaving, for a confirmation.
-func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error) {
+// LeaveImpact describes the effects of leaving, for a confirmation. The broker's records say which services other
+// clusters export; if they cannot be read, the records that this cluster has applied do. status.clusters is written
+// later than both.
+func LeaveImpact(ctx context.Context, cluster *install.Target, r LeaveRequest) ([]string, error) {
 	exports, imports := &mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{}
 	for _, list := range []client.ObjectList{exports, imports} {
 		err := cluster.List(ctx, list)
@@ -39,19 +44,26 @@ func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	only := map[string]bool{} // services that only this cluster exports
+	others := exporters{}
 	for _, i := range imports.Items {
 		if i.Labels[names.LabelManagedBy] == names.AgentManager {
-			service := client.ObjectKeyFromObject(&i).String()
-			imported = append(imported, service)
-			only[service] = len(i.Status.Clusters) == 1 && state.joined != nil && i.Status.Clusters[0].Cluster == state.joined.ClusterID.String()
+			service := client.ObjectKeyFromObject(&i)
+			imported = append(imported, service.String())
+			others[service] = slices.Collect(maps.Keys(layout.Applied(&i)))
+		}
+	}
+	if state.joined != nil && !r.Offline {
+		if as, err := connect(*state.joined, r.Broker, nil); err == nil {
+			if read, err := readExporters(ctx, as, state.joined.Clusterset); err == nil {
+				others = read
+			}
 		}
 	}
 	for _, e := range exports.Items {
-		if service := client.ObjectKeyFromObject(&e).String(); only[service] {
-			alone = append(alone, service)
+		if service := client.ObjectKeyFromObject(&e); state.joined != nil && !others.include(service, state.joined.ClusterID) {
+			alone = append(alone, service.String())
 		} else {
-			exported = append(exported, service)
+			exported = append(exported, service.String())
 		}
 	}
 	return impact(
@@ -63,32 +75,54 @@ func LeaveImpact(ctx context.Context, cluster *install.Target) ([]string, error)
 
 // RemovalImpact describes the effects of removing a member from the broker.
 func RemovalImpact(ctx context.Context, on *install.Target, r RemoveRequest) ([]string, error) {
-	records := &brokerv1alpha1.ExportedServiceList{}
-	if err := on.List(ctx, records, client.InNamespace(r.Namespace)); err != nil && !noSuchKind(err) {
-		return nil, fmt.Errorf("listing the exports of members: %w", err)
-	}
-	exporters := map[string][]string{}
-	for _, e := range records.Items {
-		if layout.Withdrawn(&e) {
-			continue
-		}
-		service := types.NamespacedName{Namespace: e.Spec.ServiceNamespace, Name: e.Spec.ServiceName}.String()
-		exporters[service] = append(exporters[service], e.Spec.ClusterID)
+	exported, err := readExporters(ctx, on, r.Namespace)
+	if err != nil {
+		return nil, err
 	}
 	var shared, alone []string
-	for service, clusters := range exporters {
+	for service, clusters := range exported {
 		switch {
-		case !slices.Contains(clusters, r.Cluster.String()):
-		case len(clusters) > 1:
-			shared = append(shared, service)
+		case !slices.Contains(clusters, r.Cluster):
+		case exported.include(service, r.Cluster):
+			shared = append(shared, service.String())
 		default:
-			alone = append(alone, service)
+			alone = append(alone, service.String())
 		}
 	}
 	return impact(
 		effect{exportedByNoOther, alone},
 		effect{"Clients lose cluster " + r.Cluster.String() + "'s endpoints of %s, which other clusters also export.", shared},
 	), nil
+}
+
+// exporters are the clusters whose exports of a service count.
+type exporters map[types.NamespacedName][]names.ClusterID
+
+// include reports whether a cluster other than self exports a service.
+func (e exporters) include(service types.NamespacedName, self names.ClusterID) bool {
+	return slices.ContainsFunc(e[service], func(id names.ClusterID) bool { return id != self })
+}
+
+// readExporters reads from the broker which clusters export a service to others: not only to the hub, and with the
+// broker's permission.
+func readExporters(ctx context.Context, on *install.Target, clusterset string) (exporters, error) {
+	records, config := &brokerv1alpha1.ExportedServiceList{}, &corev1.ConfigMap{}
+	if err := on.List(ctx, records, client.InNamespace(clusterset)); err != nil && !noSuchKind(err) {
+		return nil, fmt.Errorf("listing the exports of members: %w", err)
+	}
+	if err := on.Get(ctx, client.ObjectKey{Namespace: clusterset, Name: names.MemberPermissions}, config); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the permissions of members: %w", err)
+	}
+	permitted, _ := permissions.Read(config)
+	all := exporters{}
+	for i := range records.Items {
+		spec := &records.Items[i].Spec
+		service, id := spec.Service(), names.ClusterID(spec.ClusterID)
+		if !layout.Withdrawn(&records.Items[i]) && spec.Scope != brokerv1alpha1.ScopeHub && permitted.MayExport(id, service.Namespace) {
+			all[service] = append(all[service], id)
+		}
+	}
+	return all, nil
 }
 
 // HubImpact describes the effects of removing a clusterset's hub.

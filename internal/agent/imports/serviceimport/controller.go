@@ -127,7 +127,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	if len(exported.Awaited) > 0 && have.UID != "" {
 		want = added(have, want)
 	}
-	want.Annotations[names.AnnotationApplied] = r.cluster.Beliefs.AppliedRevisions(service, inputs.Applied(have), exported.Awaited)
+	want.Annotations[names.AnnotationApplied] = r.cluster.Beliefs.AppliedRevisions(service, layout.Applied(have), exported.Awaited)
 	if have.UID == "" {
 		if err := r.awaitRecord(ctx, service, exported.Imported); err != nil {
 			return err
@@ -136,7 +136,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 			return kit.Create(ctx, r.cluster.Client, r.cluster.Live, want, func(o client.Object) bool { return local.Managed(o.(*mcsv1beta1.ServiceImport)) })
 		})
 	}
-	by, key, now := changedBy(inputs.Applied(have), inputs.Applied(want)), "import/"+service.String(), time.Now()
+	by, key, now := changedBy(layout.Applied(have), layout.Applied(want)), "import/"+service.String(), time.Now()
 	if equality.Semantic.DeepEqual(have.Spec, want.Spec) && equality.Semantic.DeepEqual(have.Labels, want.Labels) &&
 		equality.Semantic.DeepEqual(have.Annotations, want.Annotations) {
 		r.pace.Done(by, service.Namespace, key, now)
