@@ -3,12 +3,14 @@ package integration
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -170,4 +172,20 @@ func TestRemoveHub(t *testing.T) {
 	expectGone(t, lab.Broker, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.HubNamespace}})
 	noError(t, rejoin())
 	expectExport(t, "c1", ns, true)
+}
+
+// What the hub cannot do for one MultiClusterService is a condition of that one: its name is too long for a Service.
+func TestPolicyThatIsRefused(t *testing.T) {
+	const ns = "exposure-refused"
+	namespace(t, ns, "c1", lab.Broker)
+	long := exposed(t, ns, "{types: [CrossCluster]}")
+	long.Name = strings.Repeat("long", 16)
+	create(t, lab.Broker, long)
+	expectExposed(t, long, "Exported", metav1.ConditionFalse, "rejects the ServicePolicy")
+	if c := meta.FindStatusCondition(long.Status.Conditions, "Exported"); c == nil || c.Reason != "PolicyRefused" {
+		t.Errorf("the condition is %+v", c)
+	}
+	provider(t, "c1", ns, "10.1.1.1") // another one is exported
+	expose(t, ns, "{types: [CrossCluster]}")
+	expectImport(t, "c1", ns, "web", from("c1"))
 }
