@@ -38,48 +38,47 @@ type act struct {
 	what   string
 	do     func(ctx context.Context, w *world, c *cluster) error
 	quiet  bool // no fault: when it has happened, everything becomes right by itself
+	stops  bool // it stops the cluster's agents, and starts them
 }
-
-const whileAway = "has something change while its agents are down"
 
 // acts is set by init, since acts may choose among them.
 var acts []act
 
 func init() {
 	acts = []act{
-		{8, "makes or changes a Service", changeService, true},
-		{2, "deletes a Service", func(ctx context.Context, w *world, c *cluster) error { return c.deleteService(ctx, w.someName()) }, true},
-		{8, "exports, or changes an export", changeExport, true},
-		{3, "ends an export", endExport, true},
-		{12, "has other endpoints", changeEndpoints, true},
-		{8, "has an endpoint in another slice", moveEndpoint, true},
-		{2, "opens or closes a namespace", openNamespace, true},
-		{3, "has a namespace more or less", changeNamespace, true},
-		{4, "has its imports edited", editImports, true},
-		{2, "has its records on the broker edited", editRecords, true},
-		{3, "is permitted something else", changePermission, true},
-		{4, "has a MultiClusterService created or changed", changeExposure, true},
-		{2, "has a MultiClusterService deleted", endExposure, true},
-		{1, "misses the end of all MultiClusterServices", missEnd, true},
-		{1, "is removed, and joins again", removeMember, true},
-		{2, "has other nodes", changeNodes, true},
-		{3, whileAway, changeWhileAway, true},
-		{4, "has an agent killed", killAgent, false},
-		{1, "has its DNS server killed", killDNS, false},
-		{1, "has the hub killed", killHub, false},
-		{1, "has the hub in trouble", hinderHub, false},
-		{3, "loses its way to the broker", func(_ context.Context, _ *world, c *cluster) error { c.broker.stop(); return nil }, false},
-		{3, "loses its API server", func(_ context.Context, _ *world, c *cluster) error { c.local.stop(); return nil }, false},
-		{4, "has its watches end", func(_ context.Context, _ *world, c *cluster) error { c.local.reset(); c.broker.reset(); return nil }, false},
-		{2, "has its watches end and expire", expire, false},
-		{3, "has trouble with its API server", func(_ context.Context, w *world, c *cluster) error { c.local.worsen(w.someTrouble()); return nil }, false},
-		{3, "has trouble with the broker", func(_ context.Context, w *world, c *cluster) error { c.broker.worsen(w.someTrouble()); return nil }, false},
-		{2, "is cut off from everything", isolate, false},
-		{8, "heals", healOne, false},
-		{2, "has the broker backed up", backUp, false},
-		{2, "has the broker put back", putBack, false},
-		{1, "has the broker wiped", wipe, false},
-		{3, "has the clusterset made anew, if need be", func(ctx context.Context, w *world, _ *cluster) error { return w.makeClusterset(ctx) }, false},
+		{8, "makes or changes a Service", changeService, true, false},
+		{2, "deletes a Service", func(ctx context.Context, w *world, c *cluster) error { return c.deleteService(ctx, w.someName()) }, true, false},
+		{8, "exports, or changes an export", changeExport, true, false},
+		{3, "ends an export", endExport, true, false},
+		{12, "has other endpoints", changeEndpoints, true, false},
+		{8, "has an endpoint in another slice", moveEndpoint, true, false},
+		{2, "opens or closes a namespace", openNamespace, true, false},
+		{3, "has a namespace more or less", changeNamespace, true, false},
+		{4, "has its imports edited", editImports, true, false},
+		{2, "has its records on the broker edited", editRecords, true, false},
+		{3, "is permitted something else", changePermission, true, false},
+		{4, "has a MultiClusterService created or changed", changeExposure, true, false},
+		{2, "has a MultiClusterService deleted", endExposure, true, false},
+		{1, "misses the end of all MultiClusterServices", missEnd, true, false},
+		{1, "is removed, and joins again", removeMember, true, true},
+		{2, "has other nodes", changeNodes, true, false},
+		{3, "has something change while its agents are down", changeWhileAway, true, true},
+		{4, "has an agent killed", killAgent, false, false},
+		{1, "has its DNS server killed", killDNS, false, false},
+		{1, "has the hub killed", killHub, false, false},
+		{1, "has the hub in trouble", hinderHub, false, false},
+		{3, "loses its way to the broker", func(_ context.Context, _ *world, c *cluster) error { c.broker.stop(); return nil }, false, false},
+		{3, "loses its API server", func(_ context.Context, _ *world, c *cluster) error { c.local.stop(); return nil }, false, false},
+		{4, "has its watches end", func(_ context.Context, _ *world, c *cluster) error { c.local.reset(); c.broker.reset(); return nil }, false, false},
+		{2, "has its watches end and expire", expire, false, false},
+		{3, "has trouble with its API server", func(_ context.Context, w *world, c *cluster) error { c.local.worsen(w.someTrouble()); return nil }, false, false},
+		{3, "has trouble with the broker", func(_ context.Context, w *world, c *cluster) error { c.broker.worsen(w.someTrouble()); return nil }, false, false},
+		{2, "is cut off from everything", isolate, false, false},
+		{8, "heals", healOne, false, false},
+		{2, "has the broker backed up", backUp, false, false},
+		{2, "has the broker put back", putBack, false, false},
+		{1, "has the broker wiped", wipe, false, false},
+		{3, "has the clusterset made anew, if need be", func(ctx context.Context, w *world, _ *cluster) error { return w.makeClusterset(ctx) }, false, false},
 	}
 }
 

@@ -97,7 +97,7 @@ func changeWhileAway(ctx context.Context, w *world, c *cluster) error {
 			return err
 		}
 	}
-	quiet := slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return !a.quiet || a.what == whileAway })
+	quiet := slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return !a.quiet || a.stops })
 	err := w.happenOneOf(ctx, quiet, c)
 	pause(ctx, time.Duration(w.random.Int64N(int64(20*time.Second)))) // shorter than heartbeats may be missing
 	c.startAgents()
