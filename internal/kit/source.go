@@ -146,31 +146,6 @@ func (w waitFor[R]) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// Feed is a source of requests that do not come from a cache. Create one with NewFeed.
-type Feed[R comparable] struct {
-	started chan struct{}
-	queue   workqueue.TypedRateLimitingInterface[R]
-}
-
-// NewFeed returns a feed.
-func NewFeed[R comparable]() *Feed[R] { return &Feed[R]{started: make(chan struct{})} }
-
-// Start implements source.TypedSource.
-func (f *Feed[R]) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
-	f.queue = queue
-	close(f.started)
-	return nil
-}
-
-// Add queues requests. Before the controller starts it does nothing, because the start reconciles all cached objects.
-func (f *Feed[R]) Add(initial bool, requests ...R) {
-	select {
-	case <-f.started:
-		Add(f.queue, initial, requests...)
-	default:
-	}
-}
-
 // Add queues requests; those of first lists get controller-runtime's low priority.
 func Add[R comparable](queue workqueue.TypedRateLimitingInterface[R], initial bool, requests ...R) {
 	priority := 0

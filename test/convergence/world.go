@@ -182,7 +182,11 @@ func (w *world) converge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(published.Items, func(s discoveryv1.EndpointSlice) bool { return len(s.Endpoints) == 0 }) ||
+	policies, err := list(ctx, w.admin, &brokerv1alpha1.ServicePolicyList{})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(policies.Items, func(p brokerv1alpha1.ServicePolicy) bool { return layout.Withdrawn(&p) }) || slices.ContainsFunc(published.Items, func(s discoveryv1.EndpointSlice) bool { return len(s.Endpoints) == 0 }) ||
 		slices.ContainsFunc(records.Items, func(r brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&r) }) {
 		pause(ctx, emptyFor) // what has ended is deleted
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
@@ -43,26 +41,23 @@ type Reconciler struct {
 	heartbeats *lost.Heartbeats
 	pacer      *pace.Pacer[types.NamespacedName]
 	late       kit.Late[types.NamespacedName]
-	feed       *kit.Feed[reconcile.Request]
 }
 
-// New returns the controller and its reconciler. The caller reports heartbeats that go missing or return to Member.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, heartbeats *lost.Heartbeats) (controller.Controller, *Reconciler, error) {
+// New returns the controller.
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, heartbeats *lost.Heartbeats) (controller.Controller, error) {
 	r := &Reconciler{
-		cluster: c, broker: b, heartbeats: heartbeats, feed: kit.NewFeed[reconcile.Request](),
+		cluster: c, broker: b, heartbeats: heartbeats,
 		writer: client.WithFieldOwner(b.Client, names.ManagerAggregate(c.ID)), // managed fields name the writer; the entry itself does not
 		pacer:  pace.New[types.NamespacedName](pace.Limits{Interval: apart, Burst: 1, Withdrawals: apart}),
 	}
-	run, err := kit.New("catalogue", r,
-		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, inputs.RecordService),
+	return kit.New("catalogue", r,
 		kit.Watch(broker, &mcsv1beta1.ServiceImport{}, func(_ context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: serviceOf(e.Latest())}}
 		}),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, applied),
-		kit.Watch(broker, &corev1.ConfigMap{}, c.PermittedServices(b)),
-		r.feed,
+		kit.On(&heartbeats.Changes, r.member),
+		c.OnChanges(func(ctx context.Context) []reconcile.Request { return b.Services(ctx, c.Clusterset) }),
 	)
-	return run, r, err
 }
 
 // applied queues the service of an import whose applied revisions changed: they decide which records count.
@@ -77,25 +72,24 @@ func serviceOf(entry *mcsv1beta1.ServiceImport) types.NamespacedName {
 	return types.NamespacedName{Namespace: entry.Labels[names.LabelServiceNamespace], Name: entry.Labels[names.LabelServiceName]}
 }
 
-// Service queues the entry of a service.
-func (r *Reconciler) Service(service types.NamespacedName) {
-	r.feed.Add(false, reconcile.Request{NamespacedName: service})
-}
-
-// Member queues the services of a member whose heartbeat goes missing or returns, and entries without a writer.
-func (r *Reconciler) Member(ctx context.Context, id names.ClusterID) {
+// member maps a member whose heartbeat goes missing or returns to its services, and to the entries without a writer.
+func (r *Reconciler) member(ctx context.Context, id names.ClusterID) []reconcile.Request {
+	if id == "" {
+		return nil // the start: the first list of records queues all
+	}
 	entries := &mcsv1beta1.ServiceImportList{}
 	if err := r.broker.List(ctx, entries, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
-		return // the cache has stopped
+		return nil // the cache has stopped
 	}
-	r.feed.Add(false, r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByCluster: id.String()})...)
+	requests := r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByCluster: id.String()})
 	for i := range entries.Items {
 		if clusters := Clusters(&entries.Items[i]); slices.Contains(clusters, id.String()) || !slices.ContainsFunc(clusters, func(c string) bool {
 			return r.heartbeats.Live(names.ClusterID(c))
 		}) {
-			r.feed.Add(false, reconcile.Request{NamespacedName: serviceOf(&entries.Items[i])})
+			requests = append(requests, reconcile.Request{NamespacedName: serviceOf(&entries.Items[i])})
 		}
 	}
+	return requests
 }
 
 // Reconcile updates one entry from the records of its service, if this cluster is the entry's writer.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,6 +26,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
+	publishedslice "github.com/atoll-mcs/atoll/internal/agent/publish/slice"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -81,8 +83,7 @@ type core struct {
 	// permissions outlive sessions, so that they still apply if the broker loses them.
 	permissions *broker.Permissions
 	// lost are the members whose endpoints are withdrawn.
-	lost    *lost.Set
-	process processControllers
+	lost *lost.Set
 	// nodesRead is set when hosts has the addresses of all nodes.
 	nodesRead atomic.Bool
 	// pace delays the changes of members that change too much.
@@ -91,8 +92,8 @@ type core struct {
 	named chan struct{}
 	// budget is the current session's budget; it lists the members that exceed theirs.
 	budget atomic.Pointer[border.Budget]
-	// current are the current session's reconcilers to notify; nil without a session.
-	current atomic.Pointer[listeners]
+	// published is the current session's controller of published slices; nil without a session.
+	published atomic.Pointer[publishedslice.Reconciler]
 }
 
 // CacheOptions returns the options of the manager's cache.
@@ -172,7 +173,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	recorder := status.NewBounded(mgr.GetEventRecorder("atoll-agent"), time.Now)
 	config.Metrics.Events(recorder.LeftOut)
 	c := &core{
-		Config: config, mgr: mgr, named: make(chan struct{}, 1), exports: &status.Problems{}, imports: &status.Problems{}, lost: lost.NewSet(),
+		Config: config, mgr: mgr, named: make(chan struct{}, 1), exports: &status.Problems{}, imports: &status.Problems{},
 		recorder: recorder, pace: border.NewPace(pacePerSecond, paceBurst), permissions: broker.NewPermissions(nil, config.Clusterset),
 		cluster: &inputs.Cluster{
 			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses,
@@ -180,14 +181,16 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		},
 		hints: hints.New(config.ClusterID, config.Region, config.SharedZones, mgr.GetClient()),
 	}
-	c.cluster.Beliefs = inputs.NewBeliefs(config.Clusterset, config.Heartbeats.Suspicions, func(id names.ClusterID) bool { return c.lost.Has(id.String()) }, c.believed)
+	c.lost = lost.NewSet(&c.cluster.Changes)
+	c.cluster.Beliefs = inputs.NewBeliefs(config.Clusterset, config.Heartbeats.Suspicions, func(id names.ClusterID) bool { return c.lost.Has(id.String()) }, func(service types.NamespacedName) {
+		c.cluster.Changes.Publish(kit.Scope{Service: service})
+	})
 	if err := c.readNetwork(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.addProcessControllers(); err != nil {
 		return nil, err
 	}
-	c.connect(ctx)
 	return &Agent{c.lost, c}, errors.Join(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.hints.Follow(ctx, mgr.GetCache()) })), mgr.Add(sessions{c}))
 }
 

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	importedslice "github.com/atoll-mcs/atoll/internal/agent/imports/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
@@ -105,14 +104,14 @@ func (c *core) session(ctx context.Context) error {
 	}
 	c.permissions.Read(brokers.GetClient())
 	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader(), Border: borders, Permissions: c.permissions.Members}
-	controllers, tell, err := c.sessionControllers(b, brokers.GetCache())
+	controllers, published, err := c.sessionControllers(b, brokers.GetCache())
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return brokers.Start(ctx) })
 	group.Go(func() error { return c.awaitRestore(ctx) })
-	if err := c.follow(ctx, brokers.GetCache(), tell.slices); err != nil {
+	if err := c.follow(ctx, brokers.GetCache()); err != nil {
 		cancel()
 		_ = group.Wait() // ends with ctx
 		return err
@@ -121,16 +120,10 @@ func (c *core) session(ctx context.Context) error {
 	if err := c.expectOwners(ctx); err != nil {
 		return err
 	}
-	c.current.Store(&tell)
-	c.all(ctx)
-	defer c.current.Store(nil)
+	c.published.Store(published)
+	defer c.published.Store(nil)
 	defer c.clearProblems()
-	group.Go(func() error {
-		if c.lost.Await(ctx) == nil {
-			tell.slices.All(ctx)
-		}
-		return nil
-	})
+	c.cluster.Changes.Publish(kit.Scope{})
 	group.Go(func() error {
 		select {
 		case <-ctx.Done():
@@ -154,16 +147,22 @@ func (c *core) clearProblems() {
 	})
 }
 
-// follow waits for the broker's caches to sync, and connects the process-wide controllers to them.
-func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedslice.Reconciler) error {
+// follow waits for the broker's caches to sync, and publishes their later changes.
+func (c *core) follow(ctx context.Context, from cache.Cache) error {
 	for _, kind := range []client.Object{&brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}} {
 		if _, err := from.GetInformer(ctx, kind); err != nil {
 			return fmt.Errorf("listing the broker's %T: %w", kind, err)
 		}
 	}
+	changes := &c.cluster.Changes
 	if err := kit.Follow(ctx, from, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) {
-		c.process.exportstatus.Service(e.Latest().Spec.Service())
-		c.process.importstatus.Service(e.Latest().Spec.Service())
+		for i, record := range e.Versions() {
+			scope := kit.Scope{Service: record.Spec.Service(), Member: names.ClusterID(record.Spec.ClusterID)}
+			refused, again := scope.Service.Name == "", i > 0 && e.Old.Spec.Service() == scope.Service
+			if !e.Initial && !refused && !again {
+				changes.Publish(scope)
+			}
+		}
 	}); err != nil {
 		return err
 	}
@@ -171,23 +170,22 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 		if e.Deleted() { // the cache's transform does not see deletions
 			c.budget.Load().Forget(e.Old.Name)
 		}
-		if e.Old == nil && layout.Cluster(e.New) == c.ClusterID {
-			c.process.exportstatus.Service(layout.Service(e.New))
+		if e.Old == nil && !e.Initial && layout.Cluster(e.New) == c.ClusterID {
+			changes.Publish(kit.Scope{Service: layout.Service(e.New), Member: c.ClusterID}) // the export may be complete
 		}
 	}); err != nil {
 		return err
 	}
-	if err := kit.Follow(ctx, from, &brokerv1alpha1.ServicePolicy{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) {
-		service := e.Latest().Spec.Service()
-		c.process.exportstatus.Service(service)
-		c.process.ownslice.Service(ctx, service)
+	if err := kit.Follow(ctx, from, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) {
+		if !e.Initial {
+			changes.Publish(kit.Scope{Service: e.Latest().Spec.Service()})
+		}
 	}); err != nil {
 		return err
 	}
-	if err := kit.Follow(ctx, from, &corev1.ConfigMap{}, func(ctx context.Context, e kit.Event[*corev1.ConfigMap]) {
+	if err := kit.Follow(ctx, from, &corev1.ConfigMap{}, func(_ context.Context, e kit.Event[*corev1.ConfigMap]) {
 		if !e.Initial {
-			c.all(ctx)
-			slices.All(ctx)
+			changes.Publish(kit.Scope{})
 		}
 	}); err != nil {
 		return err
@@ -205,7 +203,7 @@ func (c *core) follow(ctx context.Context, from cache.Cache, slices *importedsli
 		c.Heartbeats.Remove(id, e.New.Removed())
 		c.cluster.Beliefs.Member(id, e.New.Removed())
 		if !e.Initial {
-			c.member(ctx, id)
+			changes.Publish(kit.Scope{Member: id})
 		}
 	})
 }

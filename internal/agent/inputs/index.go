@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -150,11 +150,6 @@ func listSlices(ctx context.Context, from client.Reader, options ...client.ListO
 	return all, nil
 }
 
-// RecordService maps a record to its service.
-func RecordService(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
-}
-
 // Services returns the services of the records in the cache that match.
 func (b *Broker) Services(ctx context.Context, clusterset string, options ...client.ListOption) []reconcile.Request {
 	list := &brokerv1alpha1.ExportedServiceList{}
@@ -168,17 +163,43 @@ func (b *Broker) Services(ctx context.Context, clusterset string, options ...cli
 	return requests
 }
 
-// PermittedServices maps a change of the members' permissions to all services.
-func (c *Cluster) PermittedServices(b *Broker) func(context.Context, kit.Event[*corev1.ConfigMap]) []reconcile.Request {
-	return func(ctx context.Context, e kit.Event[*corev1.ConfigMap]) []reconcile.Request {
-		if e.Latest().Name != names.MemberPermissions || e.Initial {
+// OnChanges is a source of requests for the services that Changes concern. all returns those that a change of everything
+// concerns.
+func (c *Cluster) OnChanges(all func(context.Context) []reconcile.Request) source.TypedSource[reconcile.Request] {
+	return kit.On(&c.Changes, func(ctx context.Context, s kit.Scope) []reconcile.Request {
+		switch {
+		case s == kit.Scope{}:
+			return all(ctx)
+		case s.Service.Name != "":
+			return []reconcile.Request{{NamespacedName: s.Service}}
+		case s.Slice.Name != "":
 			return nil
 		}
-		return b.Services(ctx, c.Clusterset)
-	}
+		b := c.Broker()
+		if b == nil {
+			return nil
+		}
+		services, err := c.ServicesOf(ctx, b, s.Member)
+		if err != nil {
+			return nil // a cache has stopped
+		}
+		requests := make([]reconcile.Request, 0, len(services))
+		for _, service := range services {
+			requests = append(requests, reconcile.Request{NamespacedName: service})
+		}
+		return requests
+	})
 }
 
-// PolicyService maps a policy of the hub to its service.
-func PolicyService(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: e.Latest().Spec.Service()}}
+// OnOwnChanges is OnChanges without changes of other members.
+func (c *Cluster) OnOwnChanges(all func(context.Context) []reconcile.Request) source.TypedSource[reconcile.Request] {
+	return kit.On(&c.Changes, func(ctx context.Context, s kit.Scope) []reconcile.Request {
+		switch {
+		case s == kit.Scope{}:
+			return all(ctx)
+		case s.Service.Name != "" && (s.Member == "" || s.Member == c.ID):
+			return []reconcile.Request{{NamespacedName: s.Service}}
+		}
+		return nil
+	})
 }

@@ -42,6 +42,9 @@ type Cluster struct {
 	Stages kit.Stages
 	// Beliefs are about other members' objects on the broker.
 	Beliefs *Beliefs
+	// Changes publishes changes on the broker, of beliefs, and of lost members. A Scope with a service and a member is the
+	// member's record; a Scope with a service alone is its policy, or a belief.
+	Changes kit.Changes[kit.Scope]
 
 	broker atomic.Pointer[Broker]
 }

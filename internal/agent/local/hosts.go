@@ -23,7 +23,8 @@ type Hosts struct {
 	servers []netip.Addr
 	holders map[netip.Prefix]int // how many hosts have an address (a range of one) or a pod range
 	bits    map[int]int          // how many pod ranges have a given length
-	changed []func(added []netip.Prefix)
+	// Changes publishes new host addresses and pod ranges; nil if some have only gone.
+	Changes kit.Changes[[]netip.Prefix]
 }
 
 type host struct {
@@ -102,13 +103,6 @@ func (p Pods) All() []netip.Prefix {
 	return all
 }
 
-// OnChange registers a function for changes of host addresses or pod ranges; added has the new ones.
-func (h *Hosts) OnChange(f func(added []netip.Prefix)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.changed = append(h.changed, f)
-}
-
 // Node records a node that was added, changed or deleted.
 func (h *Hosts) Node(_ context.Context, e kit.Event[*corev1.Node]) {
 	if e.Deleted() {
@@ -151,13 +145,9 @@ func (h *Hosts) replace(name string, now *host) {
 			gone = true
 		}
 	}
-	changed := h.changed
 	h.mu.Unlock()
-	if len(added) == 0 && !gone {
-		return
-	}
-	for _, f := range changed {
-		f(added)
+	if len(added) > 0 || gone {
+		h.Changes.Publish(added)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestHosts(t *testing.T) {
 	h := newHosts()
 	h.servers = parsed([]string{"10.0.0.9"})
 	var told [][]netip.Prefix
-	h.OnChange(func(added []netip.Prefix) { told = append(told, added) })
+	h.Changes.Subscribe(func(added []netip.Prefix) { told = append(told, added) })
 	for i, step := range []struct {
 		put  *corev1.Node // or else "a" goes
 		told []string     // nil for nothing, new ones otherwise
@@ -66,7 +66,7 @@ func TestPodRanges(t *testing.T) {
 	h := newHosts()
 	var added []string
 	calls := 0
-	h.OnChange(func(ranges []netip.Prefix) {
+	h.Changes.Subscribe(func(ranges []netip.Prefix) {
 		calls++
 		for _, r := range ranges {
 			added = append(added, r.String())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -31,6 +32,8 @@ type Listener interface {
 type Heartbeats struct {
 	// Suspicions receive the contents of the Leases.
 	Suspicions *belief.Suspicions
+	// Changes publishes members whose heartbeat goes missing or returns.
+	Changes kit.Changes[names.ClusterID]
 
 	self     names.ClusterID
 	observer *observer
@@ -41,7 +44,6 @@ type Heartbeats struct {
 	read     bool
 	removed  map[names.ClusterID]bool
 	listener Listener
-	changed  func(names.ClusterID)
 }
 
 // NewHeartbeats returns a member's view of the heartbeats. One that is not renewed for timeout is missing.
@@ -85,13 +87,6 @@ func (h *Heartbeats) Listen(l Listener) []names.ClusterID {
 	defer h.mu.Unlock()
 	h.listener = l
 	return slices.Sorted(maps.Keys(h.known))
-}
-
-// OnChange sets the function for members whose heartbeat goes missing or returns, and replaces a former term's.
-func (h *Heartbeats) OnChange(f func(names.ClusterID)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.changed = f
 }
 
 // Expect makes the given members missing after timeout if they never have a Lease, because they export something.
@@ -141,13 +136,11 @@ func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 		delete(now, id)
 	}
 	h.known = now
-	listener, changed := h.listener, h.changed
+	listener := h.listener
 	h.mu.Unlock()
 	notify := func(ids []string) {
 		for _, id := range ids {
-			if changed != nil {
-				changed(names.ClusterID(id))
-			}
+			h.Changes.Publish(names.ClusterID(id))
 			if listener != nil && !h.observer.Live(id) {
 				listener.Missed(names.ClusterID(id))
 			}

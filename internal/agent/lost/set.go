@@ -1,11 +1,13 @@
 package lost
 
 import (
-	"context"
 	"maps"
 	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Set is the members whose endpoints are withdrawn. The lost controller fills it, others act on it. It is unknown
@@ -14,13 +16,16 @@ type Set struct {
 	mu      sync.Mutex
 	known   chan struct{}
 	members []string
-	handler func(member string)
+	changes *kit.Changes[kit.Scope]
 	// endpoints are the withdrawn endpoints of members that are not in the set.
 	endpoints map[string]map[netip.AddrPort]bool
 }
 
-// NewSet returns a set that is not known yet.
-func NewSet() *Set { return &Set{known: make(chan struct{})} }
+// NewSet returns a set that is not known yet. It publishes the members that join or leave it, and everything when it
+// becomes known.
+func NewSet(changes *kit.Changes[kit.Scope]) *Set {
+	return &Set{known: make(chan struct{}), changes: changes}
+}
 
 // Known reports whether Replace has been called.
 func (s *Set) Known() bool {
@@ -32,28 +37,11 @@ func (s *Set) Known() bool {
 	}
 }
 
-// Await waits until the set is known, or returns ctx's error.
-func (s *Set) Await(ctx context.Context) error {
-	select {
-	case <-s.known:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // Has reports whether a member is in the set.
 func (s *Set) Has(member string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.members, member)
-}
-
-// OnChange sets the function for members that join or leave the set. The first Replace does not call it: use Await.
-func (s *Set) OnChange(f func(member string)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.handler = f
 }
 
 // Replace sets the members. Only one goroutine may call it.
@@ -66,21 +54,13 @@ func (s *Set) Replace(members []string) {
 	}
 	s.mu.Unlock()
 	if first {
+		s.changes.Publish(kit.Scope{})
 		return
 	}
 	for _, m := range slices.Concat(before, members) {
 		if slices.Contains(before, m) != slices.Contains(members, m) {
-			s.notify(m)
+			s.changes.Publish(kit.Scope{Member: names.ClusterID(m)})
 		}
-	}
-}
-
-func (s *Set) notify(member string) {
-	s.mu.Lock()
-	f := s.handler
-	s.mu.Unlock()
-	if f != nil {
-		f(member)
 	}
 }
 
@@ -101,7 +81,7 @@ func (s *Set) ReplaceEndpoints(of map[string]map[netip.AddrPort]bool) {
 	maps.Copy(either, before)
 	for _, member := range slices.Sorted(maps.Keys(either)) {
 		if !maps.Equal(before[member], of[member]) {
-			s.notify(member)
+			s.changes.Publish(kit.Scope{Member: names.ClusterID(member)})
 		}
 	}
 }

@@ -1,31 +1,29 @@
 package lost
 
 import (
-	"context"
 	"slices"
 	"testing"
+
+	"github.com/atoll-mcs/atoll/internal/kit"
 )
 
+// The first members are a change of everything: nothing was known before. Later, only who joins or leaves has changed.
 func TestSet(t *testing.T) {
-	s := NewSet()
-	var told []string
-	s.OnChange(func(m string) { told = append(told, m) })
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if s.Known() || s.Await(ended) == nil {
-		t.Error("it is known before anybody has said who is in it")
-	}
-	s.Replace([]string{"a"})
-	if !s.Known() || s.Await(t.Context()) != nil || !s.Has("a") || s.Has("b") || len(told) > 0 {
-		t.Errorf("known %t, a %t, b %t, told %v", s.Known(), s.Has("a"), s.Has("b"), told)
-	}
-	s.Replace([]string{"b", "c"})
-	slices.Sort(told)
-	if !slices.Equal(told, []string{"a", "b", "c"}) || s.Has("a") || !s.Has("c") {
-		t.Errorf("told %v", told)
-	}
-	told = nil
-	if s.Replace([]string{"c", "b"}); len(told) > 0 {
-		t.Errorf("told %v of no change", told)
+	var changes kit.Changes[kit.Scope]
+	var published []string
+	changes.Subscribe(func(s kit.Scope) { published = append(published, "member "+s.Member.String()) })
+	s := NewSet(&changes)
+	for _, tt := range []struct{ members, published []string }{
+		{[]string{"a"}, []string{"member "}},
+		{[]string{"b", "c"}, []string{"member a", "member b", "member c"}},
+		{[]string{"c", "b"}, nil},
+	} {
+		if published = nil; s.Known() != (tt.members[0] != "a") {
+			t.Errorf("before %v: known is %t", tt.members, s.Known())
+		}
+		s.Replace(tt.members)
+		if slices.Sort(published); !slices.Equal(published, tt.published) || !s.Known() || s.Has("a") != (tt.members[0] == "a") {
+			t.Errorf("%v: published %v", tt.members, published)
+		}
 	}
 }

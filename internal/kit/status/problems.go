@@ -1,11 +1,15 @@
 package status
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/atoll-mcs/atoll/internal/kit"
 )
 
 // Problems collects the problems of services, for the controller that owns their conditions. Each part of a service has
@@ -14,19 +18,24 @@ type Problems struct {
 	mu      sync.Mutex
 	of      map[types.NamespacedName]map[string]Outcome
 	slices  map[types.NamespacedName]types.NamespacedName // the service of each slice with a problem; the part names the slice
-	changed []func(types.NamespacedName)
+	changes kit.Changes[types.NamespacedName]
+}
+
+// Changes publishes the services whose problems change.
+func (p *Problems) Changes() *kit.Changes[types.NamespacedName] { return &p.changes }
+
+// Reported maps a service whose problems change to itself.
+func Reported(_ context.Context, service types.NamespacedName) []reconcile.Request {
+	if service.Name == "" {
+		return nil // the start: nothing is reported yet
+	}
+	return []reconcile.Request{{NamespacedName: service}}
 }
 
 // Set sets the problem of a service's part, such as an EndpointSlice; the zero Outcome means none.
 func (p *Problems) Set(service types.NamespacedName, part string, now Outcome) {
-	if !p.set(service, part, now) {
-		return
-	}
-	p.mu.Lock()
-	changed := p.changed
-	p.mu.Unlock()
-	for _, f := range changed {
-		f(service)
+	if p.set(service, part, now) {
+		p.changes.Publish(service)
 	}
 }
 
@@ -65,13 +74,8 @@ func (p *Problems) Clear(of func(part string) bool) {
 		}
 	}
 	maps.DeleteFunc(p.slices, func(slice, _ types.NamespacedName) bool { return of(slice.Name) })
-	changed := p.changed
 	p.mu.Unlock()
-	for _, service := range reported {
-		for _, f := range changed {
-			f(service)
-		}
-	}
+	p.changes.Publish(reported...)
 }
 
 func (o Outcome) none() bool { return o.Failure == "" && len(o.Warnings) == 0 }
@@ -104,11 +108,4 @@ func (p *Problems) Of(service types.NamespacedName) map[string]Outcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.of[service])
-}
-
-// OnChange registers a function for services whose problems change.
-func (p *Problems) OnChange(f func(types.NamespacedName)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.changed = append(p.changed, f)
 }

@@ -11,7 +11,7 @@ func TestProblems(t *testing.T) {
 	web, db := types.NamespacedName{Namespace: "shop", Name: "web"}, types.NamespacedName{Namespace: "shop", Name: "db"}
 	var p Problems
 	var told []string
-	p.OnChange(func(s types.NamespacedName) { told = append(told, s.Name) })
+	p.Changes().Subscribe(func(s types.NamespacedName) { told = append(told, s.Name) })
 	p.Set(web, "slice/a", Outcome{}) // there was none
 	p.Set(web, "slice/a", Outcome{Failure: "quota"})
 	p.Set(web, "slice/a", Outcome{Failure: "quota"})

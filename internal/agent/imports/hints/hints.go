@@ -31,9 +31,11 @@ type Hints struct {
 	census      topology.Census
 	known       chan struct{}
 
-	mu       sync.Mutex
-	regions  map[names.ClusterID]string
-	affected []func(types.NamespacedName)
+	// Changes publishes the services whose slices need new hints.
+	Changes kit.Changes[types.NamespacedName]
+
+	mu      sync.Mutex
+	regions map[names.ClusterID]string
 }
 
 // New returns hints for a cluster in a region ("" if unknown). sharedZones: a zone name means one zone everywhere.
@@ -58,13 +60,6 @@ func (h *Hints) Follow(ctx context.Context, member cache.Cache) error {
 
 // Known is closed when the first nodes and slices are known. Slices that are written earlier may get wrong hints.
 func (h *Hints) Known() <-chan struct{} { return h.known }
-
-// OnChange adds a function that is called for each service whose slices need new hints.
-func (h *Hints) OnChange(f func(service types.NamespacedName)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.affected = append(h.affected, f)
-}
 
 // Apply sets the hints of a slice that is about to be written.
 func (h *Hints) Apply(imp *mcsv1beta1.ServiceImport, want *discoveryv1.EndpointSlice) {
@@ -145,13 +140,7 @@ func (h *Hints) tell(imp *mcsv1beta1.ServiceImport) {
 	default:
 		return
 	}
-	if !local.Managed(imp) || !topology.Wanted(imp) {
-		return
-	}
-	h.mu.Lock()
-	affected := h.affected
-	h.mu.Unlock()
-	for _, f := range affected {
-		f(client.ObjectKeyFromObject(imp))
+	if local.Managed(imp) && topology.Wanted(imp) {
+		h.Changes.Publish(client.ObjectKeyFromObject(imp))
 	}
 }

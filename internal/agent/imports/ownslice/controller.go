@@ -40,15 +40,13 @@ type Reconciler struct {
 	pacer    *pace.Pacer[types.NamespacedName]
 	problems *status.Problems
 	metrics  *metrics.Metrics
-	feed     *kit.Feed[reconcile.Request]
 	going    kit.Since[types.NamespacedName] // whose source is gone
 }
 
-// New returns the controller and its reconciler. Service queues a service whose policy or hints changed. limits applies
-// to the writes of each slice.
-func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, hints: h, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured, feed: kit.NewFeed[reconcile.Request]()}
-	run, err := kit.New("ownslice", r,
+// New returns the controller. limits applies to the writes of each slice.
+func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, hints: h, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured}
+	return kit.New("ownslice", r,
 		kit.WaitFor[reconcile.Request](h.Known()),
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.slice),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, func(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
@@ -72,9 +70,20 @@ func New(c *inputs.Cluster, member cache.Cache, h *hints.Hints, limits pace.Limi
 			}
 			return r.all(ctx, client.ObjectKeyFromObject(e.Latest()))
 		}),
-		r.feed,
+		kit.On(&h.Changes, r.all),
+		kit.On(&c.Changes, r.changed),
 	)
-	return run, r, err
+}
+
+// changed maps a change of a service's policy, or of everything.
+func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []reconcile.Request {
+	switch {
+	case s == kit.Scope{}:
+		return r.exported(ctx)
+	case s.Service.Name != "" && s.Member == "":
+		return r.all(ctx, s.Service)
+	}
+	return nil
 }
 
 // slice maps a source slice, or a slice imported from this cluster, to the source slice.
@@ -115,22 +124,16 @@ func (r *Reconciler) all(ctx context.Context, service types.NamespacedName) []re
 	return all
 }
 
-// Service queues all slices of a service.
-func (r *Reconciler) Service(ctx context.Context, service types.NamespacedName) {
-	r.feed.Add(false, r.all(ctx, service)...)
-}
-
-// All queues the slices of all exported Services, and all slices imported from this cluster.
-func (r *Reconciler) All(ctx context.Context) {
+// exported returns requests for the slices of all exported Services, and for all slices imported from this cluster.
+func (r *Reconciler) exported(ctx context.Context) (all []reconcile.Request) {
 	exports, err := local.ServiceExports(ctx, r.cluster.Client)
 	if err != nil {
-		return // the cache has not synced yet: its first list queues every slice
+		return nil // the cache has stopped
 	}
 	here, err := r.cluster.ImportedFrom(ctx, r.cluster.ID)
 	if err != nil {
-		return
+		return nil
 	}
-	var all []reconcile.Request
 	for _, e := range exports {
 		all = append(all, r.all(ctx, e.NamespacedName)...)
 	}
@@ -138,7 +141,7 @@ func (r *Reconciler) All(ctx context.Context) {
 		_, source := imported.Source(s)
 		all = append(all, reconcile.Request{NamespacedName: source})
 	}
-	r.feed.Add(false, all...)
+	return all
 }
 
 // Reconcile writes the slice that is imported from one source slice.

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
@@ -41,30 +40,20 @@ type Reconciler struct {
 	broker     *inputs.Broker
 	pace       *border.Pace
 	recorder   events.EventRecorder
-	feed       *kit.Feed[reconcile.Request]
 	unrecorded kit.Since[types.NamespacedName] // this cluster's exports without a record
 	lastEvents sync.Map                        // of eventKey: the subject of the last Event (string)
 }
 
-// New returns the controller and its reconciler.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, pace *border.Pace, recorder events.EventRecorder) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, broker: b, pace: pace, recorder: recorder, feed: kit.NewFeed[reconcile.Request]()}
-	run, err := kit.New("serviceimport", r,
-		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, inputs.RecordService),
-		kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, inputs.PolicyService),
-		kit.Watch(broker, &corev1.ConfigMap{}, c.PermittedServices(b)),
+// New returns the controller.
+func New(c *inputs.Cluster, b *inputs.Broker, member cache.Cache, pace *border.Pace, recorder events.EventRecorder) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, broker: b, pace: pace, recorder: recorder}
+	return kit.New("serviceimport", r,
+		c.OnChanges(func(ctx context.Context) []reconcile.Request { return b.Services(ctx, c.Clusterset) }),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, r.service),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
-		r.feed,
 	)
-	return run, r, err
-}
-
-// Service queues the import of a service.
-func (r *Reconciler) Service(service types.NamespacedName) {
-	r.feed.Add(false, reconcile.Request{NamespacedName: service})
 }
 
 // service maps a Service to the service of the same name, and a derived Service to its import.

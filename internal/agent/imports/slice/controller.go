@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
@@ -45,6 +46,7 @@ type Dependencies struct {
 	// Network is the address ranges that other clusters' endpoints must not use.
 	Network validation.Network
 	Hints   *hints.Hints
+	Hosts   *local.Hosts
 	// Lost are the lost clusters, as far as known.
 	Lost     *lost.Set
 	Pace     *border.Pace
@@ -56,27 +58,26 @@ type Dependencies struct {
 // Reconciler writes imported slices.
 type Reconciler struct {
 	Dependencies
-	feed *kit.Feed[Request]
 	// reads tracks the reads of slices that the cache holds as stubs.
 	reads reads
 	seen  metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
-// New returns the controller and its reconciler. The reconciler accepts notice of changes that no cache reports.
-func New(d Dependencies, member, broker cache.Cache) (controller.TypedController[Request], *Reconciler, error) {
-	r := &Reconciler{Dependencies: d, feed: kit.NewFeed[Request](), reads: reads{pace: border.NewPace(readsPerSecond, readsAtOnce)}}
-	run, err := kit.New("importedslice", r,
+// New returns the controller.
+func New(d Dependencies, member, broker cache.Cache) (controller.TypedController[Request], error) {
+	r := &Reconciler{Dependencies: d, reads: reads{pace: border.NewPace(readsPerSecond, readsAtOnce)}}
+	return kit.New("importedslice", r,
 		kit.WaitFor[Request](d.Hints.Known()),
 		kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published),
-		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record),
 		// After a start, no event from the broker reports slices that are missing there.
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.serviceImport),
 		kit.Watch(member, &corev1.Service{}, r.derived),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
-		r.feed,
+		kit.On(&d.Hints.Changes, r.of),
+		kit.On(&d.Hosts.Changes, r.at),
+		kit.On(&d.Cluster.Changes, r.changed),
 	)
-	return run, r, err
 }
 
 // Reconcile writes the slice that is imported from one source slice.
@@ -186,7 +187,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	if in.record.Spec.OnClusterLoss != names.OnLossKeep {
 		in.out = r.Lost.Endpoints(req.Cluster.String())
 	}
-	verdict, source, err := r.Cluster.Beliefs.Slice(ctx, r.Broker.Connection(), req.Cluster, req.Source, have, in.source, func() { r.feed.Add(false, req) })
+	verdict, source, err := r.Cluster.Beliefs.Slice(ctx, r.Broker.Connection(), req.Cluster, req.Source, have, in.source, func() { r.Cluster.Changes.Publish(kit.Scope{Member: req.Cluster, Slice: req.Source}) })
 	if err != nil || verdict == belief.Keep {
 		in.kept = true // the slice is queued when its owner confirms
 		return in, err

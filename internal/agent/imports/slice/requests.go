@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
@@ -47,19 +46,19 @@ func (r *Reconciler) local(_ context.Context, e kit.Event[*discoveryv1.EndpointS
 	return r.importedHere(slices.DeleteFunc(e.Versions(), func(s *discoveryv1.EndpointSlice) bool { return !inputs.IsImported(s) })) // a user may have changed its labels
 }
 
-// record maps another cluster's record to its slices of the service.
-func (r *Reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []Request {
-	spec := e.Latest().Spec
-	if e.Initial || spec.ClusterID == r.Cluster.ID.String() {
-		return nil // the first list of slices queues all
+// changed maps a change to the slices that it concerns.
+func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []Request {
+	switch {
+	case s == kit.Scope{}:
+		return r.all(ctx)
+	case s.Member == r.Cluster.ID:
+		return nil
+	case s.Slice.Name != "":
+		return []Request{{s.Member, s.Slice}}
+	case s.Service.Name == "":
+		return r.from(ctx, s.Member)
 	}
-	var all []Request
-	for _, req := range r.of(ctx, spec.Service()) {
-		if req.Cluster.String() == spec.ClusterID {
-			all = append(all, req)
-		}
-	}
-	return all
+	return slices.DeleteFunc(r.of(ctx, s.Service), func(req Request) bool { return s.Member != "" && req.Cluster != s.Member })
 }
 
 func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []Request {
@@ -117,59 +116,55 @@ func (r *Reconciler) importedHere(here []*discoveryv1.EndpointSlice) []Request {
 	return all
 }
 
-// Service queues all slices of a service.
-func (r *Reconciler) Service(ctx context.Context, service types.NamespacedName) {
-	r.feed.Add(false, r.of(ctx, service)...)
-}
-
-// From queues all slices of a cluster.
-func (r *Reconciler) From(ctx context.Context, cluster names.ClusterID) {
+// from returns requests for all slices of a cluster.
+func (r *Reconciler) from(ctx context.Context, cluster names.ClusterID) []Request {
 	published, err := r.Broker.PublishedBy(ctx, r.Cluster.Clusterset, cluster)
 	if err != nil {
-		return // the cache has stopped
+		return nil // the cache has stopped
 	}
 	here, err := r.Cluster.ImportedFrom(ctx, cluster)
 	if err != nil {
-		return
+		return nil
 	}
-	r.feed.Add(false, append(r.requests(published...), r.importedHere(here)...)...)
+	return append(r.requests(published...), r.importedHere(here)...)
 }
 
-// All queues all slices of other clusters, and all imported slices.
-func (r *Reconciler) All(ctx context.Context) {
+// all returns requests for all slices of other clusters, and for all imported slices.
+func (r *Reconciler) all(ctx context.Context) []Request {
 	published, err := r.Broker.PublishedByAll(ctx, r.Cluster.Clusterset)
 	if err != nil {
-		return // the cache has stopped
+		return nil // the cache has stopped
 	}
 	here, err := r.Cluster.AllImported(ctx)
 	if err != nil {
-		return
+		return nil
 	}
-	r.feed.Add(true, append(r.requests(published...), r.importedHere(here)...)...)
+	return append(r.requests(published...), r.importedHere(here)...)
 }
 
-// At queues imported slices with endpoints in ranges that now belong to this cluster's nodes, and other clusters'
-// slices with refused parts, because those may be allowed now.
-func (r *Reconciler) At(ctx context.Context, added []netip.Prefix) {
+// at returns requests for imported slices with endpoints in ranges that now belong to this cluster's nodes, and for other
+// clusters' slices with refused parts, because those may be allowed now.
+func (r *Reconciler) at(ctx context.Context, added []netip.Prefix) []Request {
 	here, err := r.Cluster.AllImported(ctx)
 	if err != nil {
-		return // the cache has stopped
+		return nil // the cache has stopped
 	}
 	published, err := r.Broker.PublishedByAll(ctx, r.Cluster.Clusterset)
 	if err != nil {
-		return
+		return nil
 	}
-	r.feed.Add(false, r.importedHere(slices.DeleteFunc(here, func(s *discoveryv1.EndpointSlice) bool {
+	all := r.importedHere(slices.DeleteFunc(here, func(s *discoveryv1.EndpointSlice) bool {
 		return !slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return in(e.Addresses, added) })
-	}))...)
+	}))
 	for _, s := range published {
 		for _, req := range r.requests(s) {
 			if len(r.Problems.Of(layout.Service(s))[req.part()].Warnings) > 0 {
 				r.reads.of.Delete(req)
-				r.feed.Add(false, req)
+				all = append(all, req)
 			}
 		}
 	}
+	return all
 }
 
 // in reports whether one of the addresses is in one of the ranges.

@@ -51,8 +51,6 @@ var errOutdated = errors.New("the agent's cache differs from the objects on the 
 type Publisher interface {
 	// Pending reports whether the published object of a key is out of date.
 	Pending(ctx context.Context, key types.NamespacedName) (bool, error)
-	// Queue queues a key.
-	Queue(key types.NamespacedName)
 }
 
 // Slices is the publisher of EndpointSlices.
@@ -201,9 +199,9 @@ func (v *Comparer) findWrong(ctx context.Context) (map[key]seen, error) {
 		return nil, err
 	}
 	for k, of := range all {
-		publisher := Publisher(v.Slices)
+		publisher, scope := Publisher(v.Slices), kit.Scope{Member: v.Cluster.ID, Slice: k.NamespacedName}
 		if k.record {
-			publisher = v.Records
+			publisher, scope = v.Records, kit.Scope{Member: v.Cluster.ID, Service: k.NamespacedName}
 		}
 		pending, err := publisher.Pending(ctx, k.NamespacedName)
 		if err != nil {
@@ -214,7 +212,7 @@ func (v *Comparer) findWrong(ctx context.Context) (map[key]seen, error) {
 			delete(all, k)
 			continue
 		}
-		publisher.Queue(k.NamespacedName)
+		v.Cluster.Changes.Publish(scope)
 	}
 	return all, nil
 }

@@ -30,24 +30,28 @@ type Reconciler struct {
 	cluster  *inputs.Cluster
 	broker   *inputs.Broker
 	recorder events.EventRecorder
-	feed     *kit.Feed[reconcile.Request]
 }
 
-// New returns the controller, which reads this cluster and the broker from the given caches, and its reconciler.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, recorder events.EventRecorder) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, broker: b, recorder: recorder, feed: kit.NewFeed[reconcile.Request]()}
-	run, err := kit.New("policyexport", r,
-		kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, inputs.PolicyService),
+// New returns the controller, which reads this cluster from the given cache.
+func New(c *inputs.Cluster, b *inputs.Broker, member cache.Cache, recorder events.EventRecorder) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, broker: b, recorder: recorder}
+	return kit.New("policyexport", r,
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
-		r.feed,
+		c.OnOwnChanges(r.policies),
 	)
-	return run, r, err
 }
 
-// Service queues a service whose policy is decided without an event.
-func (r *Reconciler) Service(service types.NamespacedName) {
-	r.feed.Add(false, reconcile.Request{NamespacedName: service})
+// policies returns the services of all policies.
+func (r *Reconciler) policies(ctx context.Context) (all []reconcile.Request) {
+	list := &brokerv1alpha1.ServicePolicyList{}
+	if err := r.broker.List(ctx, list, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache has stopped
+	}
+	for i := range list.Items {
+		all = append(all, reconcile.Request{NamespacedName: list.Items[i].Spec.Service()})
+	}
+	return all
 }
 
 // Reconcile creates or deletes the ServiceExport of one service.

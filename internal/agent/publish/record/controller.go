@@ -20,7 +20,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Part is this controller's part of a service in status.Problems.
@@ -34,43 +33,28 @@ type Reconciler struct {
 	// Service keeps its imports and their addresses.
 	grace    time.Duration
 	problems *status.Problems
-	feed     *kit.Feed[reconcile.Request]
 
 	missing, withdrawn kit.Since[types.NamespacedName] // the Service of an export; a record
 }
 
 // New returns the controller and its reconciler.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, grace time.Duration, problems *status.Problems) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, broker: b, grace: grace, problems: problems, feed: kit.NewFeed[reconcile.Request]()}
+func New(c *inputs.Cluster, b *inputs.Broker, member cache.Cache, grace time.Duration, problems *status.Problems) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, broker: b, grace: grace, problems: problems}
 	run, err := kit.New("record", r,
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
-		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.own),
-		kit.Watch(broker, &brokerv1alpha1.ServicePolicy{}, inputs.PolicyService),
-		kit.Watch(broker, &corev1.ConfigMap{}, r.permissions),
-		r.feed,
+		c.OnOwnChanges(r.all),
 	)
 	return run, r, err
 }
 
-// own maps the cluster's own records to their services.
-func (r *Reconciler) own(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
-	if spec := e.Latest().Spec; spec.ClusterID == r.cluster.ID.String() {
-		return []reconcile.Request{{NamespacedName: spec.Service()}}
-	}
-	return nil
-}
-
-// permissions maps a change of the members' permissions to all of the cluster's exports.
-func (r *Reconciler) permissions(ctx context.Context, e kit.Event[*corev1.ConfigMap]) []reconcile.Request {
-	if e.Latest().Name != names.MemberPermissions {
-		return nil
-	}
+// all returns the services of all of the cluster's exports and records.
+func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
 	exports, err := local.ServiceExports(ctx, r.cluster.Client)
 	if err != nil {
-		return nil // the cache has not synced yet: its first list queues every export
+		return nil // the cache has stopped
 	}
-	return exports
+	return append(exports, r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByCluster: r.cluster.ID.String()})...)
 }
 
 type todo struct {
@@ -110,11 +94,6 @@ func (r *Reconciler) find(ctx context.Context, service types.NamespacedName, now
 func (r *Reconciler) Pending(ctx context.Context, service types.NamespacedName) (bool, error) {
 	t, err := r.find(ctx, service, time.Now())
 	return t.write != nil || t.remove, err
-}
-
-// Queue queues a service.
-func (r *Reconciler) Queue(service types.NamespacedName) {
-	r.feed.Add(false, reconcile.Request{NamespacedName: service})
 }
 
 // Reconcile writes this cluster's record of one service.

@@ -39,7 +39,6 @@ type Reconciler struct {
 	pacer    *pace.Pacer[types.NamespacedName]
 	problems *status.Problems
 	metrics  *metrics.Metrics
-	feed     *kit.Feed[reconcile.Request]
 
 	going   kit.Since[types.NamespacedName]         // since there is nothing to publish
 	seen    metrics.Stopwatch[types.NamespacedName] // since a change of a slice was seen
@@ -48,13 +47,12 @@ type Reconciler struct {
 
 // New returns the controller and its reconciler. limits applies to the writes of each slice.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured, feed: kit.NewFeed[reconcile.Request]()}
+	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured}
 	run, err := kit.New("slice", r,
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.source),
 		kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published),
-		kit.Watch(broker, &brokerv1alpha1.ExportedService{}, r.record),
 		kit.Watch(member, &corev1.Service{}, r.service),
-		r.feed,
+		kit.On(&c.Changes, r.changed),
 	)
 	return run, r, err
 }

@@ -44,14 +44,16 @@ func (r *Reconciler) published(_ context.Context, e kit.Event[*discoveryv1.Endpo
 	return []reconcile.Request{{NamespacedName: source}}
 }
 
-// record maps the cluster's own record to all slices of the service. In advertise mode cluster-ip, other clusters'
-// records count too, because they affect the merged type.
-func (r *Reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
-	spec := e.Latest().Spec
-	if spec.ClusterID != r.cluster.ID.String() && r.mode != brokerv1alpha1.AdvertiseClusterIP {
-		return nil
+// changed maps the cluster's own record to all slices of the service, and a slice to itself. In advertise mode
+// cluster-ip, other clusters' records count too, because they affect the merged type.
+func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []reconcile.Request {
+	switch {
+	case s.Slice.Name != "" && s.Member == r.cluster.ID:
+		return []reconcile.Request{{NamespacedName: s.Slice}}
+	case s.Service.Name != "" && (s.Member == r.cluster.ID || s.Member != "" && r.mode == brokerv1alpha1.AdvertiseClusterIP):
+		return r.all(ctx, s.Service)
 	}
-	return r.all(ctx, spec.Service())
+	return nil
 }
 
 // service maps an exported Service whose ports or addresses change to all its slices.
@@ -95,11 +97,6 @@ func clusterIPs(service types.NamespacedName) []reconcile.Request {
 		}})
 	}
 	return requests
-}
-
-// Queue queues a source slice.
-func (r *Reconciler) Queue(source types.NamespacedName) {
-	r.feed.Add(false, reconcile.Request{NamespacedName: source})
 }
 
 // Of returns the source slices that a service has, or has published.

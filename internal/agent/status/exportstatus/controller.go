@@ -37,36 +37,28 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	problems *status.Problems
 	missing  func(context.Context, types.NamespacedName) (bool, error)
-	feed     *kit.Feed[reconcile.Request]
 	late     kit.Late[reconcile.Request]
 }
 
-// New returns the controller and its reconciler, which must be notified of changes on the broker. missing reports
-// whether a slice of a service is about to be published for the first time.
-func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems, missing func(context.Context, types.NamespacedName) (bool, error)) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, missing: missing, feed: kit.NewFeed[reconcile.Request]()}
-	problems.OnChange(r.Service)
-	run, err := kit.New("exportstatus", r,
+// New returns the controller. missing reports whether a slice of a service is about to be published for the first time.
+func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems, missing func(context.Context, types.NamespacedName) (bool, error)) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, missing: missing}
+	return kit.New("exportstatus", r,
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, source),
-		r.feed,
+		kit.On(problems.Changes(), status.Reported),
+		c.OnChanges(r.all),
 	)
-	return run, r, err
 }
 
-// Service queues the export of a service.
-func (r *Reconciler) Service(service types.NamespacedName) {
-	r.feed.Add(false, reconcile.Request{NamespacedName: service})
-}
-
-// All queues all exports.
-func (r *Reconciler) All(ctx context.Context) {
+func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
 	exports, err := local.ServiceExports(ctx, r.cluster.Client)
-	if err == nil { // else the cache has not synced yet: its first list queues every export
-		r.feed.Add(false, exports...)
+	if err != nil {
+		return nil // the cache has stopped
 	}
+	return exports
 }
 
 // namespace maps a namespace that is opened or closed to imports to its exports.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,30 +31,20 @@ type Reconciler struct {
 	cluster  *inputs.Cluster
 	recorder events.EventRecorder
 	problems *status.Problems
-	feed     *kit.Feed[reconcile.Request]
 	late     kit.Late[reconcile.Request]
 }
 
-// New returns the controller and its reconciler, which must be notified of changes on the broker.
-func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, feed: kit.NewFeed[reconcile.Request]()}
-	problems.OnChange(r.Service)
-	run, err := kit.New("importstatus", r,
+// New returns the controller.
+func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, recorder: recorder, problems: problems}
+	return kit.New("importstatus", r,
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
-		r.feed,
+		kit.On(problems.Changes(), status.Reported),
+		c.OnChanges(func(ctx context.Context) []reconcile.Request { return r.imports(ctx) }),
 	)
-	return run, r, err
 }
-
-// Service queues the import of a service.
-func (r *Reconciler) Service(service types.NamespacedName) {
-	r.feed.Add(false, reconcile.Request{NamespacedName: service})
-}
-
-// All queues all imports.
-func (r *Reconciler) All(ctx context.Context) { r.feed.Add(false, r.imports(ctx)...) }
 
 // namespace maps a namespace to its imports.
 func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
