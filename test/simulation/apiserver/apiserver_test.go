@@ -204,6 +204,11 @@ func TestAppliedConditionsOfTwoOwners(t *testing.T) {
 	if len(export.Status.Conditions) != 2 || !meta.IsStatusConditionTrue(export.Status.Conditions, "Ready") {
 		t.Errorf("conditions %+v", export.Status.Conditions)
 	}
+	must(t, apply("a", "Other", "True", string(export.UID))) // and no longer Ready
+	must(t, c.Get(ctx, client.ObjectKeyFromObject(export), export))
+	if len(export.Status.Conditions) != 2 || meta.FindStatusCondition(export.Status.Conditions, "Ready") != nil {
+		t.Errorf("conditions %+v", export.Status.Conditions)
+	}
 }
 
 func TestWhatIsOwnedGoesToo(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"mime"
 	"reflect"
+	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -51,7 +52,9 @@ func sameButMetadata(a, b Object) bool {
 }
 
 // patched returns what a patch makes of an object.
-func patched(k *kind, have Object, contentType string, body []byte) (Object, error) {
+//
+// manager is the field manager, and owns the conditions in what it has applied.
+func (s *store) patched(k *kind, have Object, contentType, manager string, body []byte) (Object, error) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		return nil, badRequest("Content-Type: %v", err)
@@ -65,7 +68,7 @@ func patched(k *kind, have Object, contentType string, body []byte) (Object, err
 	case types.MergePatchType:
 		changed, err = jsonpatch.MergePatch(current, body)
 	case types.ApplyYAMLPatchType:
-		changed, err = applied(k, have, current, body)
+		changed, err = s.apply(k, have, current, manager, body)
 	default:
 		return nil, badRequest("patches of type %s are not supported", mediaType)
 	}
@@ -79,25 +82,47 @@ func patched(k *kind, have Object, contentType string, body []byte) (Object, err
 	return fresh, nil
 }
 
-// applied does server-side apply as far as agents use it: conditions, merged by their type,
-// into the status of the very object that they mean.
-func applied(k *kind, have Object, current, body []byte) ([]byte, error) {
+// apply does server-side apply as far as agents and hubs use it: conditions, merged by their type, into the status of the
+// very object that they mean. Those that the manager has applied before, and does not any more, go.
+func (s *store) apply(k *kind, have Object, current []byte, manager string, body []byte) ([]byte, error) {
 	patch, err := yaml.YAMLToJSON(body)
 	if err != nil {
 		return nil, badRequest("decoding the patch: %v", err)
 	}
 	var means struct {
-		Metadata struct{ UID types.UID }
-		Status   map[string]any
+		Metadata struct {
+			UID             types.UID
+			ResourceVersion string
+		}
+		Status   struct{ Conditions []metav1.Condition }
 	}
 	if err := json.Unmarshal(patch, &means); err != nil {
 		return nil, badRequest("decoding the patch: %v", err)
 	}
-	if uid := means.Metadata.UID; uid != "" && uid != have.GetUID() {
+	uid, version := means.Metadata.UID, means.Metadata.ResourceVersion
+	if uid != "" && uid != have.GetUID() || version != "" && version != have.GetResourceVersion() {
 		return nil, apierrors.NewConflict(k.groupResource(), have.GetName(), errOutdated)
 	}
-	if means.Status["conditions"] == nil || len(means.Status) != 1 {
-		return nil, badRequest("only conditions can be applied")
+	var now []string
+	for _, c := range means.Status.Conditions {
+		now = append(now, c.Type)
+	}
+	owner := fieldOwner{have.GetUID(), manager}
+	var deleted []any
+	for _, before := range s.applied[owner] {
+		if !slices.Contains(now, before) {
+			deleted = append(deleted, map[string]any{"type": before, "$patch": "delete"})
+		}
+	}
+	s.applied[owner] = now
+	if len(deleted) > 0 {
+		removal, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": deleted}})
+		if err != nil {
+			return nil, err
+		}
+		if current, err = strategicpatch.StrategicMergePatch(current, removal, k.new()); err != nil {
+			return nil, err
+		}
 	}
 	return strategicpatch.StrategicMergePatch(current, patch, k.new())
 }

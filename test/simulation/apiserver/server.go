@@ -155,7 +155,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
 	case http.MethodPut:
 		object, err = s.update(t, body)
 	case http.MethodPatch:
-		object, err = s.patch(t, r.Header.Get("Content-Type"), body)
+		object, err = s.patch(t, r.Header.Get("Content-Type"), r.URL.Query().Get("fieldManager"), body)
 	case http.MethodDelete:
 		object, err = s.delete(t, body)
 	default:
@@ -196,11 +196,11 @@ func (s *Server) update(t target, body []byte) (Object, error) {
 	return s.store.update(t, func(Object) (Object, error) { return object, nil })
 }
 
-func (s *Server) patch(t target, contentType string, body []byte) (Object, error) {
+func (s *Server) patch(t target, contentType, manager string, body []byte) (Object, error) {
 	if t.kind.discarded {
 		return t.kind.new(), nil
 	}
-	return s.store.update(t, func(have Object) (Object, error) { return patched(t.kind, have, contentType, body) })
+	return s.store.update(t, func(have Object) (Object, error) { return s.store.patched(t.kind, have, contentType, manager, body) })
 }
 
 func (s *Server) delete(t target, body []byte) (Object, error) {

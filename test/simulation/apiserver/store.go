@@ -34,6 +34,7 @@ type store struct {
 	version uint64
 	tables  map[*kind]*table
 	owned   map[types.UID]map[place]bool // by their owner
+	applied map[fieldOwner][]string      // the types of the conditions that somebody has applied; values are replaced, not changed
 	nextIP  int
 	fast    time.Duration // by how much its clock is
 	// writes and wasted are how many requests have changed something, and nothing, by resource; unchanged are those of the latter
@@ -63,7 +64,7 @@ type event struct {
 }
 
 func newStore(network byte) *store {
-	s := &store{network: network, tables: map[*kind]*table{}, owned: map[types.UID]map[place]bool{}, writes: map[string]int{}, wasted: map[string]int{}, unchanged: map[string]int{}}
+	s := &store{network: network, tables: map[*kind]*table{}, owned: map[types.UID]map[place]bool{}, applied: map[fieldOwner][]string{}, writes: map[string]int{}, wasted: map[string]int{}, unchanged: map[string]int{}}
 	for _, k := range kinds {
 		s.tables[k] = &table{objects: map[types.NamespacedName]Object{}, watches: map[*stream]bool{}}
 	}
@@ -329,12 +330,19 @@ type Backup struct {
 	version uint64
 	nextIP  int
 	objects map[*kind]map[types.NamespacedName]Object
+	applied map[fieldOwner][]string
+}
+
+// fieldOwner is who has applied conditions to an object.
+type fieldOwner struct {
+	object  types.UID
+	manager string
 }
 
 func (s *store) backup() *Backup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := &Backup{version: s.version, nextIP: s.nextIP, objects: map[*kind]map[types.NamespacedName]Object{}}
+	b := &Backup{version: s.version, nextIP: s.nextIP, objects: map[*kind]map[types.NamespacedName]Object{}, applied: maps.Clone(s.applied)}
 	for k, t := range s.tables {
 		b.objects[k] = maps.Clone(t.objects)
 	}
@@ -347,6 +355,7 @@ func (s *store) restore(b *Backup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version, s.nextIP, s.owned = b.version, b.nextIP, map[types.UID]map[place]bool{}
+	s.applied = maps.Clone(b.applied)
 	for k, t := range s.tables {
 		t.objects, t.events, t.begin = maps.Clone(b.objects[k]), nil, b.version
 		for key, o := range t.objects {
