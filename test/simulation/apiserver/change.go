@@ -94,7 +94,7 @@ func (s *store) apply(k *kind, have Object, current []byte, manager string, body
 			UID             types.UID
 			ResourceVersion string
 		}
-		Status   struct{ Conditions []metav1.Condition }
+		Status struct{ Conditions []metav1.Condition }
 	}
 	if err := json.Unmarshal(patch, &means); err != nil {
 		return nil, badRequest("decoding the patch: %v", err)
