@@ -366,9 +366,10 @@ func healOne(_ context.Context, _ *world, c *cluster) error {
 	return nil
 }
 
-func backUp(_ context.Context, w *world, _ *cluster) error {
-	if w.wiped {
-		return nil
+func backUp(ctx context.Context, w *world, _ *cluster) error {
+	members, err := list(ctx, w.admin, &brokerv1alpha1.MemberClusterList{})
+	if err != nil || w.wiped || slices.ContainsFunc(members.Items, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() }) {
+		return err // known: an importer believes a restored removal, although the member has joined again since
 	}
 	w.backup, w.backedUp = w.broker.Backup(), time.Now()
 	return nil
