@@ -126,7 +126,12 @@ func group(command *cobra.Command) {
 
 // versions is the output of the version command.
 type versions struct {
-	Atoll      string `json:"atoll"`
+	Atoll string      `json:"atoll"`
+	Lab   labVersions `json:"lab"`
+}
+
+// labVersions are of programs that labs run. They are not the versions of a cluster.
+type labVersions struct {
 	Kubernetes string `json:"kubernetes"`
 	CoreDNS    string `json:"coredns"`
 }
@@ -135,12 +140,12 @@ func newVersion() *cobra.Command {
 	var format output.Format
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of Atoll and of a lab's programs",
+		Short: "Print the version of Atoll, and the versions of the programs that labs run",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := versions{version.String(), kubebin.KubernetesVersion, kubebin.CoreDNSVersion}
+			v := versions{version.String(), labVersions{kubebin.KubernetesVersion, kubebin.CoreDNSVersion}}
 			return output.Write(cmd.OutOrStdout(), format, v, func(w io.Writer, v versions) error {
-				_, err := fmt.Fprintf(w, "atoll       %s\nkubernetes  %s\ncoredns     %s\n", v.Atoll, v.Kubernetes, v.CoreDNS)
+				_, err := fmt.Fprintf(w, "atoll           %s\nlab kubernetes  %s\nlab coredns     %s\n", v.Atoll, v.Lab.Kubernetes, v.Lab.CoreDNS)
 				return err
 			})
 		},

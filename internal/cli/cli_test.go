@@ -18,7 +18,7 @@ func TestMainStatus(t *testing.T) {
 		"--help":                       {0, "Try Atoll on this machine", ""},
 		"lab":                          {0, "lab up --clusters 2", ""},
 		"lab up --help":                {0, "--control-plane-only", ""},
-		"version":                      {0, "kubernetes  v1.", ""},
+		"version":                      {0, "lab kubernetes  v1.", ""},
 		"nonsense":                     {64, "", "atoll --help"},
 		"lab nonsense":                 {64, "", "atoll lab --help"},
 		"lab up --nonsense":            {64, "", "atoll lab up --help"},

@@ -83,9 +83,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return result, fmt.Errorf("writing ServiceExport %s: %w", req, err)
 	}
-	if refusal != "" && service != nil {
+	switch {
+	case refusal == "":
+	case wanted:
 		status.Say(r.recorder, service, nil, corev1.EventTypeWarning, "ExportRefused", "Export", fmt.Sprintf(
 			"A MultiClusterService exports this Service, but this cluster's API server rejects the ServiceExport. The agent retries every 20 to 30 seconds. The API server's message: %s", refusal))
+	default:
+		status.Say(r.recorder, export, nil, corev1.EventTypeWarning, "DeletionRefused", "Unexport", fmt.Sprintf(
+			"No MultiClusterService asks for this ServiceExport any longer, but this cluster's API server rejects its deletion. The agent retries every 20 to 30 seconds. The API server's message: %s", refusal))
 	}
 	return result, nil
 }

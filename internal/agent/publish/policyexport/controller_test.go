@@ -217,4 +217,9 @@ func TestRefusedWrites(t *testing.T) {
 			}
 		})
 	}
+	w := newWorld(t, withdrawn(), export(byPolicy)) // the Service is gone
+	w.err = apierrors.NewForbidden(exports, "web", errors.New("a policy engine"))
+	if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil || len(w.events) != 1 || !strings.Contains(<-w.events, "DeletionRefused") {
+		t.Errorf("a refused deletion: %v, further Events: %d", err, len(w.events))
+	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
@@ -93,6 +94,9 @@ func ready(own local.Own, so Progress) metav1.Condition {
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonExported)
 		condition.Message = "The Service is exported to the clusterset."
+		if own.Contribution != nil && own.Contribution.Scope == brokerv1alpha1.ScopeHub {
+			condition.Message = "The Service is exported only to the load balancers of its MultiClusterService. Clusters do not import it."
+		}
 		for _, r := range so.Endpoints.Warnings {
 			condition.Message += " " + r.Message
 		}

@@ -8,9 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
@@ -50,6 +52,10 @@ func TestReady(t *testing.T) {
 		if got.Type != "Ready" || string(got.Status) != tt.status || got.Reason != tt.reason || got.Message != tt.message {
 			t.Errorf("%s: got %+v", tt.name, got)
 		}
+	}
+	own := local.Own{Validity: contribution.Validity{Valid: true}, Contribution: &merge.Export{Scope: brokerv1alpha1.ScopeHub}}
+	if got := ready(own, Progress{}); got.Status != "True" || !strings.Contains(got.Message, "only to the load balancers") {
+		t.Errorf("for the hub alone: got %+v", got)
 	}
 }
 
