@@ -1,0 +1,292 @@
+package view
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// world is what happens to the objects of two owners, with what an importer may believe.
+type world struct {
+	now      time.Time
+	owners   map[names.ClusterID]*belief.Owner
+	counters map[names.ClusterID]belief.Counter
+	objects  *Objects[string, int]
+	answers  map[string]Answer[int] // as a subscriber knows them
+	reading  []string
+	excused  map[string]bool // the last step may end the object, or lower its revision
+}
+
+var keys = []string{"a1", "a2", "b1"}
+
+func ownerOf(key string) names.ClusterID { return names.ClusterID(key[:1]) }
+
+func newWorld() *world {
+	w := &world{
+		now: time.Unix(0, 0), owners: map[names.ClusterID]*belief.Owner{"a": {}, "b": {}}, counters: map[names.ClusterID]belief.Counter{"a": {Lease: "1"}, "b": {Lease: "1"}},
+		answers: map[string]Answer[int]{}, excused: map[string]bool{},
+	}
+	w.objects = New(ownerOf, func(id names.ClusterID, _ int) belief.Owner { return *w.owners[id] })
+	return w
+}
+
+func someObject(t *rapid.T) *Object[int] {
+	return rapid.Custom(func(t *rapid.T) *Object[int] {
+		o := &Object[int]{Value: rapid.IntRange(1, 9).Draw(t, "value"), Revision: rapid.Int64Range(0, 5).Draw(t, "revision")}
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
+		case 0:
+			return nil
+		case 1:
+			o.Withdrawn = true
+		case 2:
+			o.Refused = true
+		}
+		return o
+	}).Draw(t, "object")
+}
+
+// told takes the keys that a step has published.
+func (w *world) told(keys ...string) {
+	for _, key := range keys {
+		w.answers[key] = w.objects.Get(key)
+	}
+}
+
+func (w *world) put(t *rapid.T) {
+	key, object := rapid.SampledFrom(keys).Draw(t, "key"), someObject(t)
+	if object != nil && (object.Withdrawn || object.Refused) {
+		w.excused[key] = true
+	}
+	if w.objects.Put(key, object, w.now) {
+		w.told(key)
+	}
+}
+
+func (w *world) replace(t *rapid.T) {
+	all := map[string]*Object[int]{}
+	for _, key := range keys {
+		if object := someObject(t); object != nil {
+			all[key] = object
+			w.excused[key] = object.Withdrawn || object.Refused
+		}
+	}
+	first := !w.objects.complete
+	if w.told(w.objects.Replace(all, w.now)...); first {
+		w.told(keys...)
+	}
+}
+
+func (w *world) changeOwner(t *rapid.T) {
+	id := rapid.SampledFrom([]names.ClusterID{"a", "b"}).Draw(t, "owner")
+	was := *w.owners[id]
+	*w.owners[id] = belief.Owner{Removed: rapid.IntRange(0, 5).Draw(t, "removed") == 0, Lost: rapid.IntRange(0, 3).Draw(t, "lost") == 0}
+	for _, key := range keys {
+		w.excused[key] = w.excused[key] || ownerOf(key) == id
+	}
+	w.told(w.objects.Owner(id, was.Removed && !w.owners[id].Removed, w.now)...)
+}
+
+func (w *world) observe(t *rapid.T) {
+	for id, c := range w.counters {
+		switch rapid.IntRange(0, 5).Draw(t, "counter") {
+		case 0:
+			c = belief.Counter{Lease: c.Lease + "x"}
+		case 1:
+		default:
+			c.Count++
+		}
+		w.counters[id] = c
+	}
+	w.reading = append(w.reading, w.objects.Observe(w.now, w.counters)...)
+}
+
+func (w *world) confirm(t *rapid.T) {
+	if len(w.reading) == 0 {
+		t.Skip("nothing is confirmed")
+	}
+	key := w.reading[0]
+	w.reading = w.reading[1:]
+	counter := w.counters[ownerOf(key)]
+	counter.Refused = rapid.IntRange(0, 4).Draw(t, "refused") == 0
+	w.excused[key] = true
+	if w.objects.Confirm(key, someObject(t), counter, w.now) {
+		w.told(key)
+	}
+}
+
+// After each step, the keys that it has published cover all answers that it has changed; and what counts does not end or
+// go back to a lower revision, unless its owner says or confirms so, or is lost or removed.
+func TestObjects(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		if rapid.Bool().Draw(t, "applied") {
+			w.objects.Applied("a1", 3)
+		}
+		for _, key := range keys {
+			w.answers[key] = w.objects.Get(key)
+		}
+		before := map[string]Answer[int]{}
+		t.Repeat(map[string]func(*rapid.T){
+			"put": w.put, "replace": w.replace, "owner": w.changeOwner, "observe": w.observe, "confirm": w.confirm,
+			"time": func(*rapid.T) { w.now = w.now.Add(time.Second) },
+			"": func(t *rapid.T) {
+				for _, key := range keys {
+					now, owner := w.objects.Get(key), w.owners[ownerOf(key)]
+					if now != w.answers[key] && w.objects.complete {
+						t.Fatalf("%s changed from %+v to %+v, and no key was published", key, w.answers[key], now)
+					}
+					was := before[key]
+					if was.Object != nil && !w.excused[key] && !owner.Lost && !owner.Removed && (now.Object == nil || now.Object.Revision < was.Object.Revision) {
+						t.Fatalf("%s was %+v, and is %+v", key, *was.Object, now)
+					}
+					before[key] = now
+				}
+				clear(w.excused)
+			},
+		})
+	})
+}
+
+// The protocol's rules, one by one. c1 owns all objects.
+func TestRules(t *testing.T) {
+	object := func(revision int64) *Object[string] {
+		return &Object[string]{Value: fmt.Sprint(revision), Revision: revision}
+	}
+	withdrawn := func(revision int64) *Object[string] { return &Object[string]{Revision: revision, Withdrawn: true} }
+	for name, tt := range map[string]struct {
+		do   func(*Objects[string, string], *belief.Owner)
+		want string
+	}{
+		"nothing is known before a list": {func(*Objects[string, string], *belief.Owner) {}, "Unknown"},
+		"an empty list":                  {func(s *Objects[string, string], _ *belief.Owner) { s.Replace(nil, at(0)) }, "None"},
+		"missing after a start":          {func(s *Objects[string, string], _ *belief.Owner) { s.Applied("x", 4); s.Replace(nil, at(0)) }, "Unknown"},
+		"lower after a start": {func(s *Objects[string, string], _ *belief.Owner) {
+			s.Applied("x", 4)
+			s.Replace(map[string]*Object[string]{"x": object(3)}, at(0))
+		}, "Unknown"},
+		"higher after a start": {func(s *Objects[string, string], _ *belief.Owner) {
+			s.Applied("x", 4)
+			s.Replace(map[string]*Object[string]{"x": object(5)}, at(0))
+		}, "Believed 5"},
+		"missing":               {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), nil) }, "Kept 4"},
+		"lower":                 {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), object(3)) }, "Kept 4"},
+		"lower, then the same":  {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), object(3), object(4)) }, "Believed 4"},
+		"withdrawn":             {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), withdrawn(4)) }, "None"},
+		"withdrawn, lower":      {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), withdrawn(3)) }, "Kept 4"},
+		"withdrawn and revived": {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), withdrawn(5), nil, object(4)) }, "None"},
+		"withdrawn and again":   {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), withdrawn(5), nil, object(6)) }, "Believed 6"},
+		"missing, its owner lost": {func(s *Objects[string, string], o *belief.Owner) {
+			seen(s, object(4), nil)
+			o.Lost = true
+			s.Owner("c1", false, at(1))
+		}, "None"},
+		"its owner removed": {func(s *Objects[string, string], o *belief.Owner) {
+			seen(s, object(4))
+			o.Removed = true
+			s.Owner("c1", false, at(1))
+		}, "None"},
+		"removed and joined at any": {func(s *Objects[string, string], o *belief.Owner) {
+			seen(s, object(4))
+			o.Removed = true
+			s.Owner("c1", false, at(1))
+			s.Put("x", nil, at(2))
+			o.Removed = false
+			s.Owner("c1", true, at(3))
+			s.Put("x", object(1), at(4))
+		}, "Believed 1"},
+		"another connection lacks it": {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4)); s.Replace(nil, at(9)) }, "Kept 4"},
+		"refused": {func(s *Objects[string, string], _ *belief.Owner) {
+			seen(s, object(4), &Object[string]{Revision: 5, Refused: true})
+		}, "None"},
+		"confirmed missing, then a lower one": {func(s *Objects[string, string], o *belief.Owner) {
+			confirmed(object(4), nil, 3, nil, false)(s, o)
+			s.Put("x", object(1), at(300))
+		}, "Believed 1"},
+		"confirmed missing":          {confirmed(object(4), nil, 3, nil, false), "None"},
+		"confirmed once":             {confirmed(object(4), nil, 2, nil, false), "Kept 4"},
+		"confirmed, and there again": {confirmed(object(4), nil, 3, object(4), false), "Believed 4"},
+		"confirmed lower":            {confirmed(object(4), object(3), 3, object(3), false), "Believed 3"},
+		"confirmed, but refused":     {confirmed(object(4), nil, 3, nil, true), "Kept 4"},
+	} {
+		owner := &belief.Owner{}
+		s := New(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return *owner })
+		tt.do(s, owner)
+		answer, got := s.Get("x"), ""
+		if got = []string{"Unknown", "None", "Believed", "Kept"}[answer.State]; answer.Object != nil {
+			got += " " + answer.Object.Value
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// An event during a read voids it, and the next observation asks for another.
+func TestReadsAreVoided(t *testing.T) {
+	s := New(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return belief.Owner{} })
+	seen(s, &Object[string]{Value: "4", Revision: 4}, nil)
+	counter := observe(s, 3)
+	s.Put("x", &Object[string]{Value: "2", Revision: 2}, at(90)) // suspicious, too
+	if s.Confirm("x", nil, counter, at(91)); s.Get("x").State != Kept {
+		t.Error("the read counts, although the object has changed since")
+	}
+	if keys := s.Observe(at(100), map[names.ClusterID]belief.Counter{"c1": counter}); len(keys) != 1 {
+		t.Error("the object is not read again")
+	}
+	if s.Confirm("x", nil, belief.Counter{Lease: "another"}, at(101)); s.Get("x").State != Kept || len(s.Observe(at(102), map[names.ClusterID]belief.Counter{"c1": counter})) != 0 {
+		t.Error("the broker was restored since, and what was read counts, or is read again at once")
+	}
+	for count, want := range []int{0, 1, 0} {
+		counter.Count++
+		if keys := s.Observe(at(200+count), map[names.ClusterID]belief.Counter{"c1": counter}); len(keys) != want {
+			t.Errorf("after %d more comparisons, %d are read", count, len(keys))
+		}
+	}
+}
+
+// A Lease that was restored, too, counts from the beginning.
+func TestCountersGoBack(t *testing.T) {
+	s := New(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return belief.Owner{} })
+	seen(s, &Object[string]{Value: "4", Revision: 4}, nil)
+	for i, count := range []int64{5, 6, 1, 2, 3} {
+		keys := s.Observe(at(60*(i+1)), map[names.ClusterID]belief.Counter{"c1": {Lease: "lease", Count: count}})
+		if (len(keys) > 0) != (i == 4) {
+			t.Errorf("at %d, %d are read", count, len(keys))
+		}
+	}
+}
+
+func at(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+
+// seen has the cache show the versions of x one after another.
+func seen(s *Objects[string, string], versions ...*Object[string]) {
+	s.Replace(nil, at(0))
+	for _, version := range versions {
+		s.Put("x", version, at(0))
+	}
+}
+
+// observe has the owner's counter grow, and returns it.
+func observe(s *Objects[string, string], times int64) belief.Counter {
+	counter := belief.Counter{Lease: types.UID("lease")}
+	for counter.Count = 1; counter.Count <= times; counter.Count++ {
+		s.Observe(at(int(counter.Count)*60), map[names.ClusterID]belief.Counter{"c1": counter})
+	}
+	counter.Count--
+	return counter
+}
+
+func confirmed(believed, suspicious *Object[string], times int64, read *Object[string], refused bool) func(*Objects[string, string], *belief.Owner) {
+	return func(s *Objects[string, string], _ *belief.Owner) {
+		seen(s, believed, suspicious)
+		counter := observe(s, times)
+		counter.Refused = refused
+		s.Confirm("x", read, counter, at(200))
+	}
+}
