@@ -60,6 +60,7 @@ func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []m
 	slices, published, e := publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics)
 	add(slices, e)
 	add(&compare.Comparer{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: published, Log: c.Log}, nil)
+	add(c.cluster.Beliefs.Policies.Confirmer(b.Live))
 	add(policyexport.New(c.cluster, b, member, c.recorder))
 	add(serviceimport.New(c.cluster, b, member, c.pace, c.recorder))
 	add(importedslice.New(importedslice.Dependencies{

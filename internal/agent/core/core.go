@@ -185,6 +185,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	c.cluster.Beliefs = inputs.NewBeliefs(config.Clusterset, config.Heartbeats.Suspicions, func(id names.ClusterID) bool { return c.lost.Has(id.String()) }, func(service types.NamespacedName) {
 		c.cluster.Changes.Publish(kit.Scope{Service: service})
 	})
+	context.AfterFunc(ctx, config.Heartbeats.Counters.Subscribe(func(o lost.Observation) { c.cluster.Beliefs.Policies.Observe(o.Began, o.Counters) }))
 	if err := c.readNetwork(ctx); err != nil {
 		return nil, err
 	}

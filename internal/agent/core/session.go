@@ -116,20 +116,23 @@ func (c *core) session(ctx context.Context) error {
 		_ = group.Wait() // ends with ctx
 		return err
 	}
-	c.cluster.SetBroker(b)
 	if err := c.expectOwners(ctx); err != nil {
 		return err
 	}
-	c.published.Store(published)
-	defer c.published.Store(nil)
 	defer c.clearProblems()
-	c.cluster.Changes.Publish(kit.Scope{})
+	defer c.published.Store(nil)
 	group.Go(func() error {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-c.mgr.Elected():
 		}
+		if err := c.cluster.FollowPolicies(ctx, brokers.GetCache()); err != nil {
+			return err
+		}
+		c.cluster.SetBroker(b)
+		c.published.Store(published)
+		c.cluster.Changes.Publish(kit.Scope{})
 		for _, r := range controllers {
 			group.Go(func() error { return r.Start(ctx) })
 		}
@@ -172,13 +175,6 @@ func (c *core) follow(ctx context.Context, from cache.Cache) error {
 		}
 		if e.Old == nil && !e.Initial && layout.Cluster(e.New) == c.ClusterID {
 			changes.Publish(kit.Scope{Service: layout.Service(e.New), Member: c.ClusterID}) // the export may be complete
-		}
-	}); err != nil {
-		return err
-	}
-	if err := kit.Follow(ctx, from, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) {
-		if !e.Initial {
-			changes.Publish(kit.Scope{Service: e.Latest().Spec.Service()})
 		}
 	}); err != nil {
 		return err

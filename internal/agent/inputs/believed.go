@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -17,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -25,17 +26,12 @@ import (
 // Beliefs are this process's beliefs about other members' objects and the hub's policies. Use NewBeliefs.
 type Beliefs struct {
 	*broker.Beliefs
-	changed func(types.NamespacedName)
-
-	mu       sync.Mutex
-	policies map[types.NamespacedName]*brokerv1alpha1.ServicePolicy // the last believed ones
+	Policies *view.Policies
 }
 
 // NewBeliefs returns empty beliefs, as broker.NewBeliefs does.
 func NewBeliefs(clusterset string, suspicions *belief.Suspicions, lost func(names.ClusterID) bool, changed func(types.NamespacedName)) *Beliefs {
-	return &Beliefs{
-		Beliefs: broker.NewBeliefs(clusterset, suspicions, lost, changed), changed: changed, policies: map[types.NamespacedName]*brokerv1alpha1.ServicePolicy{},
-	}
+	return &Beliefs{broker.NewBeliefs(clusterset, suspicions, lost, changed), view.NewPolicies(clusterset, changed)}
 }
 
 // Connection returns the connection to the broker.
@@ -60,71 +56,31 @@ func (c *Cluster) believed(ctx context.Context, b *Broker, service types.Namespa
 	}), awaited, err
 }
 
-// Policy returns the hub's policy of a service, or nil, and whether it is known. The hub counts as an owner that is
-// never lost: while it is away, a missing policy still applies.
-func (c *Cluster) Policy(ctx context.Context, service types.NamespacedName) (policy *brokerv1alpha1.ServicePolicySpec, known bool, _ error) {
-	s, b, name := c.Beliefs, c.Broker(), names.Aggregate(service.Namespace, service.Name)
-	s.mu.Lock()
-	last, decided := s.policies[service]
-	s.mu.Unlock()
-	if !decided {
-		export, err := kit.Get(ctx, c.Client, service, &mcsv1beta1.ServiceExport{}, client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return nil, false, err
-		}
-		last = exportedBecauseOf(export)
+// Policy returns the hub's believed policy of a service, or nil.
+func (c *Cluster) Policy(service types.NamespacedName) *brokerv1alpha1.ServicePolicySpec {
+	if policy, _ := c.Beliefs.Policies.Get(service); policy != nil {
+		return &policy.Spec
 	}
-	if b != nil {
-		cached, err := kit.Get(ctx, b, client.ObjectKey{Namespace: c.Clusterset, Name: name}, &brokerv1alpha1.ServicePolicy{})
-		if err != nil {
-			return nil, false, err
-		}
-		if last, err = c.decidePolicy(ctx, b, service, cached, last); err != nil {
-			return nil, false, err
-		}
-	}
-	if last == nil || layout.Withdrawn(last) {
-		return nil, b != nil || last != nil, nil
-	}
-	return &last.Spec, true, nil
+	return nil
 }
 
-// decidePolicy returns the believed policy, or nil. cached is the cache's, last the previously believed one.
-func (c *Cluster) decidePolicy(ctx context.Context, b *Broker, service types.NamespacedName, cached, last *brokerv1alpha1.ServicePolicy) (*brokerv1alpha1.ServicePolicy, error) {
-	s := c.Beliefs
-	found := func() *belief.Found {
-		if cached == nil || cached.Spec.Service() != service {
-			return nil
+// FollowPolicies records the policies that this cluster's ServiceExports were created for, then those of a connection
+// until ctx is done. It returns when all policies are known.
+func (c *Cluster) FollowPolicies(ctx context.Context, from cache.Cache) error {
+	exports := &mcsv1beta1.ServiceExportList{}
+	if err := c.Client.List(ctx, exports, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the ServiceExports: %w", err)
+	}
+	for i := range exports.Items {
+		export := &exports.Items[i]
+		if _, known := c.Beliefs.Policies.Get(client.ObjectKeyFromObject(export)); known {
+			continue // it is not the first connection
 		}
-		return layout.Found(cached)
+		if policy := exportedBecauseOf(export); policy != nil {
+			c.Beliefs.Policies.Applied(policy)
+		}
 	}
-	read := func() (err error) {
-		cached, err = kit.Get(ctx, b.Live, client.ObjectKey{Namespace: c.Clusterset, Name: names.Aggregate(service.Namespace, service.Name)}, &brokerv1alpha1.ServicePolicy{})
-		return err
-	}
-	applied := belief.Applied{}
-	if last != nil {
-		applied = belief.Applied{Exists: !layout.Withdrawn(last), Revision: layout.Revision(last)}
-	}
-	verdict, confirmed, err := s.Decide(ctx, b.Live, broker.Object{
-		Key: "policy/" + names.Aggregate(service.Namespace, service.Name), OwnerID: names.HubOwner, Applied: applied, Found: found, Read: read,
-		Again: func() { s.changed(service) },
-	})
-	if err != nil || verdict == belief.Keep {
-		return last, err
-	}
-	if confirmed {
-		defer s.changed(service)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if found() == nil {
-		cached = nil
-	}
-	if cached != nil || last != nil { // the end of a policy is remembered: its ServiceExport may outlive it
-		s.policies[service] = cached
-	}
-	return cached, nil
+	return c.Beliefs.Policies.Follow(ctx, from)
 }
 
 // exportedBecauseOf returns the policy that a ServiceExport (nil for none) records as its reason, or nil. An agent that
@@ -143,9 +99,7 @@ func exportedBecauseOf(export *mcsv1beta1.ServiceExport) *brokerv1alpha1.Service
 
 // Because returns the annotations by which a ServiceExport records the policy that it was made for.
 func (c *Cluster) Because(service types.NamespacedName) map[string]string {
-	c.Beliefs.mu.Lock()
-	policy := c.Beliefs.policies[service]
-	c.Beliefs.mu.Unlock()
+	policy, _ := c.Beliefs.Policies.Get(service)
 	if policy == nil {
 		return nil
 	}

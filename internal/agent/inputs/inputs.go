@@ -68,11 +68,7 @@ func (c *Cluster) Broker() *Broker { return c.broker.Load() }
 
 // Own reads this cluster's part in a service. Without a broker, the service counts as having no policy.
 func (c *Cluster) Own(ctx context.Context, service types.NamespacedName) (local.Own, error) {
-	policy, _, err := c.Policy(ctx, service)
-	if err != nil {
-		return local.Own{}, err
-	}
-	return c.own(ctx, service, policy)
+	return c.own(ctx, service, c.Policy(service))
 }
 
 func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *brokerv1alpha1.ServicePolicySpec) (own local.Own, err error) {
@@ -125,10 +121,7 @@ func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (ex
 		return exported, err
 	}
 	exported.Rules = refusal.In(service.Namespace, namespace.Labels, namespace.Annotations, c.Refuses)
-	policy, _, err := c.Policy(ctx, service)
-	if err != nil {
-		return exported, err
-	}
+	policy := c.Policy(service)
 	records, awaited, err := c.others(ctx, service)
 	if err != nil {
 		return exported, err
@@ -161,10 +154,6 @@ func (c *Cluster) Refusals(ctx context.Context, name string) (refusal.Rules, err
 // all clusters report the same conflicts. In a namespace that is closed to imports, other exports do not count: there
 // the name has a different meaning in each cluster.
 func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName, own *merge.Export) ([]merge.Export, error) {
-	policy, _, err := c.Policy(ctx, service)
-	if err != nil {
-		return nil, err
-	}
 	records, _, err := c.others(ctx, service)
 	if err != nil {
 		return nil, err
@@ -176,7 +165,7 @@ func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName,
 	if rules.Closed {
 		records = nil
 	}
-	return constituents(policy, own, c.present(own, records)), nil
+	return constituents(c.Policy(service), own, c.present(own, records)), nil
 }
 
 // present drops the exports of lost clusters, unless no other cluster serves the service.

@@ -34,6 +34,8 @@ type Heartbeats struct {
 	Suspicions *belief.Suspicions
 	// Changes publishes members whose heartbeat goes missing or returns.
 	Changes kit.Changes[names.ClusterID]
+	// Counters publishes the comparison counters in the Leases each time that they are read.
+	Counters kit.Changes[Observation]
 
 	self     names.ClusterID
 	observer *observer
@@ -44,6 +46,12 @@ type Heartbeats struct {
 	read     bool
 	removed  map[names.ClusterID]bool
 	listener Listener
+}
+
+// Observation has the counters from a read that began at Began.
+type Observation struct {
+	Began    time.Time
+	Counters map[names.ClusterID]belief.Counter
 }
 
 // NewHeartbeats returns a member's view of the heartbeats. One that is not renewed for timeout is missing.
@@ -123,7 +131,9 @@ func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 			now[id] = *leases[i].Spec.RenewTime
 		}
 	}
-	h.Suspicions.Observe(began, layout.Counters(leases))
+	counters := layout.Counters(leases)
+	h.Suspicions.Observe(began, counters)
+	h.Counters.Publish(Observation{began, counters})
 	h.mu.Lock()
 	before, first := h.known, !h.read
 	h.read = true

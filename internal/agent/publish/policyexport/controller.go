@@ -56,10 +56,7 @@ func (r *Reconciler) policies(ctx context.Context) (all []reconcile.Request) {
 
 // Reconcile creates or deletes the ServiceExport of one service.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	policy, known, err := r.cluster.Policy(ctx, req.NamespacedName)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the ServicePolicy of %s: %w", req, err)
-	}
+	policy, known := r.cluster.Beliefs.Policies.Get(req.NamespacedName)
 	export, err := kit.Get(ctx, r.cluster.Client, req.NamespacedName, &mcsv1beta1.ServiceExport{})
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceExport %s: %w", req, err)
@@ -68,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading Service %s: %w", req, err)
 	}
-	wanted := policy != nil && policy.Provides(r.cluster.ID.String()) &&
+	wanted := policy != nil && policy.Spec.Provides(r.cluster.ID.String()) &&
 		service != nil && service.DeletionTimestamp == nil && contribution.Validate(service).Valid
 	var refusal string
 	var result reconcile.Result

@@ -65,12 +65,11 @@ func newWorld(t *testing.T, policy *brokerv1alpha1.ServicePolicy, objects ...cli
 	cluster := &inputs.Cluster{
 		ID: "c1", Clusterset: "set", Client: c, Live: c, Beliefs: inputs.NewBeliefs("set", belief.NewSuspicions(), nil, func(types.NamespacedName) {}),
 	}
-	onBroker := fake.NewClientBuilder().WithScheme(scheme)
-	if policy != nil {
-		onBroker.WithObjects(policy)
-	}
-	broker := onBroker.Build()
+	broker := fake.NewClientBuilder().WithScheme(scheme).Build()
 	cluster.SetBroker(&inputs.Broker{Client: broker, Live: broker})
+	if policy != nil {
+		cluster.Beliefs.Policies.Replace([]brokerv1alpha1.ServicePolicy{*policy})
+	}
 	recorder := events.NewFakeRecorder(10)
 	w.events = recorder.Events
 	w.Reconciler = &Reconciler{cluster: cluster, broker: cluster.Broker(), recorder: recorder}

@@ -64,14 +64,14 @@ func TestProgress(t *testing.T) {
 			}
 			meta := metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}
 			export := &mcsv1beta1.ServiceExport{ObjectMeta: meta}
+			var policies []brokerv1alpha1.ServicePolicy
 			if tt.scope != "" {
 				export.Labels = map[string]string{names.LabelManagedBy: names.AgentManager}
-				policy := &brokerv1alpha1.ServicePolicy{
+				policies = []brokerv1alpha1.ServicePolicy{{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.Aggregate(web.Namespace, web.Name)},
 					Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: web.Namespace, ServiceName: web.Name, Scope: tt.scope},
-				}
-				layout.SetRevision(policy, 1)
-				there.WithObjects(policy)
+				}}
+				layout.SetRevision(&policies[0], 1)
 			}
 			here.WithObjects(export, &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Port: 80}}}})
 			b := &inputs.Broker{Client: there.Build(), Permissions: func() permissions.Members { return nil }}
@@ -81,6 +81,7 @@ func TestProgress(t *testing.T) {
 				Beliefs: inputs.NewBeliefs("set", belief.NewSuspicions(), nil, func(types.NamespacedName) {}),
 			}
 			c.SetBroker(b)
+			c.Beliefs.Policies.Replace(policies)
 			own, err := c.Own(t.Context(), web)
 			if err != nil || own.Contribution == nil || own.Contribution.Scope != tt.scope {
 				t.Fatalf("it contributes %+v, %v", own.Contribution, err)
