@@ -217,16 +217,17 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 // Caches configures a hub's cache: MultiClusterServices and Services of all namespaces, and the members' objects in
 // the clusterset that the border accepts.
 func Caches(clusterset string, accepts *border.Border) map[client.Object]cache.ByObject {
-	in := map[string]cache.Config{clusterset: {}}
-	members := cache.ByObject{Namespaces: in, Transform: accepts.Transform}
+	// Selectors, because a cache of namespaces leaks goroutines if it ends before it has synced (controller-runtime v0.25.2).
+	in := fields.OneTermEqualSelector("metadata.namespace", clusterset)
+	members := cache.ByObject{Field: in, Transform: accepts.Transform}
 	return map[client.Object]cache.ByObject{
 		&corev1.Service{}:                 {Transform: kit.StripService},
 		&brokerv1alpha1.ExportedService{}: members,
 		&brokerv1alpha1.MemberCluster{}:   members,
 		&discoveryv1.EndpointSlice{}: {
-			Namespaces: in, Transform: accepts.Transform, Label: labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: names.AgentManager}),
+			Field: in, Transform: accepts.Transform, Label: labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: names.AgentManager}),
 		},
-		&brokerv1alpha1.ServicePolicy{}: {Namespaces: in},
-		&corev1.ConfigMap{}:             {Namespaces: in, Field: fields.OneTermEqualSelector("metadata.name", names.MemberPermissions)},
+		&brokerv1alpha1.ServicePolicy{}: {Field: in},
+		&corev1.ConfigMap{}:             {Field: fields.AndSelectors(in, fields.OneTermEqualSelector("metadata.name", names.MemberPermissions))},
 	}
 }

@@ -80,6 +80,10 @@ func follow[O client.Object](ctx context.Context, running *sync.WaitGroup, from 
 	if err != nil {
 		return fmt.Errorf("getting the informer of %T: %w", of, err)
 	}
+	shared, ok := informer.(toolscache.SharedInformer)
+	if !ok {
+		return fmt.Errorf("watching %T: the cache must be of one namespace or of all", of)
+	}
 	call := func(e Event[O]) {
 		if ctx.Err() == nil { // else the handler ends without its remaining events
 			f(ctx, e)
@@ -103,11 +107,7 @@ func follow[O client.Object](ctx context.Context, running *sync.WaitGroup, from 
 	running.Add(1)
 	context.AfterFunc(ctx, func() {
 		defer running.Done()
-		if shared, ok := informer.(toolscache.SharedInformer); ok {
-			_ = toolscache.ShutDownEventHandler(shared, registration) // fails only for registrations of other informers
-		} else {
-			_ = informer.RemoveEventHandler(registration) // a cache of several namespaces; it does not wait
-		}
+		_ = toolscache.ShutDownEventHandler(shared, registration) // fails only for registrations of other informers
 	})
 	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		return context.Cause(ctx)

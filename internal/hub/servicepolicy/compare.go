@@ -32,7 +32,7 @@ const (
 // Comparer compares the hub's policies with the MultiClusterServices. After each match it increments the counter in the
 // hub's Lease (docs/explanation/protocol.md, rule 3).
 type Comparer struct {
-	// Client writes. Reader bypasses the cache.
+	// Client writes, and reads from the cache. Reader bypasses the cache.
 	Client     client.Client
 	Reader     client.Reader
 	Clusterset string
@@ -78,9 +78,12 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, v.Client.Create(ctx, lease)
 	}
-	all, policies := &networkingv1alpha1.MultiClusterServiceList{}, &brokerv1alpha1.ServicePolicyList{}
-	if err := errors.Join(v.Reader.List(ctx, all), v.Reader.List(ctx, policies, client.InNamespace(v.Clusterset))); err != nil {
+	all, cached, policies := &networkingv1alpha1.MultiClusterServiceList{}, &networkingv1alpha1.MultiClusterServiceList{}, &brokerv1alpha1.ServicePolicyList{}
+	if err := errors.Join(v.Client.List(ctx, cached), v.Reader.List(ctx, all), v.Reader.List(ctx, policies, client.InNamespace(v.Clusterset))); err != nil {
 		return false, fmt.Errorf("listing MultiClusterServices and ServicePolicies: %w", err)
+	}
+	if !maps.Equal(identities(cached), identities(all)) {
+		return false, nil // the broker may have been restored to a time before some of them were created
 	}
 	standing := map[types.NamespacedName]*brokerv1alpha1.ServicePolicySpec{}
 	for i := range policies.Items {
@@ -106,4 +109,13 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 	}
 	layout.SetCount(lease, layout.Counter(lease).Count+1, len(wrong) > 0)
 	return true, v.Client.Update(ctx, lease) // fails on a conflict
+}
+
+// identities returns the UIDs of MultiClusterServices.
+func identities(list *networkingv1alpha1.MultiClusterServiceList) map[types.NamespacedName]types.UID {
+	all := make(map[types.NamespacedName]types.UID, len(list.Items))
+	for i := range list.Items {
+		all[client.ObjectKeyFromObject(&list.Items[i])] = list.Items[i].UID
+	}
+	return all
 }
