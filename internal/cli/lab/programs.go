@@ -28,6 +28,9 @@ directory. A build takes some minutes. The command writes the progress to standa
   atoll lab programs --kubernetes v1.36.3`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, _, err := kubebin.Choose(version, folder); err != nil {
+				return fmt.Errorf("%w: %w", ErrUsage, err)
+			}
 			dir, err := kubebin.Ensure(cmd.Context(), cmd.ErrOrStderr(), version, folder)
 			if err != nil {
 				return fmt.Errorf("finding the Kubernetes programs: %w", err)
