@@ -190,6 +190,16 @@ func (s *Objects[K, O]) Observe(began time.Time, counters map[names.ClusterID]be
 	return read
 }
 
+// Reading returns the keys that Observe has returned, and that wait for Confirm.
+func (s *Objects[K, O]) Reading() (keys []K) {
+	for key, of := range s.suspects {
+		if of.reading {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // Confirm decides by an object (nil if missing) that was read because of Observe, and the counter that was read after it.
 // An event of the object since Observe voids the read: the next Observe returns the key again.
 func (s *Objects[K, O]) Confirm(key K, object *Object[O], counter belief.Counter, now time.Time) (changed bool) {

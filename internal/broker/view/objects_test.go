@@ -232,8 +232,11 @@ func TestReadsAreVoided(t *testing.T) {
 	s := New(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return belief.Owner{} })
 	seen(s, &Object[string]{Value: "4", Revision: 4}, nil)
 	counter := observe(s, 3)
+	if keys := s.Reading(); len(keys) != 1 {
+		t.Errorf("%d keys are being read", len(keys))
+	}
 	s.Put("x", &Object[string]{Value: "2", Revision: 2}, at(90)) // suspicious, too
-	if s.Confirm("x", nil, counter, at(91)); s.Get("x").State != Kept {
+	if s.Confirm("x", nil, counter, at(91)); s.Get("x").State != Kept || len(s.Reading()) > 0 {
 		t.Error("the read counts, although the object has changed since")
 	}
 	if keys := s.Observe(at(100), map[names.ClusterID]belief.Counter{"c1": counter}); len(keys) != 1 {

@@ -137,11 +137,17 @@ func (p *Policies) Observe(began time.Time, counters map[names.ClusterID]belief.
 func (p *Policies) Confirmer(live client.Reader) (controller.Controller, error) {
 	return kit.New("confirmpolicy", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		return reconcile.Result{}, p.confirm(ctx, live, req.NamespacedName)
-	}), kit.On(&p.reads, func(_ context.Context, service types.NamespacedName) []reconcile.Request {
-		if service.Name == "" {
-			return nil // the start: Follow has voided all reads
+	}), kit.On(&p.reads, func(_ context.Context, service types.NamespacedName) (requests []reconcile.Request) {
+		services := []types.NamespacedName{service}
+		if service.Name == "" { // the start: some may have been confirmed just before
+			p.mu.Lock()
+			services = p.objects.Reading()
+			p.mu.Unlock()
 		}
-		return []reconcile.Request{{NamespacedName: service}}
+		for _, service := range services {
+			requests = append(requests, reconcile.Request{NamespacedName: service})
+		}
+		return requests
 	}))
 }
 
