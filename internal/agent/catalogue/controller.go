@@ -75,7 +75,7 @@ func serviceOf(entry *mcsv1beta1.ServiceImport) types.NamespacedName {
 // member maps a member whose heartbeat goes missing or returns to its services, and to the entries without a writer.
 func (r *Reconciler) member(ctx context.Context, id names.ClusterID) []reconcile.Request {
 	if id == "" {
-		return nil // the start: the first list of records queues all
+		return nil // the start: OnChanges queues all
 	}
 	entries := &mcsv1beta1.ServiceImportList{}
 	if err := r.broker.List(ctx, entries, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {

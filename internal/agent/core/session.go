@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -131,6 +132,7 @@ func (c *core) session(ctx context.Context) error {
 			return err
 		}
 		c.cluster.SetBroker(b)
+		c.notifyNamed()
 		c.published.Store(published)
 		c.cluster.Changes.Publish(kit.Scope{})
 		for _, r := range controllers {
@@ -174,7 +176,8 @@ func (c *core) follow(ctx context.Context, from cache.Cache) error {
 			c.budget.Load().Forget(e.Old.Name)
 		}
 		if e.Old == nil && !e.Initial && layout.Cluster(e.New) == c.ClusterID {
-			changes.Publish(kit.Scope{Service: layout.Service(e.New), Member: c.ClusterID}) // the export may be complete
+			service := layout.Service(e.New)
+			changes.Publish(kit.Scope{Service: service, Member: c.ClusterID, Slice: types.NamespacedName{Namespace: service.Namespace, Name: layout.Source(e.New)}})
 		}
 	}); err != nil {
 		return err
@@ -192,16 +195,21 @@ func (c *core) follow(ctx context.Context, from cache.Cache) error {
 			return // the object may have been deleted by hand
 		}
 		c.hints.Region(ctx, id, e.New.Spec.Region)
-		select {
-		case c.named <- struct{}{}:
-		default: // already queued
-		}
+		c.notifyNamed()
 		c.Heartbeats.Remove(id, e.New.Removed())
 		c.cluster.Beliefs.Member(id, e.New.Removed())
 		if !e.Initial {
 			changes.Publish(kit.Scope{Member: id})
 		}
 	})
+}
+
+// notifyNamed reports that OverBudgetOf may have changed.
+func (c *core) notifyNamed() {
+	select {
+	case c.named <- struct{}{}:
+	default: // already queued
+	}
 }
 
 // expectOwners expects a heartbeat from each member with imports in this cluster: their Leases may be gone.

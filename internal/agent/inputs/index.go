@@ -170,10 +170,10 @@ func (c *Cluster) OnChanges(all func(context.Context) []reconcile.Request) sourc
 		switch {
 		case s == kit.Scope{}:
 			return all(ctx)
-		case s.Service.Name != "":
-			return []reconcile.Request{{NamespacedName: s.Service}}
 		case s.Slice.Name != "":
 			return nil
+		case s.Service.Name != "":
+			return []reconcile.Request{{NamespacedName: s.Service}}
 		}
 		b := c.Broker()
 		if b == nil {
@@ -197,7 +197,7 @@ func (c *Cluster) OnOwnChanges(all func(context.Context) []reconcile.Request) so
 		switch {
 		case s == kit.Scope{}:
 			return all(ctx)
-		case s.Service.Name != "" && (s.Member == "" || s.Member == c.ID):
+		case s.Service.Name != "" && s.Slice.Name == "" && (s.Member == "" || s.Member == c.ID):
 			return []reconcile.Request{{NamespacedName: s.Service}}
 		}
 		return nil

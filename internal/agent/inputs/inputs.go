@@ -43,7 +43,8 @@ type Cluster struct {
 	// Beliefs are about other members' objects on the broker.
 	Beliefs *Beliefs
 	// Changes publishes changes on the broker, of beliefs, and of lost members. A Scope with a service and a member is the
-	// member's record; a Scope with a service alone is its policy, or a belief.
+	// member's record; a Scope with a service alone is its policy, or a belief. A Scope with a slice of this cluster is a
+	// slice to check or, if it has a service, one that has just been published for the first time.
 	Changes kit.Changes[kit.Scope]
 
 	broker atomic.Pointer[Broker]

@@ -1,8 +1,8 @@
 // Package view holds what this process believes about the objects of other members, and of the hub, on the broker
 // (docs/explanation/protocol.md).
 //
-// Objects decides in the event: it does no I/O, starts no goroutine, and gets the time from its caller. Nothing uses the
-// package yet: package broker's Beliefs still decide when controllers ask.
+// Objects decides in the event: it does no I/O, starts no goroutine, and gets the time from its caller. So far Policies
+// uses it: about records and EndpointSlices, package broker's Beliefs still decide when controllers ask.
 package view
 
 import (

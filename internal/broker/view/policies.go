@@ -56,7 +56,9 @@ func (p *Policies) Get(service types.NamespacedName) (policy *brokerv1alpha1.Ser
 func (p *Policies) Applied(policy *brokerv1alpha1.ServicePolicy) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.objects.Put(policy.Spec.Service(), object(policy), time.Now())
+	service := policy.Spec.Service()
+	policy.Name = names.Aggregate(service.Namespace, service.Name)
+	p.objects.Put(service, objectOf(policy, service), time.Now())
 }
 
 // Replace records all policies that the cache of a connection shows. Do not change them.
@@ -65,7 +67,10 @@ func (p *Policies) Replace(all []brokerv1alpha1.ServicePolicy) { p.publish(p.rep
 func (p *Policies) replace(all []brokerv1alpha1.ServicePolicy) (changed []types.NamespacedName) {
 	objects := make(map[types.NamespacedName]*Object[*brokerv1alpha1.ServicePolicy], len(all))
 	for i := range all {
-		objects[all[i].Spec.Service()] = object(&all[i])
+		service := all[i].Spec.Service()
+		if object := objectOf(&all[i], service); object != nil {
+			objects[service] = object
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,14 +92,16 @@ func (p *Policies) Follow(ctx context.Context, from cache.Cache) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if complete {
-			p.put(e.Latest().Spec.Service(), e.New)
+			for _, policy := range e.Versions() { // somebody may have edited the service
+				p.put(policy.Spec.Service(), e.New)
+			}
 		}
 	})
 	if err != nil {
 		return err
 	}
 	list := &brokerv1alpha1.ServicePolicyList{}
-	mu.Lock() // an event waits, and is newer than the list
+	mu.Lock() // events wait; those that are older than the list are followed by newer ones
 	err = from.List(ctx, list, client.InNamespace(p.clusterset), client.UnsafeDisableDeepCopy)
 	var changed []types.NamespacedName
 	if err == nil {
@@ -110,15 +117,16 @@ func (p *Policies) Follow(ctx context.Context, from cache.Cache) error {
 
 func (p *Policies) put(service types.NamespacedName, policy *brokerv1alpha1.ServicePolicy) {
 	p.mu.Lock()
-	changed := p.objects.Put(service, object(policy), time.Now())
+	changed := p.objects.Put(service, objectOf(policy, service), time.Now())
 	p.mu.Unlock()
 	if changed {
 		p.changed(service)
 	}
 }
 
-func object(policy *brokerv1alpha1.ServicePolicy) *Object[*brokerv1alpha1.ServicePolicy] {
-	if policy == nil {
+// objectOf returns the policy of a service, or nil if it is missing or names another service than its own name does.
+func objectOf(policy *brokerv1alpha1.ServicePolicy, service types.NamespacedName) *Object[*brokerv1alpha1.ServicePolicy] {
+	if policy == nil || policy.Spec.Service() != service || policy.Name != names.Aggregate(service.Namespace, service.Name) {
 		return nil
 	}
 	return &Object[*brokerv1alpha1.ServicePolicy]{Value: policy, Revision: layout.Revision(policy), Withdrawn: layout.Withdrawn(policy)}
@@ -165,7 +173,7 @@ func (p *Policies) confirm(ctx context.Context, live client.Reader, service type
 		counter = layout.Counter(lease)
 	}
 	p.mu.Lock()
-	changed := p.objects.Confirm(service, object(policy), counter, time.Now())
+	changed := p.objects.Confirm(service, objectOf(policy, service), counter, time.Now())
 	p.mu.Unlock()
 	if changed {
 		p.changed(service)

@@ -65,7 +65,7 @@ func (v *Comparer) Start(ctx context.Context) error {
 	return nil
 }
 
-// compare increments the Lease's counter if all policies are right but those that the API server refuses, and reports
+// compare increments the Lease's counter if all policies are right, except those that the API server refuses, and reports
 // whether they are. The Lease says that some are refused, so that members keep policies that are missing.
 func (v *Comparer) compare(ctx context.Context) (bool, error) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{

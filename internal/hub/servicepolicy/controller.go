@@ -123,10 +123,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the objects of MultiClusterService %s: %w", req, err)
 	}
-	again, err := r.apply(ctx, req.NamespacedName, s.mcs)
-	result, refusal, err := kit.Outcome(err)
+	again, failed := r.apply(ctx, req.NamespacedName, s.mcs)
+	result, refusal, err := kit.Outcome(failed)
 	if err != nil {
 		return result, fmt.Errorf("writing the ServicePolicy of MultiClusterService %s: %w", req, err)
+	}
+	if failed != nil && refusal == "" {
+		return result, nil // a conflict says nothing about the policy
 	}
 	r.refused.set(req.NamespacedName, refusal != "")
 	if s.refusal = refusal; s.mcs != nil {

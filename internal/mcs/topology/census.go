@@ -18,26 +18,23 @@ type Census struct {
 type tally struct {
 	slices map[string]Ready // by name, without slices that have none
 	counts map[discoveryv1.AddressType]map[Place]int
+	// planned are the service's places that slices were given hints for, if they were others than those counted then.
+	planned map[string]Ready
 }
 
 // Put sets the places of a slice's ready endpoints, none if it is deleted, and returns whether its service's places
-// change.
+// change, or are not those that a slice was given hints for.
 func (c *Census) Put(service types.NamespacedName, slice string, ready Ready) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.services[service]
-	if t == nil {
-		if len(ready) == 0 {
-			return false
-		}
-		if c.services == nil {
-			c.services = map[types.NamespacedName]*tally{}
-		}
-		t = &tally{slices: map[string]Ready{}, counts: map[discoveryv1.AddressType]map[Place]int{}}
-		c.services[service] = t
+	if c.services[service] == nil && len(ready) == 0 {
+		return false
 	}
+	t := c.tally(service)
 	before := t.slices[slice]
-	if before.Equal(ready) {
+	delete(t.planned, slice)
+	if before.Equal(ready) && len(t.planned) == 0 {
+		c.release(service, t)
 		return false
 	}
 	was := t.ready()
@@ -47,27 +44,53 @@ func (c *Census) Put(service types.NamespacedName, slice string, ready Ready) (c
 	if len(ready) == 0 {
 		delete(t.slices, slice)
 	}
-	if len(t.slices) == 0 {
-		delete(c.services, service)
+	now, outdated := t.ready(), false
+	for _, planned := range t.planned {
+		outdated = outdated || !planned.Equal(now)
 	}
-	return !was.Equal(t.ready())
+	c.release(service, t)
+	return outdated || !was.Equal(now)
 }
 
-// Without returns the places of a service's ready endpoints in slices other than the named ones.
-func (c *Census) Without(service types.NamespacedName, slices ...string) Ready {
+// Plan returns the places that hints of a slice are for, when the slice has the given ones: two slices that are written
+// at the same time do not see each other, and Put finds that.
+func (c *Census) Plan(service types.NamespacedName, slice *discoveryv1.EndpointSlice) Ready {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	t := c.tally(service)
+	now := t.ready()
+	ready := t.without(slice.Name)
+	ready.Add(slice)
+	if delete(t.planned, slice.Name); !ready.Equal(now) {
+		t.planned[slice.Name] = ready
+	}
+	c.release(service, t)
+	return ready
+}
+
+func (c *Census) tally(service types.NamespacedName) *tally {
+	if c.services == nil {
+		c.services = map[types.NamespacedName]*tally{}
+	}
 	t := c.services[service]
 	if t == nil {
-		return Ready{}
+		t = &tally{slices: map[string]Ready{}, counts: map[discoveryv1.AddressType]map[Place]int{}, planned: map[string]Ready{}}
+		c.services[service] = t
 	}
-	for _, name := range slices {
-		t.add(t.slices[name], -1)
+	return t
+}
+
+func (c *Census) release(service types.NamespacedName, t *tally) {
+	if len(t.slices)+len(t.planned) == 0 {
+		delete(c.services, service)
 	}
+}
+
+// without returns the places of ready endpoints in slices other than the named one.
+func (t *tally) without(slice string) Ready {
+	t.add(t.slices[slice], -1)
 	ready := t.ready()
-	for _, name := range slices {
-		t.add(t.slices[name], 1)
-	}
+	t.add(t.slices[slice], 1)
 	return ready
 }
 

@@ -64,10 +64,10 @@ func TestCensusKnowsWhatCountingAnewFinds(t *testing.T) {
 			if changed != !before.Equal(after) {
 				t.Fatalf("%v became %v: changed %v", before, after, changed)
 			}
-			if got := c.Without(service); !got.Equal(after) {
+			if got := c.tally(service).ready(); !got.Equal(after) {
 				t.Fatalf("counted %v, want %v", got, after)
 			}
-			if got := c.Without(service, name, "unknown"); !got.Equal(union(slices[service], name)) {
+			if got := c.tally(service).without(name); !got.Equal(union(slices[service], name)) {
 				t.Fatalf("without %s counted %v, want %v", name, got, union(slices[service], name))
 			}
 		}
@@ -80,4 +80,33 @@ func TestCensusKnowsWhatCountingAnewFinds(t *testing.T) {
 			t.Fatalf("left: %v", c.services)
 		}
 	})
+}
+
+// An endpoint moves from one slice to another, and both are written at the same time: neither sees the other. The places
+// of the service are the same before and after, but the hints of one slice were for other places.
+func TestCensusFindsHintsForOtherPlaces(t *testing.T) {
+	var c Census
+	service := types.NamespacedName{Namespace: "shop", Name: "web"}
+	slice := func(name string, addresses ...string) *discoveryv1.EndpointSlice {
+		s := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{}}}
+		s.Name = name
+		for _, address := range addresses {
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}})
+		}
+		return s
+	}
+	write := func(s *discoveryv1.EndpointSlice) bool { return c.Put(service, s.Name, ReadyIn(s)) }
+	write(slice("from", "10.1.1.1"))
+	c.Plan(service, slice("to", "10.1.1.1"))
+	c.Plan(service, slice("from"))
+	if !write(slice("to", "10.1.1.1")) {
+		t.Error("the hints of slice from are for a service without endpoints, and nothing says so")
+	}
+	c.Plan(service, slice("from"))
+	if write(slice("from")) {
+		t.Error("something has changed, although all hints are right")
+	}
+	if write(slice("to")); len(c.services) > 0 {
+		t.Errorf("left: %v", c.services)
+	}
 }

@@ -66,8 +66,7 @@ func (h *Hints) Apply(imp *mcsv1beta1.ServiceImport, want *discoveryv1.EndpointS
 	if !topology.Wanted(imp) {
 		return
 	}
-	ready := h.census.Without(client.ObjectKeyFromObject(imp), want.Name)
-	ready.Add(want)
+	ready := h.census.Plan(client.ObjectKeyFromObject(imp), want)
 	plan := []discoveryv1.EndpointSlice{*want}
 	topology.Hint(plan, imp, topology.Viewpoint{Cluster: h.self, Zones: h.zones.Sorted(), SharedZones: h.sharedZones, Near: h.isNear}, ready)
 	*want = plan[0]

@@ -50,7 +50,16 @@ func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, p
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, source),
 		kit.On(problems.Changes(), status.Reported),
 		c.OnChanges(r.all),
+		kit.On(&c.Changes, r.published),
 	)
+}
+
+// published maps a slice that was published for the first time to its service: the export may be complete.
+func (r *Reconciler) published(_ context.Context, s kit.Scope) []reconcile.Request {
+	if s.Slice.Name == "" || s.Service.Name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: s.Service}}
 }
 
 func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
