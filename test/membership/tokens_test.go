@@ -140,11 +140,38 @@ func TestRevocation(t *testing.T) {
 	if r := <-removed; r.Status != 0 {
 		t.Fatal(r.Stderr)
 	}
+	// The API server checks rights only when a watch begins (docs/explanation/security.md): a new one is refused, the open
+	// one delivers what comes.
+	another, err := as.Watch(t.Context(), &brokerv1alpha1.MemberClusterList{}, client.InNamespace(m.Clusterset))
+	if err == nil {
+		another.Stop()
+	}
+	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		t.Errorf("a new watch: %v", err)
+	}
 	create(t, lab.Broker, objects.Member("c9"))
-	for event := range open.ResultChan() {
-		if event.Type == watch.Added && event.Object.(client.Object).GetName() == "c9" {
-			break // as documented
+	expectAdded(t, open, "c9")
+	must(t, "", "leave --yes --offline --context c1")
+}
+
+// expectAdded waits until an open watch delivers a new object.
+func expectAdded(t *testing.T, open watch.Interface, name string) {
+	t.Helper()
+	deadline := time.After(planes.Patience)
+	for {
+		select {
+		case event, ok := <-open.ResultChan():
+			if !ok {
+				t.Fatalf("the API server has closed the watch before it delivered %s", name)
+			}
+			if event.Type == watch.Error {
+				t.Fatalf("the watch failed before it delivered %s: %v", name, apierrors.FromObject(event.Object))
+			}
+			if event.Type == watch.Added && event.Object.(client.Object).GetName() == name {
+				return
+			}
+		case <-deadline:
+			t.Fatalf("the open watch does not deliver %s", name)
 		}
 	}
-	must(t, "", "leave --yes --offline --context c1")
 }
