@@ -24,7 +24,7 @@ func TestMemberOverBudget(t *testing.T) {
 	const n = 8
 	b, members := joinAll(t, 2, Options{Args: []string{"--lease-timeout=3s", "--member-budget=0.00001"}}) // some 1,300 bytes
 	importing, over := members[0], members[1]
-	here, there := listen(importing), listen(over)
+	here, there := listen(t, importing), listen(t, over)
 	shop(t, members...)
 	var want []string
 	for i := range n {
@@ -43,8 +43,8 @@ func TestMemberOverBudget(t *testing.T) {
 		})
 	}
 	names(over.ID.String())
-	here.once(t, "MemberOverBudget", "atoll-agent")
-	there.once(t, "OverBudget", "atoll-agent")
+	here.expect(t, 1, "MemberOverBudget", "atoll-agent")
+	there.expect(t, 1, "OverBudget", "atoll-agent")
 	for i := range n - 1 {
 		planes.Delete(t, over.Client, objects.Export("shop", fmt.Sprint("web-", i)))
 	}

@@ -149,30 +149,41 @@ func lost(ctx context.Context, m *Member, want ...string) error {
 type sayings struct {
 	mu    sync.Mutex
 	count map[string]int
+	want  map[string]int // by the end of the test
 }
 
-// listen hears what a member's agents tell from now on.
-func listen(m *Member) *sayings {
-	s := &sayings{count: map[string]int{}}
+// listen hears what a member's agents tell from now on. When the test ends, it stops the member's agent and checks that
+// what was expected was not told more often.
+func listen(t *testing.T, m *Member) *sayings {
+	t.Helper()
+	s := &sayings{count: map[string]int{}, want: map[string]int{}}
 	m.API.OnEvent(func(e *eventsv1.Event) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.count[e.Reason+" "+e.Regarding.Name]++
 	})
+	t.Cleanup(func() {
+		planes.NoError(t, m.Stop())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for what, n := range s.want {
+			if s.count[what] != n {
+				t.Errorf("%s: %d Events %s, want %d", m.ID, s.count[what], what, n)
+			}
+		}
+	})
 	return s
 }
 
-// once waits until something is told, and finds that it is once.
-func (s *sayings) once(t *testing.T, reason, about string) {
+// expect waits until something was told n times, and has the end of the test find no more.
+func (s *sayings) expect(t *testing.T, n int, reason, about string) {
 	t.Helper()
-	eventually(t, "an Event "+reason+" on "+about, func(context.Context) error {
+	what := reason + " " + about
+	eventually(t, fmt.Sprintf("%d Events %s on %s", n, reason, about), func(context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		switch n := s.count[reason+" "+about]; {
-		case n > 1:
-			t.Fatalf("%d Events %s on %s", n, reason, about)
-		case n == 0:
-			return errors.New("there is none")
+		if s.want[what] = n; s.count[what] < n {
+			return fmt.Errorf("there are %d", s.count[what])
 		}
 		return nil
 	})
@@ -190,7 +201,7 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	export(t, silent, "web", "10.202.0.1", "")
 	export(t, silent, "db", "10.202.1.1", "")
 	export(t, silent, "kept", "10.202.2.1", "keep")
-	said := listen(importing)
+	said := listen(t, importing)
 	all := []string{"10.202.0.1", "10.202.1.1", "10.202.2.1"}
 	expect(t, "everything is imported", importing, all...)
 	n.cutOff(silent.ID)
@@ -203,12 +214,13 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	n.pods("10.202.1", false)
 	n.pods("10.202.2", false)
 	expect(t, "what ceases to answer is withdrawn, but where it is kept", importing, "10.202.0.1", "10.202.2.1")
-	said.once(t, "EndpointsLost", "db")
+	said.expect(t, 1, "EndpointsLost", "db")
 	eventually(t, "nobody is lost", func(ctx context.Context) error { return lost(ctx, importing) })
 	n.pods("10.202.1", true)
 	expect(t, "it is back when it answers", importing, all...)
 	n.pods("10.202.1", false)
 	expect(t, "it is withdrawn again", importing, "10.202.0.1", "10.202.2.1")
+	said.expect(t, 2, "EndpointsLost", "db")
 	n.heal(silent.ID)
 	expect(t, "the member itself is believed", importing, all...)
 }
