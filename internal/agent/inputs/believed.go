@@ -83,10 +83,10 @@ func (c *Cluster) FollowPolicies(ctx context.Context, from cache.Cache) error {
 	return c.Beliefs.Policies.Follow(ctx, from)
 }
 
-// exportedBecauseOf returns the policy that a ServiceExport (nil for none) records as its reason, or nil. An agent that
+// exportedBecauseOf returns the policy that a ServiceExport records as its reason, or nil. An agent that
 // starts while the broker has lost the policy must still restrict what the policy restricts.
 func exportedBecauseOf(export *mcsv1beta1.ServiceExport) *brokerv1alpha1.ServicePolicy {
-	if export == nil || !contribution.ByPolicy(export) {
+	if !contribution.ByPolicy(export) {
 		return nil
 	}
 	policy := &brokerv1alpha1.ServicePolicy{}

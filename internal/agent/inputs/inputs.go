@@ -67,7 +67,8 @@ func (c *Cluster) SetBroker(b *Broker) { c.broker.Store(b) }
 // Broker returns the broker, or nil until its caches have synced once.
 func (c *Cluster) Broker() *Broker { return c.broker.Load() }
 
-// Own reads this cluster's part in a service. Without a broker, the service counts as having no policy.
+// Own reads this cluster's part in a service. While no policy is known, the one that its ServiceExport was created for
+// applies.
 func (c *Cluster) Own(ctx context.Context, service types.NamespacedName) (local.Own, error) {
 	return c.own(ctx, service, c.Policy(service))
 }
@@ -83,10 +84,8 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 	if own.Service != nil && own.Service.DeletionTimestamp != nil {
 		own.Service = nil
 	}
-	if policy == nil && contribution.ByPolicy(own.Export) { // until policyexport has deleted the ServiceExport
-		if made := exportedBecauseOf(own.Export); made != nil {
-			policy = &made.Spec
-		}
+	if made := exportedBecauseOf(own.Export); policy == nil && made != nil { // until policyexport has deleted the ServiceExport
+		policy = &made.Spec
 	}
 	own.Validity = contribution.Validate(own.Service)
 	b := c.Broker()

@@ -243,7 +243,7 @@ func (s *Objects[K, O]) decide(key K, object *Object[O], confirmation belief.Own
 		if object != nil {
 			e.applied.Revision = object.Revision
 		} else if owner.Confirmed {
-			e.applied.Revision = 0 // the next one may begin anew
+			e.applied.Revision = 0 // the next one may start at any revision
 		}
 	}
 	delete(s.suspects, key)

@@ -79,7 +79,7 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 		return false, v.Client.Create(ctx, lease)
 	}
 	all, cached, policies := &networkingv1alpha1.MultiClusterServiceList{}, &networkingv1alpha1.MultiClusterServiceList{}, &brokerv1alpha1.ServicePolicyList{}
-	if err := errors.Join(v.Client.List(ctx, cached), v.Reader.List(ctx, all), v.Reader.List(ctx, policies, client.InNamespace(v.Clusterset))); err != nil {
+	if err := errors.Join(v.Client.List(ctx, cached, client.UnsafeDisableDeepCopy), v.Reader.List(ctx, all), v.Reader.List(ctx, policies, client.InNamespace(v.Clusterset))); err != nil {
 		return false, fmt.Errorf("listing MultiClusterServices and ServicePolicies: %w", err)
 	}
 	if !maps.Equal(identities(cached), identities(all)) {
