@@ -75,6 +75,7 @@ func executeIn(ctx context.Context, script *Script, lab Lab, going *deletions, l
 	err := r.lines(ctx)
 	if err != nil {
 		r.report(ctx)
+		err = errors.Join(err, r.complaints(ctx))
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(r.namespaces)) {
 		defer going.begin(script.Name, func(ctx context.Context) error { return r.deleteNamespace(ctx, namespace) })
@@ -317,6 +318,32 @@ func (r *Run) showRules(ctx context.Context, cluster, namespace string) {
 		r.logf("%s: rules of kube-proxy, and connections without answer\n%s", cluster, indent(text))
 	}
 }
+
+// complaints returns what the agents have warned of since the script began, and who has led: a failure is told again without the log around it.
+func (r *Run) complaints(ctx context.Context) (all error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	for _, cluster := range r.lab.Shape().names() {
+		log := r.kubectl(ctx, cluster, "logs", "-n", "atoll-system", "-l", "app.kubernetes.io/name=atoll-agent", "--prefix", "--tail=-1",
+			fmt.Sprintf("--since=%ds", int(time.Since(r.start).Seconds())+1), "--request-timeout=5s")
+		var lines []string
+		for line := range strings.Lines(log.Stdout) {
+			if strings.Contains(line, `"WARN"`) || strings.Contains(line, `"ERROR"`) || strings.Contains(line, "leader") {
+				lines = append(lines, strings.TrimSpace(line[:min(len(line), complaintSize)]))
+			}
+		}
+		if len(lines) > 0 {
+			all = errors.Join(all, fmt.Errorf("agents of %s:\n%s", cluster, indent(strings.Join(lines[max(0, len(lines)-complaints):], "\n"))))
+		}
+	}
+	return all
+}
+
+// What is told again of the agents' logs: the last lines of each cluster, and the beginning of each line.
+const (
+	complaints    = 12
+	complaintSize = 300
+)
 
 // show logs one listing; an empty one says nothing.
 func (r *Run) show(ctx context.Context, cluster string, args ...string) {
