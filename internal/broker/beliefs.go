@@ -3,8 +3,6 @@ package broker
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +23,7 @@ import (
 // remembered is how many ended objects' revisions are remembered, so that a restored backup does not revive them.
 const remembered = 100_000
 
-// Beliefs are this process's beliefs about other members' objects on the broker (docs/explanation/protocol.md). They
+// Beliefs are this process's beliefs about other members' EndpointSlices on the broker (docs/explanation/protocol.md). They
 // outlive connections. Create with NewBeliefs.
 type Beliefs struct {
 	// Suspicions receive the members' Leases from the code that reads them.
@@ -34,11 +32,9 @@ type Beliefs struct {
 	Lost func(names.ClusterID) bool
 
 	clusterset string
-	changed    func(types.NamespacedName)
 
 	mu      sync.Mutex
-	records map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService // the last believed ones
-	ended   *lru.Cache                                                                   // revisions by the keys of ended objects
+	ended   *lru.Cache // revisions by the keys of ended objects
 	removed map[names.ClusterID]bool
 	joined  map[names.ClusterID]int // how often a removed member has joined again
 }
@@ -55,11 +51,10 @@ func (c Connection) found(object client.Object) *belief.Found {
 	return &belief.Found{Revision: layout.Revision(object), Withdrawn: state == border.Withdrawn}
 }
 
-// NewBeliefs returns empty beliefs. changed is called with services whose beliefs change without an event.
-func NewBeliefs(clusterset string, suspicions *belief.Suspicions, lost func(names.ClusterID) bool, changed func(types.NamespacedName)) *Beliefs {
+// NewBeliefs returns empty beliefs.
+func NewBeliefs(clusterset string, suspicions *belief.Suspicions, lost func(names.ClusterID) bool) *Beliefs {
 	return &Beliefs{
-		Suspicions: suspicions, Lost: lost, clusterset: clusterset, changed: changed, ended: lru.New(remembered),
-		records: map[types.NamespacedName]map[names.ClusterID]*brokerv1alpha1.ExportedService{},
+		Suspicions: suspicions, Lost: lost, clusterset: clusterset, ended: lru.New(remembered),
 		removed: map[names.ClusterID]bool{}, joined: map[names.ClusterID]int{},
 	}
 }
@@ -189,137 +184,4 @@ func (s *Beliefs) Slice(ctx context.Context, c Connection, cluster names.Cluster
 // Remember records the revision of an imported slice that is removed for a reason other than its owner's.
 func (s *Beliefs) Remember(have *discoveryv1.EndpointSlice, cluster names.ClusterID, source types.NamespacedName) {
 	s.remember(s.key("slice", names.BrokerSlice(cluster, source.Namespace, source.Name), cluster), layout.Revision(have))
-}
-
-// Records returns a service's believed records, except that of self, and the clusters whose exports are unknown: their
-// records existed before this process began, and are missing. applied has the last applied revisions.
-func (s *Beliefs) Records(ctx context.Context, c Connection, service types.NamespacedName, self names.ClusterID, applied map[names.ClusterID]int64) (records []*brokerv1alpha1.ExportedService, awaited []names.ClusterID, _ error) {
-	list := &brokerv1alpha1.ExportedServiceList{}
-	if err := c.Cache.List(ctx, list, client.InNamespace(s.clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, fmt.Errorf("listing the ExportedServices of %s: %w", service, err)
-	}
-	cached := map[names.ClusterID]*brokerv1alpha1.ExportedService{}
-	for i := range list.Items {
-		cached[names.ClusterID(list.Items[i].Spec.ClusterID)] = &list.Items[i]
-	}
-	ids := slices.AppendSeq(slices.Collect(maps.Keys(applied)), maps.Keys(cached))
-	s.mu.Lock()
-	ids = slices.AppendSeq(ids, maps.Keys(s.records[service]))
-	s.mu.Unlock()
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
-		if id == self {
-			continue
-		}
-		record, known, err := s.Record(ctx, c, service, id, cached[id], applied[id])
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case !known:
-			awaited = append(awaited, id)
-		case record != nil:
-			records = append(records, record)
-		}
-	}
-	return records, awaited, nil
-}
-
-// Record returns the believed record of a cluster, or nil, and whether it is known. cached is the cache's record,
-// applied the last applied revision.
-func (s *Beliefs) Record(ctx context.Context, c Connection, service types.NamespacedName, id names.ClusterID, cached *brokerv1alpha1.ExportedService, applied int64) (record *brokerv1alpha1.ExportedService, known bool, _ error) {
-	name := names.Export(id, service.Namespace, service.Name)
-	key := s.key("record", name, id)
-	owner, err := s.owner(ctx, c, id)
-	if err != nil {
-		return nil, false, err
-	}
-	last, state := s.last(service, id, key, applied)
-	owner.Lost = owner.Lost && (last == nil || last.Spec.OnClusterLoss != names.OnLossKeep)
-	found := func() *belief.Found {
-		if cached == nil {
-			return nil
-		}
-		return c.found(cached)
-	}
-	read := func() (err error) {
-		if cached, err = kit.Get(ctx, c.Live, client.ObjectKey{Namespace: s.clusterset, Name: name}, &brokerv1alpha1.ExportedService{}); cached != nil {
-			_, _ = c.Border.Transform(cached) // cannot fail
-		}
-		return err
-	}
-	verdict, confirmed, err := s.Decide(ctx, c.Live, Object{
-		Key: key, OwnerID: id, Owner: owner, Applied: state, Found: found, Read: read, Again: func() { s.changed(service) },
-	})
-	if err != nil || verdict == belief.Keep {
-		return last, last != nil || !state.Exists, err
-	}
-	if confirmed {
-		defer s.changed(service) // notify other readers of the records
-	}
-	if verdict == belief.Apply {
-		if state, _ := c.Border.State(cached); state == border.Full {
-			record = cached
-		}
-	}
-	s.setLast(service, id, key, record, found(), cached != nil || applied > 0)
-	return record, true, nil
-}
-
-// last returns a cluster's last believed record, and what is imported of it. Before this process has decided, only the
-// applied revision counts.
-func (s *Beliefs) last(service types.NamespacedName, id names.ClusterID, key string, applied int64) (*brokerv1alpha1.ExportedService, belief.Applied) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last, judged := s.records[service][id]
-	switch {
-	case last != nil:
-		return last, belief.Applied{Exists: true, Revision: layout.Revision(last)}
-	case judged || applied == 0:
-		return nil, belief.Applied{Revision: s.endedAt(key)}
-	}
-	return nil, belief.Applied{Exists: true, Revision: applied}
-}
-
-// setLast records the believed record. A nil is recorded only with note: while an object lists an applied revision.
-func (s *Beliefs) setLast(service types.NamespacedName, id names.ClusterID, key string, record *brokerv1alpha1.ExportedService, found *belief.Found, note bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case record == nil && found != nil:
-		s.remember(key, found.Revision)
-	case record != nil:
-		s.ended.Remove(key)
-	}
-	of := s.records[service]
-	if record == nil && !note {
-		if delete(of, id); len(of) == 0 {
-			delete(s.records, service)
-		}
-		return
-	}
-	if of == nil {
-		of = map[names.ClusterID]*brokerv1alpha1.ExportedService{}
-		s.records[service] = of
-	}
-	of[id] = record
-}
-
-// Release forgets the records of a service that is not used any more.
-func (s *Beliefs) Release(service types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.records, service)
-}
-
-// Revisions returns the revisions of a service's believed records.
-func (s *Beliefs) Revisions(service types.NamespacedName) map[names.ClusterID]int64 {
-	revisions := map[names.ClusterID]int64{}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, record := range s.records[service] {
-		if record != nil {
-			revisions[id] = layout.Revision(record)
-		}
-	}
-	return revisions
 }

@@ -21,16 +21,15 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/hub/servicepolicy"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -66,8 +65,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 		return err
 	}
 	p.accepts = border.New(names.HubOwner, func(string) bool { return false }, border.NewBudget(0, nil))
-	p.permissions = broker.NewPermissions(nil, options.Clusterset)
-	p.published = loadbalancer.NewPublished(options.Clusterset, p.accepts, options.budget(), p.permissions.Members)
+	p.published = loadbalancer.NewPublished(options.Clusterset, p.accepts, options.budget())
 	p.config = rest.CopyConfig(p.config)
 	p.config.QPS = -1 // rely on the API server's priority and fairness instead
 	if err := p.health.Serve(ctx, options.HealthAddress); err != nil {
@@ -91,11 +89,10 @@ type process struct {
 	config  *rest.Config
 	health  *lifecycle.Health
 	// identity is this replica's name in the election.
-	identity    string
-	leading     atomic.Bool
-	accepts     *border.Border
-	permissions *broker.Permissions
-	refused     servicepolicy.Refused
+	identity string
+	leading  atomic.Bool
+	accepts  *border.Border
+	refused  servicepolicy.Refused
 	// published are the members' published objects. They outlive a term, as providers do.
 	published *loadbalancer.Published
 	// providers carry the load balancers' traffic across terms, until another replica leads.
@@ -115,14 +112,14 @@ func (p *process) term(ctx context.Context) error {
 		return err
 	}
 	comparer := &servicepolicy.Comparer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Refused: &p.refused, Log: p.log}
-	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), hosts, comparer} {
+	known := p.published.Read(mgr.GetClient(), mgr.GetAPIReader())
+	follow := func(ctx context.Context) error { return p.published.Follow(ctx, mgr.GetCache()) }
+	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), manager.RunnableFunc(follow), hosts, comparer} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	p.permissions.Read(mgr.GetClient())
-	p.published.Read(mgr.GetClient(), mgr.GetAPIReader())
-	list, err := p.controllers(mgr, hosts)
+	list, err := p.controllers(mgr, hosts, known)
 	if err != nil {
 		return err
 	}
@@ -160,12 +157,13 @@ func (p *process) otherLeads() {
 }
 
 // controllers creates all controllers. Only the leader runs them.
-func (p *process) controllers(mgr ctrl.Manager, hosts *loadbalancer.Hosts) (all []controller.Controller, err error) {
+func (p *process) controllers(mgr ctrl.Manager, hosts *loadbalancer.Hosts, known <-chan struct{}) (all []manager.Runnable, err error) {
 	c, live, cache, clusterset := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), p.options.Clusterset
 	recorder := mgr.GetEventRecorder("atoll-hub")
-	add := func(one controller.Controller, e error) { all, err = append(all, one), errors.Join(err, e) }
-	add(servicepolicy.New(c, live, cache, clusterset, p.accepts, p.permissions.Members, &p.refused, recorder))
-	add(loadbalancer.New(c, cache, p.published, hosts, p.providers, recorder, p.options.AbandonAfter))
+	add := func(one manager.Runnable, e error) { all, err = append(all, one), errors.Join(err, e) }
+	add(servicepolicy.New(c, live, cache, clusterset, p.accepts, p.published.View, known, &p.published.Changes, &p.refused, recorder))
+	add(loadbalancer.New(c, cache, p.published, known, hosts, p.providers, recorder, p.options.AbandonAfter))
+	add(p.published.View.Confirmer(view.Connection{Live: live, Border: p.accepts}))
 	return all, err
 }
 

@@ -7,7 +7,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -20,8 +19,8 @@ import (
 func TestBackendsThatTheBrokerHasLost(t *testing.T) {
 	const ns = "believed"
 	p, _ := providers()
-	known = loadbalancer.NewPublished(clusterset, accepts, 0, broker.NewPermissions(hub, clusterset).Members)
-	t.Cleanup(func() { known = nil })
+	believed = loadbalancer.NewPublished(clusterset, accepts, 0)
+	t.Cleanup(func() { believed = nil })
 	stop := start(t)
 	mcs := exposed(t, ns, "web", nil)
 	has := func(when string, backends ...string) {

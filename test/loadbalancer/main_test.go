@@ -30,9 +30,9 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/deploy"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
 	atollhub "github.com/atoll-mcs/atoll/internal/hub"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/install"
@@ -55,8 +55,8 @@ var budget int64
 // accepts is what controllers accept of members.
 var accepts = border.New(names.HubOwner, func(string) bool { return false }, border.NewBudget(0, nil))
 
-// known is what controllers that are started know already of what members have published, nil for nothing.
-var known *loadbalancer.Published
+// believed is what controllers that are started believe already of what members have published, nil for nothing.
+var believed *loadbalancer.Published
 
 // abandonAfter is how long deleting is tried by controllers that are started.
 const abandonAfter = 5 * time.Second
@@ -107,12 +107,15 @@ func start(t *testing.T) (stop func()) {
 	})
 	noError(t, err)
 	noError(t, layout.Index(t.Context(), mgr.GetFieldIndexer()))
-	permissions := broker.NewPermissions(mgr.GetClient(), clusterset)
-	published := known
+	published := believed
 	if published == nil {
-		published = loadbalancer.NewPublished(clusterset, accepts, budget, permissions.Members)
+		published = loadbalancer.NewPublished(clusterset, accepts, budget)
 	}
-	published.Read(mgr.GetClient(), mgr.GetAPIReader())
+	known := published.Read(mgr.GetClient(), mgr.GetAPIReader())
+	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return published.Follow(ctx, mgr.GetCache()) })))
+	confirmer, err := published.View.Confirmer(view.Connection{Live: mgr.GetAPIReader(), Border: accepts})
+	noError(t, err)
+	noError(t, mgr.Add(confirmer))
 	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // as a hub does every 10 s
 		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = published.Observe(ctx) }, 50*time.Millisecond)
 		return nil
@@ -120,7 +123,7 @@ func start(t *testing.T) (stop func()) {
 	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
 	noError(t, err)
 	noError(t, mgr.Add(hosts))
-	c, err := loadbalancer.New(mgr.GetClient(), mgr.GetCache(), published, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
+	c, err := loadbalancer.New(mgr.GetClient(), mgr.GetCache(), published, known, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
 	noError(t, err)
 	noError(t, mgr.Add(c))
 	ctx, cancel := context.WithCancel(context.Background())

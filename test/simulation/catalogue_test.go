@@ -128,8 +128,8 @@ func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
 	}
 }
 
-// TestCatalogueFollowsWhatIsBelieved has an agent begin that can not believe a record, because somebody has edited its import, which is put right by hand; and
-// the broker's owner forbid an export.
+// TestCatalogueFollowsWhatIsBelieved has an agent begin that can not believe a record, because somebody has edited its import, and another that can; and the
+// broker's owner forbid an export.
 func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
 	waits(t)
 	b, members := joinAll(t, 2, Options{})
@@ -155,7 +155,9 @@ func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
 		}
 		return nil
 	})
+	planes.NoError(t, first.Stop())
 	planes.Change(t, first.Client, imp, func(o *mcsv1beta1.ServiceImport) { o.Annotations[names.AnnotationApplied] = right })
+	planes.NoError(t, first.Start(t.Context()))
 	catalogued(t, b.Admin, "web", "sim1", "sim2")
 
 	planes.Permit(t, b.Admin, map[string]string{"namespaces.sim2": "elsewhere"})

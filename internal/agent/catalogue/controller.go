@@ -19,7 +19,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
-	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -44,7 +43,7 @@ type Reconciler struct {
 }
 
 // New returns the controller.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, heartbeats *lost.Heartbeats) (controller.Controller, error) {
+func New(c *inputs.Cluster, b *inputs.Broker, broker cache.Cache, heartbeats *lost.Heartbeats) (controller.Controller, error) {
 	r := &Reconciler{
 		cluster: c, broker: b, heartbeats: heartbeats,
 		writer: client.WithFieldOwner(b.Client, names.ManagerAggregate(c.ID)), // managed fields name the writer; the entry itself does not
@@ -54,18 +53,9 @@ func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, heartb
 		kit.Watch(broker, &mcsv1beta1.ServiceImport{}, func(_ context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
 			return []reconcile.Request{{NamespacedName: serviceOf(e.Latest())}}
 		}),
-		kit.Watch(member, &mcsv1beta1.ServiceImport{}, applied),
 		kit.On(&heartbeats.Changes, r.member),
-		c.OnChanges(func(ctx context.Context) []reconcile.Request { return b.Services(ctx, c.Clusterset) }),
+		c.OnChanges(func(ctx context.Context) []reconcile.Request { return c.Services(ctx, b) }),
 	)
-}
-
-// applied queues the service of an import whose applied revisions changed: they decide which records count.
-func applied(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
-	if e.Old != nil && e.New != nil && e.Old.Annotations[names.AnnotationApplied] == e.New.Annotations[names.AnnotationApplied] {
-		return nil
-	}
-	return kit.Same(ctx, e)
 }
 
 func serviceOf(entry *mcsv1beta1.ServiceImport) types.NamespacedName {
@@ -81,7 +71,7 @@ func (r *Reconciler) member(ctx context.Context, id names.ClusterID) []reconcile
 	if err := r.broker.List(ctx, entries, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache has stopped
 	}
-	requests := r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByCluster: id.String()})
+	requests := r.cluster.ServicesOf(ctx, r.broker, id)
 	for i := range entries.Items {
 		if clusters := Clusters(&entries.Items[i]); slices.Contains(clusters, id.String()) || !slices.ContainsFunc(clusters, func(c string) bool {
 			return r.heartbeats.Live(names.ClusterID(c))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/atoll-mcs/atoll/internal/agent/catalogue"
@@ -22,6 +21,7 @@ import (
 	publishedslice "github.com/atoll-mcs/atoll/internal/agent/publish/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
 )
 
 // Rate limit for applying one member's changes in one namespace: a burst, then a number per second.
@@ -52,22 +52,22 @@ func (c *core) addProcessControllers() error {
 }
 
 // sessionControllers returns the controllers of a session, and the one that publishes EndpointSlices.
-func (c *core) sessionControllers(b *inputs.Broker, broker cache.Cache) (all []manager.Runnable, published *publishedslice.Reconciler, err error) {
-	member := c.mgr.GetCache()
+func (c *core) sessionControllers(b *inputs.Broker, from view.Connection) (all []manager.Runnable, published *publishedslice.Reconciler, err error) {
+	member, broker := c.mgr.GetCache(), from.Cache
 	add := func(r manager.Runnable, e error) { all, err = append(all, r), errors.Join(err, e) }
 	records, recordsReconciler, e := record.New(c.cluster, b, member, c.Grace, c.exports)
 	add(records, e)
 	slices, published, e := publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics)
 	add(slices, e)
 	add(&compare.Comparer{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: published, Log: c.Log}, nil)
-	add(c.cluster.Beliefs.Policies.Confirmer(b.Live))
+	add(c.cluster.View.Confirmer(from))
 	add(policyexport.New(c.cluster, b, member, c.recorder))
 	add(serviceimport.New(c.cluster, b, member, c.pace, c.recorder))
 	add(importedslice.New(importedslice.Dependencies{
 		Cluster: c.cluster, Broker: b, Network: c.network, Hints: c.hints, Hosts: c.hosts, Lost: c.lost,
 		Pace: c.pace, Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
 	}, member, broker))
-	add(catalogue.New(c.cluster, b, member, broker, c.Heartbeats))
+	add(catalogue.New(c.cluster, b, broker, c.Heartbeats))
 	add(lost.NewController(c.cluster, b, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
 	return all, published, err
 }

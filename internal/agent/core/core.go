@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -29,6 +28,7 @@ import (
 	publishedslice "github.com/atoll-mcs/atoll/internal/agent/publish/slice"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
@@ -80,8 +80,6 @@ type core struct {
 	recorder events.EventRecorder
 	// exports and imports collect the problems of exports and of imports.
 	exports, imports *status.Problems
-	// permissions outlive sessions, so that they still apply if the broker loses them.
-	permissions *broker.Permissions
 	// lost are the members whose endpoints are withdrawn.
 	lost *lost.Set
 	// nodesRead is set when hosts has the addresses of all nodes.
@@ -174,18 +172,19 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	config.Metrics.Events(recorder.LeftOut)
 	c := &core{
 		Config: config, mgr: mgr, named: make(chan struct{}, 1), exports: &status.Problems{}, imports: &status.Problems{},
-		recorder: recorder, pace: border.NewPace(pacePerSecond, paceBurst), permissions: broker.NewPermissions(nil, config.Clusterset),
+		recorder: recorder, pace: border.NewPace(pacePerSecond, paceBurst),
 		cluster: &inputs.Cluster{
 			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses,
 			PublishesPods: config.Mode != brokerv1alpha1.AdvertiseClusterIP, Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
 		},
 		hints: hints.New(config.ClusterID, config.Region, config.SharedZones, mgr.GetClient()),
 	}
-	c.lost = lost.NewSet(&c.cluster.Changes)
-	c.cluster.Beliefs = inputs.NewBeliefs(config.Clusterset, config.Heartbeats.Suspicions, func(id names.ClusterID) bool { return c.lost.Has(id.String()) }, func(service types.NamespacedName) {
-		c.cluster.Changes.Publish(kit.Scope{Service: service})
-	})
-	context.AfterFunc(ctx, config.Heartbeats.Counters.Subscribe(func(o lost.Observation) { c.cluster.Beliefs.Policies.Observe(o.Began, o.Counters) }))
+	changes := &c.cluster.Changes
+	isLost := func(id names.ClusterID) bool { return c.lost.Has(id.String()) }
+	c.cluster.View = view.New(config.Clusterset, config.ClusterID, isLost, changes)
+	c.cluster.Beliefs = broker.NewBeliefs(config.Clusterset, config.Heartbeats.Suspicions, isLost)
+	c.lost = lost.NewSet(changes, c.cluster.View.Lost)
+	context.AfterFunc(ctx, config.Heartbeats.Counters.Subscribe(func(o lost.Observation) { c.cluster.View.Observe(o.Began, o.Counters) }))
 	if err := c.readNetwork(ctx); err != nil {
 		return nil, err
 	}
@@ -207,10 +206,7 @@ func (c *core) readNetwork(ctx context.Context) (err error) {
 		c.network.Learned = c.hosts.Pods()
 	}
 	c.network.Allowed = func(id names.ClusterID) (ranges.Set, bool) {
-		if b := c.cluster.Broker(); b != nil {
-			return b.Permissions().RangesOf(id)
-		}
-		return ranges.Set{}, false
+		return c.cluster.View.Permissions().RangesOf(id)
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -103,21 +104,21 @@ func (c *core) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.permissions.Read(brokers.GetClient())
-	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader(), Border: borders, Permissions: c.permissions.Members}
-	controllers, published, err := c.sessionControllers(b, brokers.GetCache())
+	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader(), Border: borders}
+	from := view.Connection{Cache: brokers.GetCache(), Live: brokers.GetAPIReader(), Border: borders}
+	controllers, published, err := c.sessionControllers(b, from)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return brokers.Start(ctx) })
 	group.Go(func() error { return c.awaitRestore(ctx) })
-	if err := c.follow(ctx, brokers.GetCache()); err != nil {
+	if err = c.follow(ctx, brokers.GetCache()); err == nil {
+		err = c.expectOwners(ctx)
+	}
+	if err != nil {
 		cancel()
 		_ = group.Wait() // ends with ctx
-		return err
-	}
-	if err := c.expectOwners(ctx); err != nil {
 		return err
 	}
 	defer c.clearProblems()
@@ -128,7 +129,7 @@ func (c *core) session(ctx context.Context) error {
 			return nil
 		case <-c.mgr.Elected():
 		}
-		if err := c.cluster.FollowPolicies(ctx, brokers.GetCache()); err != nil {
+		if err := c.cluster.Follow(ctx, from); err != nil {
 			return err
 		}
 		c.cluster.SetBroker(b)
@@ -152,7 +153,7 @@ func (c *core) clearProblems() {
 	})
 }
 
-// follow waits for the broker's caches to sync, and publishes their later changes.
+// follow waits for the broker's caches to sync, and publishes later changes that are not the view's.
 func (c *core) follow(ctx context.Context, from cache.Cache) error {
 	for _, kind := range []client.Object{&brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}} {
 		if _, err := from.GetInformer(ctx, kind); err != nil {
@@ -161,11 +162,9 @@ func (c *core) follow(ctx context.Context, from cache.Cache) error {
 	}
 	changes := &c.cluster.Changes
 	if err := kit.Follow(ctx, from, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) {
-		for i, record := range e.Versions() {
-			scope := kit.Scope{Service: record.Spec.Service(), Member: names.ClusterID(record.Spec.ClusterID)}
-			refused, again := scope.Service.Name == "", i > 0 && e.Old.Spec.Service() == scope.Service
-			if !e.Initial && !refused && !again {
-				changes.Publish(scope)
+		for _, record := range e.Versions() { // somebody may have edited the service
+			if record.Spec.ClusterID == c.ClusterID.String() && !e.Initial {
+				changes.Publish(kit.Scope{Service: record.Spec.Service(), Member: c.ClusterID})
 			}
 		}
 	}); err != nil {
@@ -178,13 +177,6 @@ func (c *core) follow(ctx context.Context, from cache.Cache) error {
 		if e.Old == nil && !e.Initial && layout.Cluster(e.New) == c.ClusterID {
 			service := layout.Service(e.New)
 			changes.Publish(kit.Scope{Service: service, Member: c.ClusterID, Slice: types.NamespacedName{Namespace: service.Namespace, Name: layout.Source(e.New)}})
-		}
-	}); err != nil {
-		return err
-	}
-	if err := kit.Follow(ctx, from, &corev1.ConfigMap{}, func(_ context.Context, e kit.Event[*corev1.ConfigMap]) {
-		if !e.Initial {
-			changes.Publish(kit.Scope{})
 		}
 	}); err != nil {
 		return err

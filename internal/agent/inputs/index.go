@@ -7,11 +7,9 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
@@ -24,8 +22,6 @@ const (
 	sourcesOf = "source"
 	// importsOf finds the imported slices of a service, importsFrom those of a cluster.
 	importsOf, importsFrom = "imported", "from"
-	// madeOf finds the ServiceImports that were made from a cluster's record.
-	madeOf = "made-of"
 )
 
 // Index adds the indexes to this cluster's cache.
@@ -53,15 +49,6 @@ func Index(ctx context.Context, to client.FieldIndexer) error {
 		if err := to.IndexField(ctx, &discoveryv1.EndpointSlice{}, name, keys); err != nil {
 			return fmt.Errorf("indexing EndpointSlices by %s: %w", name, err)
 		}
-	}
-	err := to.IndexField(ctx, &mcsv1beta1.ServiceImport{}, madeOf, func(o client.Object) (ids []string) {
-		for id := range layout.Applied(o) {
-			ids = append(ids, id.String())
-		}
-		return ids
-	})
-	if err != nil {
-		return fmt.Errorf("indexing ServiceImports by %s: %w", madeOf, err)
 	}
 	return nil
 }
@@ -98,23 +85,30 @@ func (c *Cluster) ImportedFrom(ctx context.Context, cluster names.ClusterID) ([]
 	return listSlices(ctx, c.Client, client.MatchingFields{importsFrom: cluster.String()})
 }
 
-// ServicesOf returns the services that a cluster exports, and its imported services whose records are missing.
-func (c *Cluster) ServicesOf(ctx context.Context, b *Broker, cluster names.ClusterID) ([]types.NamespacedName, error) {
-	records, imports := &brokerv1alpha1.ExportedServiceList{}, &mcsv1beta1.ServiceImportList{}
-	if err := b.List(ctx, records, client.InNamespace(c.Clusterset), client.MatchingFields{layout.ByCluster: cluster.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
+// ServicesOf returns the services that a cluster exports, as far as it is unknown whether it does.
+func (c *Cluster) ServicesOf(ctx context.Context, b *Broker, cluster names.ClusterID) []reconcile.Request {
+	if cluster == c.ID {
+		return b.RecordedBy(ctx, c.Clusterset, cluster)
 	}
-	if err := c.Client.List(ctx, imports, client.MatchingFields{madeOf: cluster.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
+	return requests(c.View.ServicesOf(cluster))
+}
+
+// Services returns the services that any cluster exports, as ServicesOf does.
+func (c *Cluster) Services(ctx context.Context, b *Broker) []reconcile.Request {
+	return append(requests(c.View.Services()), c.ServicesOf(ctx, b, c.ID)...)
+}
+
+// ServicesIn returns those of Services in a namespace that are exported by other clusters.
+func (c *Cluster) ServicesIn(namespace string) []reconcile.Request {
+	return requests(c.View.ServicesIn(namespace))
+}
+
+func requests(services []types.NamespacedName) []reconcile.Request {
+	all := make([]reconcile.Request, 0, len(services))
+	for _, service := range services {
+		all = append(all, reconcile.Request{NamespacedName: service})
 	}
-	services := sets.New[types.NamespacedName]()
-	for i := range records.Items {
-		services.Insert(records.Items[i].Spec.Service())
-	}
-	for i := range imports.Items {
-		services.Insert(client.ObjectKeyFromObject(&imports.Items[i]))
-	}
-	return services.UnsortedList(), nil
+	return all
 }
 
 // Published returns the slices of a service on the broker, of all clusters. Callers must not change them.
@@ -150,10 +144,10 @@ func listSlices(ctx context.Context, from client.Reader, options ...client.ListO
 	return all, nil
 }
 
-// Services returns the services of the records in the cache that match.
-func (b *Broker) Services(ctx context.Context, clusterset string, options ...client.ListOption) []reconcile.Request {
+// RecordedBy returns the services of a cluster's records in the cache.
+func (b *Broker) RecordedBy(ctx context.Context, clusterset string, cluster names.ClusterID) []reconcile.Request {
 	list := &brokerv1alpha1.ExportedServiceList{}
-	if err := b.List(ctx, list, append(options, client.InNamespace(clusterset), client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := b.List(ctx, list, client.InNamespace(clusterset), client.MatchingFields{layout.ByCluster: cluster.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache has stopped
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
@@ -179,15 +173,7 @@ func (c *Cluster) OnChanges(all func(context.Context) []reconcile.Request) sourc
 		if b == nil {
 			return nil
 		}
-		services, err := c.ServicesOf(ctx, b, s.Member)
-		if err != nil {
-			return nil // a cache has stopped
-		}
-		requests := make([]reconcile.Request, 0, len(services))
-		for _, service := range services {
-			requests = append(requests, reconcile.Request{NamespacedName: service})
-		}
-		return requests
+		return c.ServicesOf(ctx, b, s.Member)
 	})
 }
 

@@ -15,9 +15,10 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
@@ -40,10 +41,11 @@ type Cluster struct {
 	Live   client.Reader
 	// Stages order the writes when many exports change at once.
 	Stages kit.Stages
-	// Beliefs are about other members' objects on the broker.
-	Beliefs *Beliefs
-	// Changes publishes changes on the broker, of beliefs, and of lost members. A Scope with a service and a member is the
-	// member's record; a Scope with a service alone is its policy, or a belief. A Scope with a slice of this cluster is a
+	// View is what is believed of other members' records and of the hub's policies, Beliefs of other members' EndpointSlices.
+	View    *view.View
+	Beliefs *broker.Beliefs
+	// Changes publishes changes of the view, of this cluster's objects on the broker, and of lost members. A Scope with a
+	// service and a member is the member's record; a Scope with a service alone is its policy. A Scope with a slice of this cluster is a
 	// slice to check or, if it has a service, one that has just been published for the first time.
 	Changes kit.Changes[kit.Scope]
 
@@ -56,8 +58,6 @@ type Broker struct {
 	client.Client
 	Live   client.Reader
 	Border *border.Border
-	// Permissions returns the members' permissions, which the broker's administrators set.
-	Permissions func() permissions.Members
 }
 
 // SetBroker sets a session's broker, once its caches are synced. After the session ends, they stay in use until the
@@ -98,7 +98,7 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 			own.Contribution = &record.Spec // until the record's reconciler withdraws it
 		}
 	}
-	if own.Validity.Valid && b != nil && !b.Permissions().MayExport(c.ID, key.Namespace) {
+	if own.Validity.Valid && !c.View.Permissions().MayExport(c.ID, key.Namespace) {
 		own.Validity = contribution.NotPermitted(c.ID, c.Clusterset, key.Namespace)
 	}
 	if !own.Validity.Valid {
@@ -122,22 +122,24 @@ func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (ex
 	}
 	exported.Rules = refusal.In(service.Namespace, namespace.Labels, namespace.Annotations, c.Refuses)
 	policy := c.Policy(service)
-	records, awaited, err := c.others(ctx, service)
-	if err != nil {
-		return exported, err
-	}
-	exported.Awaited = awaited
+	others, awaited := c.others(service)
+	exported.Awaited, exported.Revisions = awaited, map[names.ClusterID]int64{}
 	if exported.Own, err = c.own(ctx, service, policy); err != nil || !policy.Consumes(c.ID.String()) {
 		return exported, err
 	}
-	for _, e := range constituents(policy, exported.Own.Contribution, c.present(exported.Own.Contribution, records)) {
+	others = present(exported.Own.Contribution, others)
+	for _, e := range constituents(policy, exported.Own.Contribution, others) {
 		if !e.Consumes(c.ID.String()) {
 			continue
 		}
-		if reason := exported.Rules.Reason(names.ClusterID(e.ClusterID)); e.ClusterID != c.ID.String() && reason != "" {
+		id := names.ClusterID(e.ClusterID)
+		if reason := exported.Rules.Reason(id); id != c.ID && reason != "" {
 			exported.LeftOut = append(exported.LeftOut, local.LeftOut{Cluster: e.ClusterID, Reason: reason})
-		} else {
-			exported.Imported = append(exported.Imported, e)
+			continue
+		}
+		exported.Imported = append(exported.Imported, e)
+		if i := slices.IndexFunc(others, func(o view.Export) bool { return o.Record.Spec.ClusterID == e.ClusterID }); i >= 0 {
+			exported.Revisions[id] = layout.Revision(others[i].Record)
 		}
 	}
 	return exported, nil
@@ -154,39 +156,37 @@ func (c *Cluster) Refusals(ctx context.Context, name string) (refusal.Rules, err
 // all clusters report the same conflicts. In a namespace that is closed to imports, other exports do not count: there
 // the name has a different meaning in each cluster.
 func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName, own *merge.Export) ([]merge.Export, error) {
-	records, _, err := c.others(ctx, service)
-	if err != nil {
-		return nil, err
-	}
+	others, _ := c.others(service)
 	rules, err := c.Refusals(ctx, service.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	if rules.Closed {
-		records = nil
+		others = nil
 	}
-	return constituents(c.Policy(service), own, c.present(own, records)), nil
+	return constituents(c.Policy(service), own, present(own, others)), nil
 }
 
 // present drops the exports of lost clusters, unless no other cluster serves the service.
-func (c *Cluster) present(own *merge.Export, records []merge.Export) []merge.Export {
-	isLost := func(e merge.Export) bool {
-		return e.OnClusterLoss != names.OnLossKeep && c.Beliefs.Lost(names.ClusterID(e.ClusterID))
+func present(own *merge.Export, others []view.Export) []view.Export {
+	isLost := func(e view.Export) bool { return e.Lost }
+	if own == nil && !slices.ContainsFunc(others, func(e view.Export) bool { return !e.Lost }) {
+		return others
 	}
-	if own == nil && !slices.ContainsFunc(records, func(e merge.Export) bool { return !isLost(e) }) {
-		return records
-	}
-	return slices.DeleteFunc(slices.Clone(records), isLost)
+	return slices.DeleteFunc(slices.Clone(others), isLost)
 }
 
 // constituents are the exports of a service that are merged, with the ports that the hub's policy allows. Exports for
 // the hub alone are left out.
-func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, records []merge.Export) []merge.Export {
-	var all []merge.Export
+func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, others []view.Export) []merge.Export {
+	var all, from []merge.Export
 	if own != nil {
-		records = append([]merge.Export{*own}, records...)
+		from = append(from, *own)
 	}
-	for _, export := range records {
+	for _, other := range others {
+		from = append(from, other.Record.Spec)
+	}
+	for _, export := range from {
 		if export.Scope == brokerv1alpha1.ScopeHub {
 			continue
 		}
@@ -197,29 +197,25 @@ func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, r
 	return all
 }
 
-// others returns the permitted exports of a service from other clusters, and the clusters whose exports are unknown.
-func (c *Cluster) others(ctx context.Context, service types.NamespacedName) ([]merge.Export, []names.ClusterID, error) {
-	b := c.Broker()
-	if b == nil {
-		return nil, nil, nil
+// others returns the permitted exports of a service from other clusters, and the clusters whose exports are unknown; none
+// before the broker was reached.
+func (c *Cluster) others(service types.NamespacedName) ([]view.Export, []names.ClusterID) {
+	if c.Broker() == nil {
+		return nil, nil
 	}
-	records, awaited, err := c.believed(ctx, b, service)
-	var all []merge.Export
-	for _, r := range records {
-		all = append(all, r.Spec)
-	}
-	return all, awaited, err
+	return c.View.Service(service)
 }
 
 // Published returns the exports of a service by the records of all clusters, including this one, and the clusters whose
 // exports are unknown.
 func (c *Cluster) Published(ctx context.Context, b *Broker, service types.NamespacedName) ([]merge.Export, []names.ClusterID, error) {
-	all, awaited, err := c.others(ctx, service)
-	if err != nil {
-		return nil, nil, err
+	others, awaited := c.others(service)
+	var all []merge.Export
+	for _, other := range others {
+		all = append(all, other.Record.Spec)
 	}
 	own, err := b.Record(ctx, c.Clusterset, c.ID, service)
-	if own != nil && !layout.Withdrawn(own) && b.Permissions().MayExport(c.ID, service.Namespace) {
+	if own != nil && !layout.Withdrawn(own) && c.View.Permissions().MayExport(c.ID, service.Namespace) {
 		all = append(all, own.Spec)
 	}
 	return slices.DeleteFunc(all, func(e merge.Export) bool { return e.Scope == brokerv1alpha1.ScopeHub }), awaited, err
@@ -228,22 +224,6 @@ func (c *Cluster) Published(ctx context.Context, b *Broker, service types.Namesp
 // Record returns a cluster's cached record of a service, or nil.
 func (b *Broker) Record(ctx context.Context, clusterset string, cluster names.ClusterID, service types.NamespacedName) (*brokerv1alpha1.ExportedService, error) {
 	return kit.Get(ctx, b, client.ObjectKey{Namespace: clusterset, Name: names.Export(cluster, service.Namespace, service.Name)}, &brokerv1alpha1.ExportedService{})
-}
-
-// Exported returns another cluster's record of a service if it counts, else nil, and whether that is known.
-func (c *Cluster) Exported(ctx context.Context, b *Broker, cluster names.ClusterID, service types.NamespacedName, imp *mcsv1beta1.ServiceImport) (record *brokerv1alpha1.ExportedService, known bool, _ error) {
-	cached, err := b.Record(ctx, c.Clusterset, cluster, service)
-	if err != nil {
-		return nil, false, err
-	}
-	if cached != nil && cached.Spec.Service() != service { // the border has refused it
-		cached = nil
-	}
-	record, known, err = c.Beliefs.Record(ctx, b.Connection(), service, cluster, cached, layout.Applied(imp)[cluster])
-	if err != nil || record == nil || !b.Permissions().MayExport(cluster, service.Namespace) || !record.Spec.Consumes(c.ID.String()) {
-		return nil, known, err
-	}
-	return record, true, nil
 }
 
 // Slice returns the cached slice on the broker that a cluster made from one of its own slices, or nil.

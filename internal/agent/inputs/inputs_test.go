@@ -13,7 +13,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent/local"
-	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
+	"github.com/atoll-mcs/atoll/internal/kit"
 )
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -29,8 +30,8 @@ func member(t *testing.T, objects ...client.Object) *Cluster {
 	}
 	return &Cluster{
 		ID: "c1", Network: local.ServiceNetwork{Families: []corev1.IPFamily{corev1.IPv4Protocol}},
-		Client:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
-		Beliefs: NewBeliefs("", belief.NewSuspicions(), nil, nil),
+		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+		View:   view.New("", "c1", nil, &kit.Changes[kit.Scope]{}),
 	}
 }
 

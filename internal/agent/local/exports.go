@@ -15,6 +15,8 @@ type Exported struct {
 	// Imported are the exports that this cluster imports. They are empty if the namespace does not exist, or if the hub
 	// excludes this cluster from the service's importers.
 	Imported []merge.Export
+	// Revisions are the revisions of the records of Imported that are other clusters'.
+	Revisions map[names.ClusterID]int64
 	// LeftOut are the other exporters whose exports this cluster refuses.
 	LeftOut []LeftOut
 	// Awaited are the clusters whose exports are unknown; the import does not change because of them.

@@ -133,11 +133,7 @@ func (c *Controller) begin() {
 
 // services returns the services that a member exports.
 func (c *Controller) services(id names.ClusterID) []types.NamespacedName {
-	services, err := c.cluster.ServicesOf(context.Background(), c.broker, id)
-	if err != nil {
-		return nil // a cache has stopped
-	}
-	return services
+	return c.cluster.View.ServicesOf(id)
 }
 
 func (c *Controller) exports(id string) bool {

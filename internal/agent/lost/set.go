@@ -17,14 +17,15 @@ type Set struct {
 	known   chan struct{}
 	members []string
 	changes *kit.Changes[kit.Scope]
+	changed func(names.ClusterID)
 	// endpoints are the withdrawn endpoints of members that are not in the set.
 	endpoints map[string]map[netip.AddrPort]bool
 }
 
-// NewSet returns a set that is not known yet. It publishes the members that join or leave it, and everything when it
-// becomes known.
-func NewSet(changes *kit.Changes[kit.Scope]) *Set {
-	return &Set{known: make(chan struct{}), changes: changes}
+// NewSet returns a set that is not known yet. It calls changed with members that join or leave it. It publishes everything
+// when it becomes known, and members whose withdrawn endpoints change.
+func NewSet(changes *kit.Changes[kit.Scope], changed func(names.ClusterID)) *Set {
+	return &Set{known: make(chan struct{}), changes: changes, changed: changed}
 }
 
 // Known reports whether Replace has been called.
@@ -53,14 +54,13 @@ func (s *Set) Replace(members []string) {
 		close(s.known)
 	}
 	s.mu.Unlock()
-	if first {
-		s.changes.Publish(kit.Scope{})
-		return
-	}
 	for _, m := range slices.Concat(before, members) {
 		if slices.Contains(before, m) != slices.Contains(members, m) {
-			s.changes.Publish(kit.Scope{Member: names.ClusterID(m)})
+			s.changed(names.ClusterID(m))
 		}
+	}
+	if first {
+		s.changes.Publish(kit.Scope{})
 	}
 }
 

@@ -5,16 +5,17 @@ import (
 	"testing"
 
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// The first members are a change of everything: nothing was known before. Later, only who joins or leaves has changed.
+// Who joins or leaves has changed; the first time everything has, because nothing was known before.
 func TestSet(t *testing.T) {
 	var changes kit.Changes[kit.Scope]
 	var published []string
 	changes.Subscribe(func(s kit.Scope) { published = append(published, "member "+s.Member.String()) })
-	s := NewSet(&changes)
+	s := NewSet(&changes, func(id names.ClusterID) { changes.Publish(kit.Scope{Member: id}) })
 	for _, tt := range []struct{ members, published []string }{
-		{[]string{"a"}, []string{"member "}},
+		{[]string{"a"}, []string{"member ", "member a"}},
 		{[]string{"b", "c"}, []string{"member a", "member b", "member c"}},
 		{[]string{"c", "b"}, nil},
 	} {

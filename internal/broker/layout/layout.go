@@ -23,10 +23,8 @@ import (
 
 // Indexes of a cache of the broker. Service, Namespace and Cluster return their keys.
 const (
-	// ByService finds records and slices of a service, of all clusters.
+	// ByService finds slices of a service, of all clusters.
 	ByService = "service"
-	// ByNamespace finds records of services in a namespace.
-	ByNamespace = "namespace"
 	// ByCluster finds records and slices of a cluster.
 	ByCluster = "cluster"
 )
@@ -158,22 +156,18 @@ func Applied(imp metav1.Object) map[names.ClusterID]int64 {
 
 // Index adds the indexes to a cache of the broker.
 func Index(ctx context.Context, to client.FieldIndexer) error {
-	record := func(key func(brokerv1alpha1.ExportedServiceSpec) string) client.IndexerFunc {
-		return func(object client.Object) []string {
-			if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ServiceName != "" { // else the border has refused it
-				return []string{key(spec)}
-			}
-			return nil
+	exporter := func(object client.Object) []string {
+		if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ServiceName != "" { // else the border has refused it
+			return []string{spec.ClusterID}
 		}
+		return nil
 	}
 	for _, index := range []struct {
 		of   client.Object
 		name string
 		keys client.IndexerFunc
 	}{
-		{&brokerv1alpha1.ExportedService{}, ByService, record(func(s brokerv1alpha1.ExportedServiceSpec) string { return s.Service().String() })},
-		{&brokerv1alpha1.ExportedService{}, ByNamespace, record(func(s brokerv1alpha1.ExportedServiceSpec) string { return s.ServiceNamespace })},
-		{&brokerv1alpha1.ExportedService{}, ByCluster, record(func(s brokerv1alpha1.ExportedServiceSpec) string { return s.ClusterID })},
+		{&brokerv1alpha1.ExportedService{}, ByCluster, exporter},
 		{&discoveryv1.EndpointSlice{}, ByService, func(o client.Object) []string { return []string{Service(o).String()} }},
 		{&discoveryv1.EndpointSlice{}, ByCluster, func(o client.Object) []string { return []string{Cluster(o).String()} }},
 	} {

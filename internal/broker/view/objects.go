@@ -1,8 +1,9 @@
 // Package view holds what this process believes about the objects of other members, and of the hub, on the broker
 // (docs/explanation/protocol.md).
 //
-// Objects decides in the event: it does no I/O, starts no goroutine, and gets the time from its caller. So far Policies
-// uses it: about records and EndpointSlices, package broker's Beliefs still decide when controllers ask.
+// Objects decides in the event: it does no I/O, starts no goroutine, and gets the time from its caller. View connects it
+// with the broker, for policies and records: about EndpointSlices, package broker's Beliefs still decide when controllers
+// ask.
 package view
 
 import (
@@ -59,7 +60,7 @@ type Answer[O any] struct {
 	Object *Object[O]
 }
 
-// Objects are the objects of one kind. Callers serialize all calls. Create with New.
+// Objects are the objects of one kind. Callers serialize all calls. Create with NewObjects.
 type Objects[K comparable, O any] struct {
 	owner    func(K) names.ClusterID
 	state    func(owner names.ClusterID, believed O) belief.Owner
@@ -69,6 +70,8 @@ type Objects[K comparable, O any] struct {
 	ended    *lru.Cache              // of memory: the revisions of ended objects
 	joined   map[names.ClusterID]int // how often a removed owner has joined again
 	complete bool                    // Replace was called
+	read     int                     // the number of the last read that Observe has asked for
+	index    func(K, bool)           // called with keys that begin or cease to have an entry
 }
 
 // memory is the key of an ended object.
@@ -88,13 +91,14 @@ type suspicion struct {
 	since   time.Time
 	counter belief.Counter // as last read; no Lease before the first read
 	seen    int            // increases seen
-	reading bool           // confirmed; the caller reads the object
+	read    int            // confirmed: the number of the read that decides; 0 for none
 }
 
-// New returns no objects. state returns the state of an owner for an object, of which believed is the last content.
-func New[K comparable, O any](owner func(K) names.ClusterID, state func(owner names.ClusterID, believed O) belief.Owner) *Objects[K, O] {
+// NewObjects returns no objects. state returns the state of an owner for an object, of which believed is the last content.
+func NewObjects[K comparable, O any](owner func(K) names.ClusterID, state func(owner names.ClusterID, believed O) belief.Owner) *Objects[K, O] {
 	return &Objects[K, O]{
 		owner: owner, state: state, entries: map[K]*entry[O]{}, owned: map[names.ClusterID]map[K]bool{}, suspects: map[K]*suspicion{}, ended: lru.New(remembered), joined: map[names.ClusterID]int{},
+		index: func(K, bool) {},
 	}
 }
 
@@ -143,7 +147,7 @@ func (s *Objects[K, O]) Put(key K, object *Object[O], now time.Time) (changed bo
 	before := s.Get(key)
 	s.entry(key).cached = object
 	if suspect := s.suspects[key]; suspect != nil {
-		suspect.reading = false // what is being read may be older
+		suspect.read = 0 // what is being read may be older
 	}
 	s.decide(key, object, belief.Owner{}, now)
 	return s.Get(key) != before
@@ -173,7 +177,7 @@ func (s *Objects[K, O]) Owner(id names.ClusterID, joined bool, now time.Time) (c
 func (s *Objects[K, O]) Observe(began time.Time, counters map[names.ClusterID]belief.Counter) (read []K) {
 	for key, of := range s.suspects {
 		now, there := counters[s.owner(key)]
-		if !there || !began.After(of.since) || of.reading {
+		if !there || !began.After(of.since) || of.read > 0 {
 			continue
 		}
 		switch {
@@ -183,7 +187,8 @@ func (s *Objects[K, O]) Observe(began time.Time, counters map[names.ClusterID]be
 			of.seen++
 		}
 		if of.counter = now; of.seen >= confirmations {
-			of.reading = true
+			s.read++
+			of.read = s.read
 			read = append(read, key)
 		}
 	}
@@ -193,18 +198,26 @@ func (s *Objects[K, O]) Observe(began time.Time, counters map[names.ClusterID]be
 // Reading returns the keys that Observe has returned, and that wait for Confirm.
 func (s *Objects[K, O]) Reading() (keys []K) {
 	for key, of := range s.suspects {
-		if of.reading {
+		if of.read > 0 {
 			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
+// Read returns the number of the read that a key waits for, 0 for none. Get it before reading.
+func (s *Objects[K, O]) Read(key K) (number int) {
+	if of := s.suspects[key]; of != nil {
+		return of.read
+	}
+	return 0
+}
+
 // Confirm decides by an object (nil if missing) that was read because of Observe, and the counter that was read after it.
-// An event of the object since Observe voids the read: the next Observe returns the key again.
-func (s *Objects[K, O]) Confirm(key K, object *Object[O], counter belief.Counter, now time.Time) (changed bool) {
+// number is from Read. An event of the object since Observe voids the read: the next Observe returns the key again.
+func (s *Objects[K, O]) Confirm(key K, number int, object *Object[O], counter belief.Counter, now time.Time) (changed bool) {
 	of := s.suspects[key]
-	if of == nil || !of.reading {
+	if of == nil || of.read == 0 || of.read != number {
 		return false
 	}
 	before := s.Get(key)
@@ -265,6 +278,7 @@ func (s *Objects[K, O]) release(key K, e *entry[O]) {
 		return
 	}
 	delete(s.entries, key)
+	s.index(key, false)
 	id := s.owner(key)
 	if delete(s.owned[id], key); len(s.owned[id]) == 0 {
 		delete(s.owned, id)
@@ -282,6 +296,7 @@ func (s *Objects[K, O]) entry(key K) *entry[O] {
 		e.applied.Revision = revision.(int64)
 	}
 	s.entries[key] = e
+	s.index(key, true)
 	id := s.owner(key)
 	if s.owned[id] == nil {
 		s.owned[id] = map[K]bool{}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,8 +20,14 @@ type world struct {
 	counters map[names.ClusterID]belief.Counter
 	objects  *Objects[string, int]
 	answers  map[string]Answer[int] // as a subscriber knows them
-	reading  []string
+	reading  []reading
 	excused  map[string]bool // the last step may end the object, or lower its revision
+}
+
+// reading is a read in progress.
+type reading struct {
+	key    string
+	number int
 }
 
 var keys = []string{"a1", "a2", "b1"}
@@ -32,7 +39,7 @@ func newWorld() *world {
 		now: time.Unix(0, 0), owners: map[names.ClusterID]*belief.Owner{"a": {}, "b": {}}, counters: map[names.ClusterID]belief.Counter{"a": {Lease: "1"}, "b": {Lease: "1"}},
 		answers: map[string]Answer[int]{}, excused: map[string]bool{},
 	}
-	w.objects = New(ownerOf, func(id names.ClusterID, _ int) belief.Owner { return *w.owners[id] })
+	w.objects = NewObjects(ownerOf, func(id names.ClusterID, _ int) belief.Owner { return *w.owners[id] })
 	return w
 }
 
@@ -103,19 +110,22 @@ func (w *world) observe(t *rapid.T) {
 		}
 		w.counters[id] = c
 	}
-	w.reading = append(w.reading, w.objects.Observe(w.now, w.counters)...)
+	for _, key := range w.objects.Observe(w.now, w.counters) {
+		w.reading = append(w.reading, reading{key, w.objects.Read(key)})
+	}
 }
 
 func (w *world) confirm(t *rapid.T) {
 	if len(w.reading) == 0 {
 		t.Skip("nothing is confirmed")
 	}
-	key := w.reading[0]
-	w.reading = w.reading[1:]
+	i := rapid.IntRange(0, len(w.reading)-1).Draw(t, "read")
+	key, number := w.reading[i].key, w.reading[i].number
+	w.reading = slices.Delete(w.reading, i, i+1)
 	counter := w.counters[ownerOf(key)]
 	counter.Refused = rapid.IntRange(0, 4).Draw(t, "refused") == 0
 	w.excused[key] = true
-	if w.objects.Confirm(key, someObject(t), counter, w.now) {
+	if w.objects.Confirm(key, number, someObject(t), counter, w.now) {
 		w.told(key)
 	}
 }
@@ -215,7 +225,7 @@ func TestRules(t *testing.T) {
 		"confirmed, but refused":     {confirmed(object(4), nil, 3, nil, true), "Kept 4"},
 	} {
 		owner := &belief.Owner{}
-		s := New(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return *owner })
+		s := NewObjects(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return *owner })
 		tt.do(s, owner)
 		answer, got := s.Get("x"), ""
 		if got = []string{"Unknown", "None", "Believed", "Kept"}[answer.State]; answer.Object != nil {
@@ -229,20 +239,24 @@ func TestRules(t *testing.T) {
 
 // An event during a read voids it, and the next observation asks for another.
 func TestReadsAreVoided(t *testing.T) {
-	s := New(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return belief.Owner{} })
+	s := NewObjects(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return belief.Owner{} })
 	seen(s, &Object[string]{Value: "4", Revision: 4}, nil)
 	counter := observe(s, 3)
+	first := s.Read("x")
 	if keys := s.Reading(); len(keys) != 1 {
 		t.Errorf("%d keys are being read", len(keys))
 	}
 	s.Put("x", &Object[string]{Value: "2", Revision: 2}, at(90)) // suspicious, too
-	if s.Confirm("x", nil, counter, at(91)); s.Get("x").State != Kept || len(s.Reading()) > 0 {
+	if s.Confirm("x", first, nil, counter, at(91)); s.Get("x").State != Kept || len(s.Reading()) > 0 {
 		t.Error("the read counts, although the object has changed since")
 	}
 	if keys := s.Observe(at(100), map[names.ClusterID]belief.Counter{"c1": counter}); len(keys) != 1 {
 		t.Error("the object is not read again")
 	}
-	if s.Confirm("x", nil, belief.Counter{Lease: "another"}, at(101)); s.Get("x").State != Kept || len(s.Observe(at(102), map[names.ClusterID]belief.Counter{"c1": counter})) != 0 {
+	if s.Confirm("x", first, nil, counter, at(101)); s.Get("x").State != Kept {
+		t.Error("the first read counts after all, as if it were the second")
+	}
+	if s.Confirm("x", s.Read("x"), nil, belief.Counter{Lease: "another"}, at(101)); s.Get("x").State != Kept || len(s.Observe(at(102), map[names.ClusterID]belief.Counter{"c1": counter})) != 0 {
 		t.Error("the broker was restored since, and what was read counts, or is read again at once")
 	}
 	for count, want := range []int{0, 1, 0} {
@@ -255,7 +269,7 @@ func TestReadsAreVoided(t *testing.T) {
 
 // A Lease that was restored, too, counts from the beginning.
 func TestCountersGoBack(t *testing.T) {
-	s := New(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return belief.Owner{} })
+	s := NewObjects(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return belief.Owner{} })
 	seen(s, &Object[string]{Value: "4", Revision: 4}, nil)
 	for i, count := range []int64{5, 6, 1, 2, 3} {
 		keys := s.Observe(at(60*(i+1)), map[names.ClusterID]belief.Counter{"c1": {Lease: "lease", Count: count}})
@@ -290,6 +304,6 @@ func confirmed(believed, suspicious *Object[string], times int64, read *Object[s
 		seen(s, believed, suspicious)
 		counter := observe(s, times)
 		counter.Refused = refused
-		s.Confirm("x", read, counter, at(200))
+		s.Confirm("x", s.Read("x"), read, counter, at(200))
 	}
 }

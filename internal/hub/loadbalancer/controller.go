@@ -58,24 +58,27 @@ type Controller struct {
 	add     func(reconcile.Request)         // with low priority
 }
 
-// New returns the controller. It watches the given cache, and reads and writes with c. It uses no endpoint with an
-// address in hosts.
-func New(c client.Client, from cache.Cache, published *Published, hosts *Hosts, providers *Providers, recorder events.EventRecorder, abandon time.Duration) (controller.Controller, error) {
+// New returns the controller. It watches the given cache, and reads and writes with c, when published is known. It uses no
+// endpoint with an address in hosts.
+func New(c client.Client, from cache.Cache, published *Published, known <-chan struct{}, hosts *Hosts, providers *Providers, recorder events.EventRecorder, abandon time.Duration) (controller.Controller, error) {
 	r := &Controller{client: c, published: published, hosts: hosts, providers: providers, recorder: recorder, abandon: abandon}
-	return kit.New("loadbalancer", r, r.sources(from)...)
+	return kit.New("loadbalancer", r, r.sources(from, known)...)
 }
 
 // sources returns the events that queue MultiClusterServices.
-func (c *Controller) sources(from cache.Cache) []source.TypedSource[reconcile.Request] {
+func (c *Controller) sources(from cache.Cache, known <-chan struct{}) []source.TypedSource[reconcile.Request] {
 	return []source.TypedSource[reconcile.Request]{
 		kit.Watch(from, &networkingv1alpha1.MultiClusterService{}, matters),
 		kit.Watch(from, &corev1.Service{}, func(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
 			return c.concerned(ctx, client.ObjectKeyFromObject(e.Latest()))
 		}),
-		kit.Watch(from, &brokerv1alpha1.ExportedService{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
-			return c.concerned(ctx, e.Latest().Spec.Service())
+		kit.WaitFor[reconcile.Request](known),
+		kit.On(&c.published.Changes, func(ctx context.Context, s kit.Scope) []reconcile.Request {
+			if s.Service.Name == "" {
+				return c.balanced(ctx)
+			}
+			return c.concerned(ctx, s.Service)
 		}),
-		kit.Watch(from, &corev1.ConfigMap{}, func(ctx context.Context, _ kit.Event[*corev1.ConfigMap]) []reconcile.Request { return c.balanced(ctx) }),
 		kit.Watch(from, &discoveryv1.EndpointSlice{}, func(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) (requests []reconcile.Request) {
 			for _, version := range e.Versions() {
 				requests = append(requests, c.concerned(ctx, layout.Service(version))...)
@@ -100,12 +103,8 @@ func (c *Controller) sources(from cache.Cache) []source.TypedSource[reconcile.Re
 // subscribe queues changes that do not come from the manager's caches.
 func (c *Controller) subscribe(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	c.add = func(r reconcile.Request) { kit.Add(queue, true, r) }
-	again := func() { kit.Add(queue, false, c.balanced(context.Background())...) }
 	c.providers.serve(c.service, c.existing, func(name types.NamespacedName) { kit.Add(queue, false, reconcile.Request{NamespacedName: name}) })
-	c.hosts.OnChange(again)
-	c.published.listener.Store(&listener{room: again, again: func(service types.NamespacedName) {
-		kit.Add(queue, false, c.concerned(context.Background(), service)...)
-	}})
+	c.hosts.OnChange(func() { kit.Add(queue, false, c.balanced(context.Background())...) })
 	return nil
 }
 

@@ -68,7 +68,7 @@ func (c *Controller) gather(ctx context.Context, mcs *networkingv1alpha1.MultiCl
 	if err != nil {
 		return f, err
 	}
-	e := validateExports(mcs, validation.Network{IsHost: c.hosts.Has, Allowed: c.published.permissions().RangesOf}, published)
+	e := validateExports(mcs, validation.Network{IsHost: c.hosts.Has, Allowed: c.published.View.Permissions().RangesOf}, published)
 	f.refused = e.refused
 	if f.unknown = service == nil; !f.unknown {
 		f.service, f.tooMany = forwards(mcs, service, e)

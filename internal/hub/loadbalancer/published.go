@@ -6,12 +6,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -19,7 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -29,24 +29,20 @@ import (
 // when the hash changes, within a budget per member. Published outlives broker connections, so backends survive a
 // broker that lost its data.
 type Published struct {
-	clusterset  string
-	border      *border.Border
-	permissions func() permissions.Members
-	budget      *border.Budget
-	listener    atomic.Pointer[listener]
+	// View is what is believed of the members' records.
+	View *view.View
+	// Changes publishes changes of what is believed, and everything when slices that did not fit may now fit.
+	Changes kit.Changes[kit.Scope]
+
+	clusterset string
+	border     *border.Border
+	budget     *border.Budget
 
 	mu         sync.Mutex
+	known      chan struct{} // closed when View is known in this term
 	connection broker.Connection
 	beliefs    *broker.Beliefs
 	contents   map[types.NamespacedName]map[string]content // by service and slice name
-}
-
-// listener receives changes that are not cache events.
-type listener struct {
-	// again is called with a service whose believed state may have changed.
-	again func(types.NamespacedName)
-	// room is called when slices that did not fit may now fit.
-	room func()
 }
 
 // content is the content of a slice.
@@ -62,19 +58,37 @@ type content struct {
 
 // NewPublished returns the published objects of a clusterset, through a border that needs no content. budget limits
 // the bytes kept per member; 0 is unlimited.
-func NewPublished(clusterset string, b *border.Border, budget int64, permitted func() permissions.Members) *Published {
-	p := &Published{clusterset: clusterset, border: b, permissions: permitted, contents: map[types.NamespacedName]map[string]content{}}
-	p.listener.Store(&listener{func(types.NamespacedName) {}, func() {}})
-	p.budget = border.NewBudget(budget, func(string) { p.listener.Load().room() })
+func NewPublished(clusterset string, b *border.Border, budget int64) *Published {
+	p := &Published{clusterset: clusterset, border: b, contents: map[types.NamespacedName]map[string]content{}}
+	p.View = view.New(clusterset, names.HubOwner, never, &p.Changes)
+	p.budget = border.NewBudget(budget, func(string) { p.Changes.Publish(kit.Scope{}) })
 	p.Forget()
 	return p
 }
 
-// Read sets the source: a cache with the indexes of layout, and a live reader that bypasses it.
-func (p *Published) Read(cache, live client.Reader) {
+// never is which members' endpoints a hub withdraws itself: it checks backends, and does not treat members as unreachable.
+func never(names.ClusterID) bool { return false }
+
+// Read sets the source for a term of leadership: a cache with the indexes of layout, and a live reader that bypasses it. It
+// returns a channel that is closed when the view is known, after Follow.
+func (p *Published) Read(cache, live client.Reader) (known <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.connection = broker.Connection{Cache: cache, Live: live, Border: p.border}
+	p.connection, p.known = broker.Connection{Cache: cache, Live: live, Border: p.border}, make(chan struct{})
+	return p.known
+}
+
+// Follow has the view follow the source while this replica leads, until ctx is done.
+func (p *Published) Follow(ctx context.Context, from cache.Cache) error {
+	p.mu.Lock()
+	known, live := p.known, p.connection.Live
+	p.mu.Unlock()
+	if err := p.View.Follow(ctx, view.Connection{Cache: from, Live: live, Border: p.border}); err != nil {
+		return err
+	}
+	close(known)
+	<-ctx.Done()
+	return nil
 }
 
 // Forget drops all beliefs: while another hub leads, this one does not see withdrawals.
@@ -84,8 +98,8 @@ func (p *Published) Forget() {
 	for service := range p.contents {
 		p.free(service)
 	}
-	never := func(names.ClusterID) bool { return false } // the hub checks backends itself and does not treat members as unreachable
-	p.beliefs = broker.NewBeliefs(p.clusterset, belief.NewSuspicions(), never, func(service types.NamespacedName) { p.listener.Load().again(service) })
+	p.View.Forget()
+	p.beliefs = broker.NewBeliefs(p.clusterset, belief.NewSuspicions(), never)
 }
 
 // now returns the current connection and beliefs.
@@ -98,14 +112,16 @@ func (p *Published) now() (broker.Connection, *broker.Beliefs) {
 // Observe reads the members' counters if a suspicion waits for them.
 func (p *Published) Observe(ctx context.Context) error {
 	connection, beliefs := p.now()
-	if !beliefs.Suspicions.Waiting() {
+	if !beliefs.Suspicions.Waiting() && !p.View.Waits() {
 		return nil
 	}
 	began, list := time.Now(), &coordinationv1.LeaseList{}
 	if err := connection.Live.List(ctx, list, client.InNamespace(p.clusterset), client.HasLabels{names.LabelSourceCluster}); err != nil {
 		return fmt.Errorf("listing the members' Leases: %w", err)
 	}
-	beliefs.Suspicions.Observe(began, layout.Counters(list.Items))
+	counters := layout.Counters(list.Items)
+	beliefs.Suspicions.Observe(began, counters)
+	p.View.Observe(began, counters)
 	return nil
 }
 
@@ -122,15 +138,9 @@ type exported struct {
 func (p *Published) of(ctx context.Context, service types.NamespacedName) (exported, error) {
 	e := exported{records: map[string]*brokerv1alpha1.ExportedService{}, refused: refusals{}}
 	c, beliefs := p.now()
-	records, _, err := beliefs.Records(ctx, c, service, names.HubOwner, nil)
-	if err != nil {
-		return e, err
-	}
-	permitted := p.permissions()
-	for _, record := range records {
-		if permitted.MayExport(names.ClusterID(record.Spec.ClusterID), service.Namespace) {
-			e.records[record.Spec.ClusterID] = record
-		}
+	exports, _ := p.View.Service(service)
+	for _, export := range exports {
+		e.records[export.Record.Spec.ClusterID] = export.Record
 	}
 	list := &discoveryv1.EndpointSliceList{}
 	if err := c.Cache.List(ctx, list, client.InNamespace(p.clusterset), client.MatchingFields{layout.ByService: service.String()}, client.UnsafeDisableDeepCopy); err != nil {
@@ -178,7 +188,7 @@ func (p *Published) slice(ctx context.Context, service types.NamespacedName, nam
 	if err != nil {
 		return nil, "", err
 	}
-	verdict, found, err := beliefs.Slice(ctx, c, have.cluster, have.source, have.slice, cached, func() { p.listener.Load().again(service) })
+	verdict, found, err := beliefs.Slice(ctx, c, have.cluster, have.source, have.slice, cached, func() { p.Changes.Publish(kit.Scope{Service: service}) })
 	switch {
 	case err != nil:
 		return nil, "", err
@@ -250,7 +260,6 @@ func (p *Published) release(service types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free(service)
-	p.beliefs.Release(service)
 }
 
 // free forgets the slices of a service. It needs mu to be held.

@@ -25,6 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -60,9 +61,10 @@ func (r *Refused) set(service types.NamespacedName, refused bool) {
 }
 
 // New returns the controller. It reads from the cache, whose border is b, and with live past the cache. It writes to
-// the clusterset's namespace, in which members may export what permitted says, and notes what is refused there.
-func New(c client.Client, live client.Reader, from cache.Cache, clusterset string, b *border.Border, permitted func() permissions.Members, refused *Refused, recorder events.EventRecorder) (controller.Controller, error) {
-	r := &reconciler{client: c, live: live, clusterset: clusterset, border: b, permissions: permitted, refused: refused, recorder: recorder}
+// the clusterset's namespace, in which members may export what v says when it is known, and notes what is refused there.
+// changes are v's.
+func New(c client.Client, live client.Reader, from cache.Cache, clusterset string, b *border.Border, v *view.View, known <-chan struct{}, changes *kit.Changes[kit.Scope], refused *Refused, recorder events.EventRecorder) (controller.Controller, error) {
+	r := &reconciler{client: c, live: live, clusterset: clusterset, border: b, permissions: v.Permissions, refused: refused, recorder: recorder}
 	return kit.New("servicepolicy", r,
 		kit.Watch(from, &networkingv1alpha1.MultiClusterService{}, kit.Same[*networkingv1alpha1.MultiClusterService]),
 		kit.Watch(from, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
@@ -78,7 +80,13 @@ func New(c client.Client, live client.Reader, from cache.Cache, clusterset strin
 			}
 			return r.all(ctx)
 		}),
-		kit.Watch(from, &corev1.ConfigMap{}, func(ctx context.Context, _ kit.Event[*corev1.ConfigMap]) []reconcile.Request { return r.all(ctx) }),
+		kit.WaitFor[reconcile.Request](known),
+		kit.On(changes, func(ctx context.Context, s kit.Scope) []reconcile.Request {
+			if s != (kit.Scope{}) {
+				return nil // records have events of their own
+			}
+			return r.all(ctx)
+		}),
 	)
 }
 

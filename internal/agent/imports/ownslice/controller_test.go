@@ -25,7 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
-	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
@@ -75,7 +75,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		},
 	}).Build()
 	w.Reconciler = &Reconciler{
-		cluster: &inputs.Cluster{ID: "c1", Client: c, Live: c, Beliefs: inputs.NewBeliefs("", belief.NewSuspicions(), nil, nil)},
+		cluster: &inputs.Cluster{ID: "c1", Client: c, Live: c, View: view.New("", "c1", nil, &kit.Changes[kit.Scope]{})},
 		hints:   hints.New("c1", "", false, c), pacer: pace.New[types.NamespacedName](pace.Limits{}),
 		problems: &status.Problems{}, metrics: metrics.New(metrics.NewTraffic()),
 	}

@@ -48,7 +48,7 @@ type Reconciler struct {
 func New(c *inputs.Cluster, b *inputs.Broker, member cache.Cache, pace *border.Pace, recorder events.EventRecorder) (controller.Controller, error) {
 	r := &Reconciler{cluster: c, broker: b, pace: pace, recorder: recorder}
 	return kit.New("serviceimport", r,
-		c.OnChanges(func(ctx context.Context) []reconcile.Request { return b.Services(ctx, c.Clusterset) }),
+		c.OnChanges(func(ctx context.Context) []reconcile.Request { return c.Services(ctx, b) }),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, r.service),
@@ -64,12 +64,12 @@ func (r *Reconciler) service(_ context.Context, e kit.Event[*corev1.Service]) []
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(e.Latest())}}
 }
 
-// namespace maps a namespace to the services that any member exports from it.
-func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
+// namespace maps a namespace to the services that other members export from it; this cluster's own have events of their own.
+func (r *Reconciler) namespace(_ context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
 	if e.New != nil {
 		r.sayMalformed(e.New)
 	}
-	return r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByNamespace: e.Latest().Name})
+	return r.cluster.ServicesIn(e.Latest().Name)
 }
 
 // Reconcile writes the ServiceImport of one service from the service's exports.
@@ -116,7 +116,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	if len(exported.Awaited) > 0 && have.UID != "" {
 		want = added(have, want)
 	}
-	want.Annotations[names.AnnotationApplied] = r.cluster.Beliefs.AppliedRevisions(service, layout.Applied(have), exported.Awaited)
+	want.Annotations[names.AnnotationApplied] = applied(exported, layout.Applied(have))
 	if have.UID == "" {
 		if err := r.awaitRecord(ctx, service, exported.Imported); err != nil {
 			return err

@@ -1,7 +1,10 @@
 package serviceimport
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,6 +64,19 @@ func added(have, want *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
 		kept.Annotations[names.AnnotationDerivedService] = want.Annotations[names.AnnotationDerivedService]
 	}
 	return kept
+}
+
+// applied formats the revisions of the merged exports. Of awaited clusters, the last ones stay.
+func applied(exported local.Exported, last map[names.ClusterID]int64) string {
+	revisions := maps.Clone(exported.Revisions)
+	for _, id := range exported.Awaited {
+		revisions[id] = last[id]
+	}
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(revisions)) {
+		all = append(all, fmt.Sprintf("%s=%d", id, revisions[id]))
+	}
+	return strings.Join(all, ",")
 }
 
 // hasService reports whether an import has a derived Service: it needs a port, and an IP family of this cluster.

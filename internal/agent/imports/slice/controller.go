@@ -22,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
@@ -175,10 +176,13 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 		return in, err
 	}
 	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
-	known := false
-	if in.record, known, err = r.Cluster.Exported(ctx, r.Broker, req.Cluster, in.service, in.imp); err != nil || !in.imports() {
+	export, known := r.Cluster.View.Export(req.Cluster, in.service)
+	if export != nil && export.Record.Spec.Consumes(r.Cluster.ID.String()) {
+		in.record = export.Record
+	}
+	if !in.imports() {
 		in.waits = !known // the service is queued when this is known
-		return in, err
+		return in, nil
 	}
 	if in.derived, err = imported.ServiceName(ctx, r.Cluster.Client, in.imp); err != nil || in.derived == "" || !r.Lost.Known() {
 		in.waits = true // the Service's event queues the slice, or All does
@@ -187,7 +191,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	if in.record.Spec.OnClusterLoss != names.OnLossKeep {
 		in.out = r.Lost.Endpoints(req.Cluster.String())
 	}
-	verdict, source, err := r.Cluster.Beliefs.Slice(ctx, r.Broker.Connection(), req.Cluster, req.Source, have, in.source, func() { r.Cluster.Changes.Publish(kit.Scope{Member: req.Cluster, Slice: req.Source}) })
+	verdict, source, err := r.Cluster.Beliefs.Slice(ctx, broker.Connection{Cache: r.Broker.Client, Live: r.Broker.Live, Border: r.Broker.Border}, req.Cluster, req.Source, have, in.source, func() { r.Cluster.Changes.Publish(kit.Scope{Member: req.Cluster, Slice: req.Source}) })
 	if err != nil || verdict == belief.Keep {
 		in.kept = true // the slice is queued when its owner confirms
 		return in, err

@@ -56,7 +56,7 @@ func (r *Reconciler) policies(ctx context.Context) (all []reconcile.Request) {
 
 // Reconcile creates or deletes the ServiceExport of one service.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	policy, known := r.cluster.Beliefs.Policies.Get(req.NamespacedName)
+	policy, known := r.cluster.View.Policy(req.NamespacedName)
 	export, err := kit.Get(ctx, r.cluster.Client, req.NamespacedName, &mcsv1beta1.ServiceExport{})
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceExport %s: %w", req, err)

@@ -22,8 +22,9 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
-	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -63,12 +64,12 @@ func newWorld(t *testing.T, policy *brokerv1alpha1.ServicePolicy, objects ...cli
 		},
 	}).Build()
 	cluster := &inputs.Cluster{
-		ID: "c1", Clusterset: "set", Client: c, Live: c, Beliefs: inputs.NewBeliefs("set", belief.NewSuspicions(), nil, func(types.NamespacedName) {}),
+		ID: "c1", Clusterset: "set", Client: c, Live: c, View: view.New("set", "c1", nil, &kit.Changes[kit.Scope]{}),
 	}
 	broker := fake.NewClientBuilder().WithScheme(scheme).Build()
 	cluster.SetBroker(&inputs.Broker{Client: broker, Live: broker})
 	if policy != nil {
-		cluster.Beliefs.Policies.Replace([]brokerv1alpha1.ServicePolicy{*policy})
+		cluster.View.Replace(nil, []*brokerv1alpha1.ServicePolicy{policy}, nil)
 	}
 	recorder := events.NewFakeRecorder(10)
 	w.events = recorder.Events

@@ -54,7 +54,7 @@ func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
 	if err != nil {
 		return nil // the cache has stopped
 	}
-	return append(exports, r.broker.Services(ctx, r.cluster.Clusterset, client.MatchingFields{layout.ByCluster: r.cluster.ID.String()})...)
+	return append(exports, r.broker.RecordedBy(ctx, r.cluster.Clusterset, r.cluster.ID)...)
 }
 
 type todo struct {

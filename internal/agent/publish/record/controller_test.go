@@ -19,9 +19,9 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
-	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 )
 
@@ -62,14 +62,14 @@ func TestProblems(t *testing.T) {
 			if err := layout.Index(t.Context(), build); err != nil {
 				t.Fatal(err)
 			}
-			b := &inputs.Broker{Client: build.Build(), Permissions: func() permissions.Members { return nil }}
+			b := &inputs.Broker{Client: build.Build()}
 			web := types.NamespacedName{Namespace: "shop", Name: "web"}
 			meta := metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}
 			c := &inputs.Cluster{
 				ID: "c1", Clusterset: "set",
 				Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 					&mcsv1beta1.ServiceExport{ObjectMeta: meta}, &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP}}).Build(),
-				Beliefs: inputs.NewBeliefs("set", belief.NewSuspicions(), nil, func(types.NamespacedName) {}),
+				View: view.New("set", "c1", nil, &kit.Changes[kit.Scope]{}),
 			}
 			b.Live = b.Client
 			c.SetBroker(b)

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -15,10 +14,10 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
-	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -68,17 +67,19 @@ func TestByClusterIP(t *testing.T) {
 			if err := layout.Index(t.Context(), build); err != nil {
 				t.Fatal(err)
 			}
-			if tt.other != nil {
-				_, _ = atBorder.Transform(tt.other) // as the cache does
-				build.WithObjects(tt.other)
-			}
-			b := &inputs.Broker{Client: build.Build(), Border: atBorder, Permissions: func() permissions.Members { return nil }}
+			b := &inputs.Broker{Client: build.Build(), Border: atBorder}
 			b.Live = b.Client
 			c := &inputs.Cluster{
 				ID: "c1", Clusterset: "set", Client: fake.NewClientBuilder().WithScheme(scheme).Build(),
-				Beliefs: inputs.NewBeliefs("set", belief.NewSuspicions(), func(names.ClusterID) bool { return false }, func(types.NamespacedName) {}),
+				View: view.New("set", "c1", func(names.ClusterID) bool { return false }, &kit.Changes[kit.Scope]{}),
 			}
 			c.SetBroker(b)
+			var others []*brokerv1alpha1.ExportedService
+			if tt.other != nil {
+				_, _ = atBorder.Transform(tt.other) // as the cache does
+				others = append(others, tt.other)
+			}
+			c.View.Replace(atBorder, nil, others)
 			r := &Reconciler{cluster: c, broker: b, mode: tt.mode}
 			if got, err := r.byClusterIP(t.Context(), web, record("c1", tt.kind, tt.scope, 1.7e9)); err != nil || got != tt.want {
 				t.Errorf("by cluster IP: %t, %v", got, err)

@@ -18,9 +18,9 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
-	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -64,24 +64,24 @@ func TestProgress(t *testing.T) {
 			}
 			meta := metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}
 			export := &mcsv1beta1.ServiceExport{ObjectMeta: meta}
-			var policies []brokerv1alpha1.ServicePolicy
+			var policies []*brokerv1alpha1.ServicePolicy
 			if tt.scope != "" {
 				export.Labels = map[string]string{names.LabelManagedBy: names.AgentManager}
-				policies = []brokerv1alpha1.ServicePolicy{{
+				policies = []*brokerv1alpha1.ServicePolicy{{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.Aggregate(web.Namespace, web.Name)},
 					Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: web.Namespace, ServiceName: web.Name, Scope: tt.scope},
 				}}
-				layout.SetRevision(&policies[0], 1)
+				layout.SetRevision(policies[0], 1)
 			}
 			here.WithObjects(export, &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Port: 80}}}})
-			b := &inputs.Broker{Client: there.Build(), Permissions: func() permissions.Members { return nil }}
+			b := &inputs.Broker{Client: there.Build()}
 			b.Live = b.Client
 			c := &inputs.Cluster{
 				ID: "c1", Clusterset: "set", Client: here.Build(), PublishesPods: true,
-				Beliefs: inputs.NewBeliefs("set", belief.NewSuspicions(), nil, func(types.NamespacedName) {}),
+				View: view.New("set", "c1", nil, &kit.Changes[kit.Scope]{}),
 			}
 			c.SetBroker(b)
-			c.Beliefs.Policies.Replace(policies)
+			c.View.Replace(nil, policies, nil)
 			own, err := c.Own(t.Context(), web)
 			if err != nil || own.Contribution == nil || own.Contribution.Scope != tt.scope {
 				t.Fatalf("it contributes %+v, %v", own.Contribution, err)

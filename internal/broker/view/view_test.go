@@ -1,0 +1,320 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// clusterset is a broker with a view of it. The cache of the view's connection shows what step shows it.
+type clusterset struct {
+	client.Reader // of the broker, without a cache
+
+	view      *View
+	from      Connection
+	lost      map[names.ClusterID]bool
+	removed   map[names.ClusterID]bool
+	stored    map[kit.Scope]client.Object // on the broker
+	cached    map[kit.Scope]client.Object
+	counters  map[names.ClusterID]int64
+	now       time.Time
+	permitted permissions.Members
+	published []kit.Scope
+}
+
+var (
+	members  = []names.ClusterID{"c2", "c3"}
+	services = []types.NamespacedName{{Namespace: "shop", Name: "web"}, {Namespace: "shop", Name: "db"}, {Namespace: "bank", Name: "web"}}
+)
+
+func newClusterset() *clusterset {
+	c := &clusterset{
+		lost: map[names.ClusterID]bool{}, removed: map[names.ClusterID]bool{}, stored: map[kit.Scope]client.Object{}, cached: map[kit.Scope]client.Object{},
+		counters: map[names.ClusterID]int64{"c2": 1, "c3": 1, names.HubOwner: 1}, now: time.Now(),
+	}
+	changes := &kit.Changes[kit.Scope]{}
+	changes.Subscribe(func(s kit.Scope) { c.published = append(c.published, s) })
+	c.view = New("set", "c1", func(id names.ClusterID) bool { return c.lost[id] }, changes)
+	c.from = Connection{Live: c, Border: border.New("c1", func(string) bool { return true }, border.NewBudget(0, nil))}
+	return c
+}
+
+// Get reads the broker.
+func (c *clusterset) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if lease, ok := into.(*coordinationv1.Lease); ok {
+		lease.UID = "lease"
+		layout.SetCount(lease, c.counters[names.ClusterID(key.Name)], false)
+		return nil
+	}
+	for _, o := range c.stored {
+		if o.GetName() == key.Name && reflect.TypeOf(o) == reflect.TypeOf(into) {
+			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(o.DeepCopyObject()).Elem())
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
+// someKey returns the key of a record, also of this cluster's own, or of a policy.
+func someKey(t *rapid.T) kit.Scope {
+	return kit.Scope{Service: rapid.SampledFrom(services).Draw(t, "service"), Member: rapid.SampledFrom(append(members, "", "c1")).Draw(t, "member")}
+}
+
+// write changes an object on the broker, or deletes it.
+func (c *clusterset) write(t *rapid.T) {
+	key := someKey(t)
+	if delete(c.stored, key); rapid.IntRange(0, 4).Draw(t, "deleted") == 0 {
+		return
+	}
+	var object client.Object
+	if key.Member == "" {
+		object = &brokerv1alpha1.ServicePolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: names.Aggregate(key.Service.Namespace, key.Service.Name)},
+			Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: key.Service.Namespace, ServiceName: key.Service.Name, Consumers: rapid.SliceOfN(rapid.SampledFrom([]string{"c1", "c2"}), 0, 2).Draw(t, "consumers")},
+		}
+		if rapid.IntRange(0, 9).Draw(t, "edited") == 0 {
+			object.(*brokerv1alpha1.ServicePolicy).Spec.ServiceName = rapid.SampledFrom([]string{"web", "db"}).Draw(t, "as")
+		}
+	} else {
+		record := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{
+			ClusterID: key.Member.String(), ServiceNamespace: key.Service.Namespace, ServiceName: key.Service.Name, Type: "ClusterSetIP", ExportedAt: metav1.Unix(1, 0),
+			OnClusterLoss: rapid.SampledFrom([]string{"", names.OnLossKeep}).Draw(t, "loss"),
+		})
+		if rapid.IntRange(0, 9).Draw(t, "malformed") == 0 {
+			record.Spec.ServiceName = "other"
+		}
+		object = record
+	}
+	layout.SetWithdrawn(object, rapid.IntRange(0, 4).Draw(t, "withdrawn") == 0)
+	layout.SetRevision(object, rapid.Int64Range(-1, 5).Draw(t, "revision"))
+	c.stored[key] = object
+}
+
+// transformed returns an object as caches have it, or nil.
+func (c *clusterset) transformed(key kit.Scope) client.Object {
+	object := c.stored[key]
+	if object == nil {
+		return nil
+	}
+	object = object.DeepCopyObject().(client.Object)
+	_, _ = c.from.Border.Transform(object)
+	return object
+}
+
+// show has the cache show an object as it is on the broker.
+func (c *clusterset) show(t *rapid.T) {
+	key := someKey(t)
+	before, now := c.cached[key], c.transformed(key)
+	if c.cached[key] = now; before == nil && now == nil {
+		t.Skip("there is no such object")
+	}
+	if key.Member == "" {
+		before, _ := before.(*brokerv1alpha1.ServicePolicy)
+		now, _ := now.(*brokerv1alpha1.ServicePolicy)
+		c.view.policies.event(c.from.Border, kit.Event[*brokerv1alpha1.ServicePolicy]{Old: before, New: now})
+		return
+	}
+	old, _ := before.(*brokerv1alpha1.ExportedService)
+	record, _ := now.(*brokerv1alpha1.ExportedService)
+	c.view.records.event(c.from.Border, kit.Event[*brokerv1alpha1.ExportedService]{Old: old, New: record})
+}
+
+// connect has the view follow a new connection.
+func (c *clusterset) connect() {
+	c.cached = map[kit.Scope]client.Object{}
+	var policies []*brokerv1alpha1.ServicePolicy
+	var records []*brokerv1alpha1.ExportedService
+	for key := range c.stored {
+		switch o := c.transformed(key).(type) {
+		case *brokerv1alpha1.ServicePolicy:
+			c.cached[key], policies = o, append(policies, o)
+		case *brokerv1alpha1.ExportedService:
+			c.cached[key], records = o, append(records, o)
+		}
+	}
+	c.view.Replace(c.from.Border, policies, records)
+}
+
+func (c *clusterset) lose(t *rapid.T) {
+	id := rapid.SampledFrom(members).Draw(t, "member")
+	c.lost[id] = !c.lost[id]
+	c.view.Lost(id)
+}
+
+func (c *clusterset) remove(t *rapid.T) {
+	id := rapid.SampledFrom(members).Draw(t, "member")
+	c.removed[id] = !c.removed[id]
+	c.view.Member(id, c.removed[id])
+}
+
+func (c *clusterset) permit(t *rapid.T) {
+	data := map[string]string{}
+	for _, id := range members {
+		if rapid.Bool().Draw(t, "restricted") {
+			data[permissions.NamespacesKey(id)] = rapid.SampledFrom([]string{"", "shop", "shop bank"}).Draw(t, "namespaces")
+		}
+	}
+	config := &corev1.ConfigMap{Data: data}
+	c.permitted, _ = permissions.Read(config)
+	c.view.permit(config)
+}
+
+// compare has all owners compare what is on the broker, and confirm it.
+func (c *clusterset) compare(t rapid.TB) {
+	counters := map[names.ClusterID]belief.Counter{}
+	for id := range c.counters {
+		c.counters[id]++
+		counters[id] = belief.Counter{Lease: "lease", Count: c.counters[id]}
+	}
+	c.now = c.now.Add(time.Minute)
+	c.view.Observe(c.now, counters)
+	for _, key := range slices.Concat(c.view.policies.objects.Reading(), c.view.records.objects.Reading()) {
+		if err := c.view.confirm(context.Background(), c.from, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// answers are what a view says of a service: by the member, and "" for the policy.
+func (c *clusterset) answers(service types.NamespacedName) map[names.ClusterID]string {
+	policy, known := c.view.Policy(service)
+	all := map[names.ClusterID]string{"": fmt.Sprintf("%p %t", policy, known)}
+	exports, awaited := c.view.Service(service)
+	for _, e := range exports {
+		all[names.ClusterID(e.Record.Spec.ClusterID)] = fmt.Sprintf("%p %t", e.Record, e.Lost)
+	}
+	for _, id := range awaited {
+		all[id] = "awaited"
+	}
+	return all
+}
+
+func covers(key kit.Scope, service types.NamespacedName, member names.ClusterID) bool {
+	return (key.Service == types.NamespacedName{} || key.Service == service) && (key.Member == "" || key.Member == member)
+}
+
+// After each step, what the view has published covers each answer that has changed, and the indexes have all services.
+func TestAllChangesArePublished(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newClusterset()
+		for _, id := range rapid.SliceOfDistinct(rapid.SampledFrom(members), rapid.ID).Draw(t, "applied") {
+			c.view.AppliedRecord(services[0], id, 3)
+		}
+		c.connect()
+		c.published = append(c.published, kit.Scope{}) // subscriptions begin with everything
+		before := map[types.NamespacedName]map[names.ClusterID]string{}
+		t.Repeat(map[string]func(*rapid.T){
+			"write": c.write, "show": c.show, "show more": c.show, "connect": func(*rapid.T) { c.connect() }, "lose": c.lose, "remove": c.remove, "permit": c.permit, "compare": func(t *rapid.T) { c.compare(t) },
+			"": func(t *rapid.T) {
+				for _, service := range services {
+					now := c.answers(service)
+					either := maps.Clone(now)
+					maps.Copy(either, before[service])
+					for id := range either {
+						if id == "c1" || now[id] != "" && id != "" && !c.permitted.MayExport(id, service.Namespace) {
+							t.Fatalf("%v is believed of %q", service, id)
+						}
+						if now[id] != before[service][id] && !slices.ContainsFunc(c.published, func(key kit.Scope) bool { return covers(key, service, id) }) {
+							t.Fatalf("%v of %q was %q, and is %q; published were %v", service, id, before[service][id], now[id], c.published)
+						}
+						if id != "" && now[id] != "" && (!slices.Contains(c.view.Services(), service) || !slices.Contains(c.view.ServicesIn(service.Namespace), service) || !slices.Contains(c.view.ServicesOf(id), service)) {
+							t.Fatalf("%v of %q is not among its services", service, id)
+						}
+					}
+					before[service] = now
+				}
+				c.published = nil
+			},
+		})
+	})
+}
+
+// What the broker has lost counts until its owner has compared twice since the first look at its counter; a policy, too.
+func TestConfirmed(t *testing.T) {
+	c, web := newClusterset(), services[0]
+	policy := &brokerv1alpha1.ServicePolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: names.Aggregate(web.Namespace, web.Name), Annotations: map[string]string{names.AnnotationRevision: strconv.Itoa(4)}},
+		Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: web.Namespace, ServiceName: web.Name},
+	}
+	c.view.AppliedPolicy(policy)
+	c.view.AppliedRecord(web, "c2", 4)
+	c.connect()
+	for count := range 4 {
+		_, awaited := c.view.Service(web)
+		found, _ := c.view.Policy(web)
+		if (len(awaited) > 0) != (count < 3) || (found != nil) != (count < 3) {
+			t.Errorf("after %d comparisons: policy %v, awaited %v", count, found, awaited)
+		}
+		c.compare(t)
+	}
+}
+
+// A record that is missing counts no more when its member is lost, unless the endpoints are to be kept. It says that the member is lost.
+func TestLostMembers(t *testing.T) {
+	for loss, kept := range map[string]bool{"": false, names.OnLossKeep: true} {
+		c, web := newClusterset(), services[0]
+		record := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{
+			ClusterID: "c2", ServiceNamespace: web.Namespace, ServiceName: web.Name, Type: "ClusterSetIP", ExportedAt: metav1.Unix(1, 0), OnClusterLoss: loss,
+		})
+		layout.SetRevision(record, 1)
+		key := kit.Scope{Service: web, Member: "c2"}
+		c.stored[key] = record
+		c.connect()
+		c.lost["c2"] = true
+		c.view.Lost("c2")
+		if exports, _ := c.view.Service(web); len(exports) != 1 || exports[0].Lost == kept {
+			t.Errorf("%q, while the record is there: %+v", loss, exports)
+		}
+		delete(c.stored, key)
+		c.connect()
+		if exports, awaited := c.view.Service(web); (len(exports) == 1) != kept || len(awaited) > 0 {
+			t.Errorf("%q, after the broker was wiped: %+v, awaited %v", loss, exports, awaited)
+		}
+	}
+}
+
+// A policy that somebody edits to name another service counts for neither, and does not take that one's place.
+func TestEditedPolicy(t *testing.T) {
+	c, db := newClusterset(), services[1]
+	named := func(service types.NamespacedName, of types.NamespacedName) *brokerv1alpha1.ServicePolicy {
+		policy := &brokerv1alpha1.ServicePolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: names.Aggregate(service.Namespace, service.Name)}, Spec: brokerv1alpha1.ServicePolicySpec{ServiceNamespace: of.Namespace, ServiceName: of.Name},
+		}
+		layout.SetRevision(policy, 1)
+		return policy
+	}
+	web := services[0]
+	c.view.Replace(c.from.Border, []*brokerv1alpha1.ServicePolicy{named(web, web), named(db, db)}, nil)
+	c.view.policies.event(c.from.Border, kit.Event[*brokerv1alpha1.ServicePolicy]{Old: named(web, web), New: named(web, db)})
+	for range 2 {
+		for service, want := range map[types.NamespacedName]State{web: Kept, db: Believed} {
+			got := c.view.policies.objects.Get(kit.Scope{Service: service})
+			if got.State != want || got.Object.Value.Name != names.Aggregate(service.Namespace, service.Name) {
+				t.Errorf("%v: %v, want %v", service, got, want)
+			}
+		}
+		c.view.Replace(c.from.Border, []*brokerv1alpha1.ServicePolicy{named(db, db), named(web, db)}, nil) // another connection
+	}
+}
