@@ -57,8 +57,8 @@ func (l *Lab) workload(target string) (workload, bool) {
 	return all[i], true
 }
 
-// killWorkload kills all pods of a workload and prevents new ones. Pods that the controller still creates are killed
-// too; agents in them have done nothing, because they wait for the killed leader's Lease.
+// killWorkload prevents new pods of a workload and kills all that there are. It returns when their processes have ended:
+// the API server forgets pods that are deleted without a grace period before their kubelets have ended them.
 func (l *Lab) killWorkload(ctx context.Context, w workload) error {
 	kube, err := l.client(w.cluster)
 	if err != nil {
@@ -67,24 +67,28 @@ func (l *Lab) killWorkload(ctx context.Context, w workload) error {
 	pods := kube.CoreV1().Pods(names.SystemNamespace)
 	selector := metav1.ListOptions{LabelSelector: render.LabelName + "=" + w.deployment}
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
-	if err := pods.DeleteCollection(ctx, now, selector); err != nil {
-		return fmt.Errorf("killing %s: %w", w, err)
-	}
 	if err := l.scale(ctx, w, 0); err != nil {
 		return err
 	}
+	killed := map[types.UID]bool{}
 	return l.wait(ctx, "the end of "+w.String(), nil, func(ctx context.Context) error {
 		list, err := pods.List(ctx, selector)
 		if err != nil {
 			return err
 		}
 		for _, p := range list.Items {
+			killed[p.UID] = true
 			if err := pods.Delete(ctx, p.Name, now); err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
 		}
 		if len(list.Items) > 0 {
 			return fmt.Errorf("%d pods still exist", len(list.Items))
+		}
+		for pod := range killed {
+			if process, err := PodProcess(pod, "/"); err == nil {
+				return fmt.Errorf("%s of pod %s still runs", process, pod)
+			}
 		}
 		return nil
 	})

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	made "github.com/atoll-mcs/atoll/test/objects"
@@ -66,41 +67,70 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 	})
 }
 
-// A record that changes all the time has the import written no faster than a member may change a namespace, and at last it is what the record says.
-func TestRecordThatChangesAllTheTime(t *testing.T) {
+// What changes all the time on the broker has what is made of it written no faster than a member may change a namespace, and at last that is what the broker
+// says.
+func TestWhatChangesAllTheTime(t *testing.T) {
 	const changes, atOnce, perSecond = 5000, 1000, 100
-	inBubble(t, func(t *testing.T) {
-		p := newPaced(t)
-		w, err := p.to.Watch(t.Context(), &mcsv1beta1.ServiceImportList{}, client.InNamespace("shop"))
-		planes.NoError(t, err)
-		written := make(chan int, 1)
-		go func() {
-			n := 0
-			for range w.ResultChan() {
-				n++
+	for name, tt := range map[string]struct {
+		list   client.ObjectList
+		change func(t *testing.T, admin client.Client, i int)
+		last   func(p *paced) error
+	}{
+		"record": {&mcsv1beta1.ServiceImportList{}, func(t *testing.T, admin client.Client, _ int) {
+			planes.Change(t, admin, made.Record("other", "shop", "web"), func(r *brokerv1alpha1.ExportedService) { layout.SetRevision(r, layout.Revision(r)) })
+		}, func(p *paced) error {
+			record, imp := made.Record("other", "shop", "web"), made.Import("shop", "web")
+			planes.Read(p.T, p.admin, record)
+			planes.Read(p.T, p.to, imp)
+			if applied, last := imp.Annotations[names.AnnotationApplied], fmt.Sprintf("other=%d", layout.Revision(record)); !strings.Contains(applied, last) {
+				return fmt.Errorf("the import is made of %s, and not of %s", applied, last)
 			}
-			written <- n
-		}()
-		record := made.Record("other", "shop", "web", made.Port(80))
-		planes.Create(t, p.admin, record)
-		began := time.Now()
-		for range changes {
-			<-time.After(time.Millisecond)
-			layout.SetRevision(record, layout.Revision(record))
-			planes.NoError(t, p.admin.Update(t.Context(), record))
-		}
-		took := time.Since(began)
-		<-time.After(time.Minute)
-		w.Stop()
-		if n := <-written; n < atOnce || n > atOnce+int(took.Seconds()*perSecond)+20 {
-			t.Errorf("the import was written %d times in %v", n, took)
-		}
-		imp := made.Import("shop", "web")
-		planes.Read(t, p.to, imp)
-		if applied, last := imp.Annotations[names.AnnotationApplied], fmt.Sprintf("other=%d", layout.Revision(record)); !strings.Contains(applied, last) {
-			t.Errorf("the import is made of %s, and not of %s", applied, last)
-		}
-	})
+			return nil
+		}},
+		"slice": {&discoveryv1.EndpointSliceList{}, func(t *testing.T, admin client.Client, i int) {
+			planes.Change(t, admin, made.Published("other", "shop", "x", "web"), func(s *discoveryv1.EndpointSlice) {
+				s.Endpoints[0].Zone = ptr.To(fmt.Sprint("zone-", i)) // neither adds nor withdraws anything
+				layout.SetRevision(s, layout.Revision(s))
+			})
+		}, func(p *paced) error {
+			all := &discoveryv1.EndpointSliceList{}
+			planes.NoError(p.T, p.to.List(p.Context(), all, client.MatchingLabels{names.LabelSourceCluster: "other"}))
+			if len(all.Items) != 1 || *all.Items[0].Endpoints[0].Zone != fmt.Sprint("zone-", changes-1) {
+				return fmt.Errorf("imported is %v", all.Items)
+			}
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				p := newPaced(t)
+				planes.Create(t, p.admin, made.Record("other", "shop", "web", made.Port(80)), made.Published("other", "shop", "x", "web", "10.1.0.1"))
+				p.within("it is imported", time.Minute, p.has("web", "10.1.0.1", "10.200.0.100", "10.200.0.101"))
+				w, err := p.to.Watch(t.Context(), tt.list, client.InNamespace("shop"))
+				planes.NoError(t, err)
+				written := make(chan int, 1)
+				go func() {
+					n := 0
+					for range w.ResultChan() {
+						n++
+					}
+					written <- n
+				}()
+				began := time.Now()
+				for i := range changes {
+					<-time.After(time.Millisecond)
+					tt.change(t, p.admin, i)
+				}
+				took := time.Since(began)
+				<-time.After(time.Minute)
+				w.Stop()
+				if n := <-written; n < atOnce-10 || n > atOnce+int(took.Seconds()*perSecond)+20 {
+					t.Errorf("it was written %d times in %v", n, took)
+				}
+				planes.NoError(t, tt.last(p))
+			})
+		})
+	}
 }
 
 // What a namespace needs that appears is read at once, however much that is: only a member that is over its budget has to wait.

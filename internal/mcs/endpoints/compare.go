@@ -17,23 +17,24 @@ func Same(have, want *discoveryv1.EndpointSlice) bool {
 	if have == nil || want == nil {
 		return have == want
 	}
-	return have.AddressType == want.AddressType && sameEndpoints(have.Endpoints, want.Endpoints) && sameOtherwise(have, want)
+	return have.AddressType == want.AddressType && sameEndpoints(have.Endpoints, want.Endpoints) &&
+		sameOtherwise(have, want, names.AnnotationLastChangeTriggerTime)
 }
 
-// sameOtherwise compares everything except the endpoints.
-func sameOtherwise(have, want *discoveryv1.EndpointSlice) bool {
+// sameOtherwise compares everything except the endpoints and some annotations.
+func sameOtherwise(have, want *discoveryv1.EndpointSlice, except ...string) bool {
 	_, hidden := have.Labels[names.LabelHeadless]
 	_, hide := want.Labels[names.LabelHeadless]
-	return hidden == hide && includes(have.Labels, want.Labels, "") &&
-		includes(have.Annotations, want.Annotations, names.AnnotationLastChangeTriggerTime) &&
+	return hidden == hide && includes(have.Labels, want.Labels) &&
+		includes(have.Annotations, want.Annotations, except...) &&
 		samePorts(have.Ports, want.Ports) &&
 		equality.Semantic.DeepEqual(have.OwnerReferences, want.OwnerReferences)
 }
 
-// includes reports whether have includes want, except for one key.
-func includes(have, want map[string]string, except string) bool {
+// includes reports whether have includes want, except for some keys.
+func includes(have, want map[string]string, except ...string) bool {
 	for key, value := range want {
-		if had, found := have[key]; key != except && (!found || had != value) {
+		if had, found := have[key]; !slices.Contains(except, key) && (!found || had != value) {
 			return false
 		}
 	}
@@ -76,7 +77,7 @@ func Withdraws(have, want *discoveryv1.EndpointSlice) bool {
 	}
 	if want == nil {
 		want = &discoveryv1.EndpointSlice{}
-	} else if !sameOtherwise(have, want) {
+	} else if !sameOtherwise(have, want, names.AnnotationLastChangeTriggerTime, names.AnnotationRevision) { // each change has a new revision
 		return true
 	}
 	after := make(map[string]*discoveryv1.Endpoint, len(want.Endpoints))

@@ -146,6 +146,8 @@ func TestWithdraws(t *testing.T) {
 	named.Zone = ptr.To("z")
 	onNode := at("1", "st")
 	onNode.NodeName = ptr.To("n1")
+	newer := in("web-a", endpoints{at("1", "rs"), at("2", "rs")})
+	newer.Annotations = map[string]string{names.AnnotationRevision: "9"}
 	for _, tt := range []struct {
 		name           string
 		have, want     *discoveryv1.EndpointSlice
@@ -165,6 +167,7 @@ func TestWithdraws(t *testing.T) {
 		{"one terminates", in("web-a", endpoints{at("1", "rs")}), in("web-a", endpoints{at("1", "rst")}), 0, 0, true},
 		{"one does not serve any more", in("web-a", endpoints{at("1", "st")}), in("web-a", endpoints{at("1", "t")}), 0, 0, true},
 		{"one is replaced", in("web-a", endpoints{at("1", "rs")}), in("web-a", endpoints{at("2", "rs")}), 1, 1, true},
+		{"one comes, with a new revision", in("web-a", endpoints{at("1", "rs")}), newer, 1, 0, false},
 		{"another zone", in("web-a", endpoints{at("1", "rs")}), in("web-a", endpoints{named}), 0, 0, false},
 		{"other hints", in("web-a", endpoints{at("1", "rs")}), in("web-a", endpoints{hinted}), 0, 0, false},
 		{"another port", in("web-a", endpoints{at("1", "rs")}), renamed, 0, 0, true},

@@ -112,10 +112,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		}
 	}
 	now := time.Now()
-	if have != nil && endpoints.Same(have, d.want) || d.want == nil || endpoints.Withdraws(have, d.want) {
-		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now) // removals do not wait
-	} else if wait := r.Pace.Wait(req.Cluster.String(), req.Source.Namespace, req.key(), now); wait > 0 {
-		return kit.After(wait), nil
+	if (have == nil || !endpoints.Same(have, d.want)) && d.want != nil && !endpoints.Withdraws(have, d.want) { // removals do not wait
+		if wait := r.Pace.Wait(req.Cluster.String(), req.Source.Namespace, req.key(), now); wait > 0 {
+			return kit.After(wait), nil
+		}
 	}
 	result, refusal, err := kit.Outcome(imported.Write(ctx, r.Cluster, have, d.want))
 	if err != nil {
