@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -230,22 +231,44 @@ func saysNoMore(t *testing.T, e *mcsv1beta1.ServiceExport, words string) {
 	})
 }
 
-// expectSaid waits until there are n Events with a reason about objects of a kind in a
-// namespace, none of which was repeated.
+// said are Events of a test: those with a reason about objects of a kind in a namespace.
+type said struct {
+	t                                *testing.T
+	cluster, namespace, kind, reason string
+}
+
+// lastSaid has how many Events are expected at last, by said.
+var lastSaid sync.Map
+
+// expectSaid waits until there are n Events with a reason about objects of a kind in a namespace, none of which was
+// repeated. At the end of the test there must be as many as were expected last: a later one, or one too many, fails it.
 func expectSaid(t *testing.T, cluster, namespace, kind, reason string, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d Events %s about %ss in %s", n, reason, kind, namespace), func() error {
-		all, err := planes.Events(t.Context(), on[cluster], namespace, kind, reason)
-		for _, e := range all {
-			if e.Series != nil {
-				return fmt.Errorf("said %d times: %s", e.Series.Count, e.Note)
-			}
+	of := said{t, cluster, namespace, kind, reason}
+	what := fmt.Sprintf("%d Events %s about %ss in %s", n, reason, kind, namespace)
+	eventually(t, what, func() error { return of.count(t.Context(), n) })
+	if _, again := lastSaid.Swap(of, n); again {
+		return
+	}
+	t.Cleanup(func() { // before the namespace is deleted
+		last, _ := lastSaid.LoadAndDelete(of)
+		if err := of.count(context.Background(), last.(int)); err != nil && !t.Failed() {
+			t.Errorf("%d Events %s about %ss in %s, at the end: %v", last, reason, kind, namespace, err)
 		}
-		if err == nil && len(all) != n {
-			err = fmt.Errorf("there are %d", len(all))
-		}
-		return err
 	})
+}
+
+func (of said) count(ctx context.Context, n int) error {
+	all, err := planes.Events(ctx, on[of.cluster], of.namespace, of.kind, of.reason)
+	for _, e := range all {
+		if e.Series != nil {
+			return fmt.Errorf("said %d times: %s", e.Series.Count, e.Note)
+		}
+	}
+	if err == nil && len(all) != n {
+		err = fmt.Errorf("there are %d", len(all))
+	}
+	return err
 }
 
 // expectUntouched checks that nobody has written objects since they were made or read.

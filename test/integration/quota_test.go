@@ -111,6 +111,7 @@ func TestBrokerThatRefusesShows(t *testing.T) {
 		expectCondition(t, "c1", refused, "Ready", metav1.ConditionTrue, "Exported")
 		expectImport(t, "c2", ns, ns, from("c1"))
 		expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+		expectSaid(t, "c1", ns, "ServiceExport", "Exported", 1)
 	}
 }
 
