@@ -21,7 +21,8 @@ import (
 type kind[O client.Object] struct {
 	view    *View
 	objects *Objects[kit.Scope, O] // guarded by view.mu
-	empty   func() O
+	none    func() *Objects[kit.Scope, O]
+	empty   func() O // an object to read into
 	// list returns an empty list, and what returns its items.
 	list func() (client.ObjectList, func() []O)
 	// key returns an object's key, or the zero key if it is this process's own, or if its name belongs to another key.
@@ -34,7 +35,12 @@ type kind[O client.Object] struct {
 
 func newPolicies(v *View) *kind[*brokerv1alpha1.ServicePolicy] {
 	k := &kind[*brokerv1alpha1.ServicePolicy]{
-		view: v, empty: func() *brokerv1alpha1.ServicePolicy { return &brokerv1alpha1.ServicePolicy{} },
+		view: v,
+		none: func() *Objects[kit.Scope, *brokerv1alpha1.ServicePolicy] {
+			hub := func(kit.Scope) names.ClusterID { return names.HubOwner }
+			return NewObjects(hub, func(names.ClusterID, *brokerv1alpha1.ServicePolicy) belief.Owner { return belief.Owner{} })
+		},
+		empty: func() *brokerv1alpha1.ServicePolicy { return &brokerv1alpha1.ServicePolicy{} },
 		list: func() (client.ObjectList, func() []*brokerv1alpha1.ServicePolicy) {
 			list := &brokerv1alpha1.ServicePolicyList{}
 			return list, func() []*brokerv1alpha1.ServicePolicy { return pointers(list.Items) }
@@ -50,13 +56,22 @@ func newPolicies(v *View) *kind[*brokerv1alpha1.ServicePolicy] {
 		}
 		return kit.Scope{} // somebody has edited the service
 	}
-	k.objects = NewObjects(func(kit.Scope) names.ClusterID { return names.HubOwner }, func(names.ClusterID, *brokerv1alpha1.ServicePolicy) belief.Owner { return belief.Owner{} })
 	return k
 }
 
 func newRecords(v *View) *kind[*brokerv1alpha1.ExportedService] {
-	k := &kind[*brokerv1alpha1.ExportedService]{
-		view: v, empty: func() *brokerv1alpha1.ExportedService { return &brokerv1alpha1.ExportedService{} },
+	return &kind[*brokerv1alpha1.ExportedService]{
+		view: v,
+		none: func() *Objects[kit.Scope, *brokerv1alpha1.ExportedService] {
+			objects := NewObjects(func(key kit.Scope) names.ClusterID { return key.Member }, func(id names.ClusterID, last *brokerv1alpha1.ExportedService) belief.Owner {
+				owner := v.owner(id)
+				owner.Lost = owner.Lost && (last == nil || last.Spec.OnClusterLoss != names.OnLossKeep)
+				return owner
+			})
+			objects.index = v.indexRecord
+			return objects
+		},
+		empty: func() *brokerv1alpha1.ExportedService { return &brokerv1alpha1.ExportedService{} },
 		list: func() (client.ObjectList, func() []*brokerv1alpha1.ExportedService) {
 			list := &brokerv1alpha1.ExportedServiceList{}
 			return list, func() []*brokerv1alpha1.ExportedService { return pointers(list.Items) }
@@ -75,13 +90,6 @@ func newRecords(v *View) *kind[*brokerv1alpha1.ExportedService] {
 			}
 		},
 	}
-	k.objects = NewObjects(func(key kit.Scope) names.ClusterID { return key.Member }, func(id names.ClusterID, last *brokerv1alpha1.ExportedService) belief.Owner {
-		owner := v.owner(id)
-		owner.Lost = owner.Lost && (last == nil || last.Spec.OnClusterLoss != names.OnLossKeep)
-		return owner
-	})
-	k.objects.index = v.indexRecord
-	return k
 }
 
 func pointers[T any](items []T) []*T {

@@ -55,6 +55,7 @@ type Connection struct {
 // service, a member, or everything.
 func New(clusterset string, self names.ClusterID, lost func(names.ClusterID) bool, changes *kit.Changes[kit.Scope]) *View {
 	v := &View{self: self, clusterset: clusterset, lost: lost, changes: changes}
+	v.policies, v.records = newPolicies(v), newRecords(v)
 	v.Forget()
 	return v
 }
@@ -64,9 +65,8 @@ func New(clusterset string, self names.ClusterID, lost func(names.ClusterID) boo
 func (v *View) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.exporters, v.removed = map[string]map[string][]names.ClusterID{}, map[names.ClusterID]bool{}
-	v.policies, v.records = newPolicies(v), newRecords(v)
-	v.permitted = nil
+	v.exporters, v.removed, v.permitted = map[string]map[string][]names.ClusterID{}, map[names.ClusterID]bool{}, nil
+	v.policies.objects, v.records.objects = v.policies.none(), v.records.none()
 }
 
 // owner returns the state of a member. Callers hold mu.

@@ -318,3 +318,21 @@ func TestEditedPolicy(t *testing.T) {
 		c.view.Replace(c.from.Border, []*brokerv1alpha1.ServicePolicy{named(db, db), named(web, db)}, nil) // another connection
 	}
 }
+
+// After another replica has led nothing is known, and what a new connection shows counts, whatever was believed before.
+func TestForget(t *testing.T) {
+	c, web := newClusterset(), services[0]
+	for _, revision := range []int64{5, 1} {
+		c.view.Forget()
+		if _, known := c.view.Policy(web); known || c.view.Known() || len(c.view.Services()) > 0 {
+			t.Errorf("something is known: %v", c.view.Services())
+		}
+		record := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{ClusterID: "c2", ServiceNamespace: web.Namespace, ServiceName: web.Name, Type: "ClusterSetIP", ExportedAt: metav1.Unix(1, 0)})
+		layout.SetRevision(record, revision-1)
+		c.stored[kit.Scope{Service: web, Member: "c2"}] = record
+		c.connect()
+		if exports, _ := c.view.Service(web); len(exports) != 1 || layout.Revision(exports[0].Record) != revision {
+			t.Errorf("of revision %d counts %v", revision, exports)
+		}
+	}
+}
