@@ -225,9 +225,9 @@ func (v *View) permit(config *corev1.ConfigMap) {
 // Lost decides again about a member that is lost, or is not any more, and publishes the member.
 func (v *View) Lost(id names.ClusterID) {
 	v.mu.Lock()
-	v.records.objects.Owner(id, false, time.Now())
+	changed := v.records.objects.Owner(id, false, time.Now())
 	v.mu.Unlock()
-	v.changes.Publish(kit.Scope{Member: id})
+	v.changes.Publish(append(changed, kit.Scope{Member: id})...) // the member may not have some of these services any more
 }
 
 // Member records whether a member is removed from the clusterset. If it has joined again, its revisions may start at any

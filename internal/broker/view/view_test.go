@@ -55,7 +55,18 @@ func newClusterset() *clusterset {
 		counters: map[names.ClusterID]int64{"c2": 1, "c3": 1, names.HubOwner: 1}, now: time.Now(),
 	}
 	changes := &kit.Changes[kit.Scope]{}
-	changes.Subscribe(func(s kit.Scope) { c.published = append(c.published, s) })
+	changes.Subscribe(func(s kit.Scope) { // as controllers do: a change of a member, or of everything, concerns the services that there are
+		of := []types.NamespacedName{s.Service}
+		switch {
+		case s == kit.Scope{}:
+			of = c.view.Services()
+		case s.Service.Name == "":
+			of = c.view.ServicesOf(s.Member)
+		}
+		for _, service := range of {
+			c.published = append(c.published, kit.Scope{Service: service, Member: s.Member})
+		}
+	})
 	c.view = New("set", "c1", func(id names.ClusterID) bool { return c.lost[id] }, changes)
 	c.from = Connection{Live: c, Border: border.New("c1", func(string) bool { return true }, border.NewBudget(0, nil))}
 	return c
@@ -212,7 +223,7 @@ func (c *clusterset) answers(service types.NamespacedName) map[names.ClusterID]s
 }
 
 func covers(key kit.Scope, service types.NamespacedName, member names.ClusterID) bool {
-	return (key.Service == types.NamespacedName{} || key.Service == service) && (key.Member == "" || key.Member == member)
+	return key.Service == service && (key.Member == "" || key.Member == member)
 }
 
 // After each step, what the view has published covers each answer that has changed, and the indexes have all services.
@@ -223,7 +234,9 @@ func TestAllChangesArePublished(t *testing.T) {
 			c.view.AppliedRecord(services[0], id, 3)
 		}
 		c.connect()
-		c.published = append(c.published, kit.Scope{}) // subscriptions begin with everything
+		for _, service := range services { // subscriptions begin with everything
+			c.published = append(c.published, kit.Scope{Service: service})
+		}
 		before := map[types.NamespacedName]map[names.ClusterID]string{}
 		t.Repeat(map[string]func(*rapid.T){
 			"write": c.write, "show": c.show, "show more": c.show, "connect": func(*rapid.T) { c.connect() }, "lose": c.lose, "remove": c.remove, "permit": c.permit, "compare": func(t *rapid.T) { c.compare(t) },
