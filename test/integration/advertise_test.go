@@ -170,6 +170,7 @@ func TestOverlappingRangesAreRefused(t *testing.T) {
 	// And one that overlaps again: what is imported is withdrawn.
 	change(t, lab.Broker, c9.member, func(m *brokerv1alpha1.MemberCluster) { m.Spec.ServiceCIDRs = []string{"10.102.128.0/17"} })
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	planes.Told(t, on["c2"], ns, "ServiceImport", "web", "OverlappingRanges", `10.102.128.0/17 overlaps this cluster's Service CIDR 10.102.0.0/16.`)
 }
 
 // member is what a cluster has on the broker that runs no agent.
