@@ -319,7 +319,7 @@ func (r *Run) showRules(ctx context.Context, cluster, namespace string) {
 	}
 }
 
-// complaints returns what the agents have warned of since the script began, and who has led: a failure is told again without the log around it.
+// complaints returns the agents' warnings and errors since the script began, and their lines about leaders. The summary of a failure has no other log.
 func (r *Run) complaints(ctx context.Context) (all error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
@@ -339,7 +339,7 @@ func (r *Run) complaints(ctx context.Context) (all error) {
 	return all
 }
 
-// What is told again of the agents' logs: the last lines of each cluster, and the beginning of each line.
+// Limits of complaints: lines of each cluster, the last ones, and bytes of each line.
 const (
 	complaints    = 12
 	complaintSize = 300

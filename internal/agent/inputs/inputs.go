@@ -183,16 +183,20 @@ func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, o
 	if own != nil {
 		from = append(from, *own)
 	}
-	for _, other := range others {
-		from = append(from, other.Record.Spec)
-	}
-	for _, export := range from {
+	for _, export := range append(from, specs(others)...) {
 		if export.Scope == brokerv1alpha1.ScopeHub {
 			continue
 		}
 		if restricted, some := policy.Restrict(export); some {
 			all = append(all, restricted)
 		}
+	}
+	return all
+}
+
+func specs(exports []view.Export) (all []merge.Export) {
+	for _, e := range exports {
+		all = append(all, e.Record.Spec)
 	}
 	return all
 }
@@ -210,10 +214,7 @@ func (c *Cluster) others(service types.NamespacedName) ([]view.Export, []names.C
 // exports are unknown.
 func (c *Cluster) Published(ctx context.Context, b *Broker, service types.NamespacedName) ([]merge.Export, []names.ClusterID, error) {
 	others, awaited := c.others(service)
-	var all []merge.Export
-	for _, other := range others {
-		all = append(all, other.Record.Spec)
-	}
+	all := specs(others)
 	own, err := b.Record(ctx, c.Clusterset, c.ID, service)
 	if own != nil && !layout.Withdrawn(own) && c.View.Permissions().MayExport(c.ID, service.Namespace) {
 		all = append(all, own.Spec)

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -131,13 +129,8 @@ func (c *Controller) begin() {
 	}
 }
 
-// services returns the services that a member exports.
-func (c *Controller) services(id names.ClusterID) []types.NamespacedName {
-	return c.cluster.View.ServicesOf(id)
-}
-
 func (c *Controller) exports(id string) bool {
-	return len(c.services(names.ClusterID(id))) > 0
+	return len(c.cluster.View.ServicesOf(names.ClusterID(id))) > 0
 }
 
 // withdrawnAt parses when a member was withdrawn; an invalid time counts as now.

@@ -107,7 +107,7 @@ func answered(outcomes map[Target]Outcome) bool {
 // sample returns where to probe a member: some pods of some services that this cluster imports from it, different ones
 // each time.
 func (c *Controller) sample(id names.ClusterID) []Target {
-	services := c.services(id)
+	services := c.cluster.View.ServicesOf(id)
 	rand.Shuffle(len(services), func(i, j int) { services[i], services[j] = services[j], services[i] })
 	var some []*discoveryv1.EndpointSlice
 	found := 0

@@ -134,11 +134,6 @@ func SetCount(lease *coordinationv1.Lease, count int64, refused bool) {
 	}
 }
 
-// Found returns belief.Decide's input for an object.
-func Found(object metav1.Object) *belief.Found {
-	return &belief.Found{Revision: Revision(object), Withdrawn: Withdrawn(object)}
-}
-
 // Revision returns an object's revision, or 0 if it is missing or invalid.
 func Revision(object metav1.Object) int64 { return revision.Of(object) }
 

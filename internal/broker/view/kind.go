@@ -64,9 +64,7 @@ func newRecords(v *View) *kind[*brokerv1alpha1.ExportedService] {
 		view: v,
 		none: func() *Objects[kit.Scope, *brokerv1alpha1.ExportedService] {
 			objects := NewObjects(func(key kit.Scope) names.ClusterID { return key.Member }, func(id names.ClusterID, last *brokerv1alpha1.ExportedService) belief.Owner {
-				owner := v.owner(id)
-				owner.Lost = owner.Lost && (last == nil || last.Spec.OnClusterLoss != names.OnLossKeep)
-				return owner
+				return belief.Owner{Removed: v.removed[id], Lost: v.isLost(id, last)}
 			})
 			objects.index = v.indexRecord
 			return objects

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -50,8 +51,8 @@ type Connection struct {
 	Border *border.Border
 }
 
-// New returns a view in which everything is unknown. lost reports whether a member's endpoints are withdrawn; call Lost
-// when that changes. Changes of answers are published to changes: the policy of a service, a member's record of a
+// New returns a view in which everything is unknown. lost reports whether a member's endpoints are withdrawn, from memory;
+// call Lost when that changes. Changes of answers are published to changes: the policy of a service, a member's record of a
 // service, a member, or everything.
 func New(clusterset string, self names.ClusterID, lost func(names.ClusterID) bool, changes *kit.Changes[kit.Scope]) *View {
 	v := &View{self: self, clusterset: clusterset, lost: lost, changes: changes}
@@ -69,9 +70,9 @@ func (v *View) Forget() {
 	v.policies.objects, v.records.objects = v.policies.none(), v.records.none()
 }
 
-// owner returns the state of a member. Callers hold mu.
-func (v *View) owner(id names.ClusterID) belief.Owner {
-	return belief.Owner{Removed: v.removed[id], Lost: id != names.HubOwner && v.lost(id)}
+// isLost reports whether a member's endpoints are withdrawn, and its record, nil if never seen, does not ask to keep them.
+func (v *View) isLost(id names.ClusterID, record *brokerv1alpha1.ExportedService) bool {
+	return v.lost(id) && (record == nil || record.Spec.OnClusterLoss != names.OnLossKeep)
 }
 
 // Known reports whether the objects of a connection were complete once.
@@ -151,7 +152,7 @@ func (v *View) export(member names.ClusterID, service types.NamespacedName) (exp
 		return nil, answer.State != Unknown
 	}
 	record := answer.Object.Value
-	return &Export{record, v.lost(member) && record.Spec.OnClusterLoss != names.OnLossKeep}, true
+	return &Export{record, v.isLost(member, record)}, true
 }
 
 // Services returns the services of which other members have records, or have had until they are known to have ended.
@@ -217,9 +218,12 @@ func (v *View) Permissions() permissions.Members {
 func (v *View) permit(config *corev1.ConfigMap) {
 	members, _ := permissions.Read(config) // atoll broker members list shows mistakes
 	v.mu.Lock()
+	same := reflect.DeepEqual(v.permitted, members) // as on a new connection
 	v.permitted = members
 	v.mu.Unlock()
-	v.changes.Publish(kit.Scope{})
+	if !same {
+		v.changes.Publish(kit.Scope{})
+	}
 }
 
 // Lost decides again about a member that is lost, or is not any more, and publishes the member.
