@@ -42,6 +42,6 @@ func overBudgetOfText(by []string) string {
 	if len(by) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("This cluster exceeds the per-member budget of %s, so those clusters receive some of this cluster's changes late. "+
+	return fmt.Sprintf("This cluster exceeds the per-member budget of %s, so those clusters receive some of this cluster's changes late or not at all. "+
 		"Export fewer services or endpoints, or raise --member-budget of the agents in those clusters.", names.ListClusters(by))
 }

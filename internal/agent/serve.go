@@ -136,7 +136,7 @@ func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[c
 			}
 			named = append(named, id)
 			if !slices.Contains(published, id) {
-				text := fmt.Sprintf("Cluster %q exceeds this cluster's per-member budget: %d of its objects arrive late. "+
+				text := fmt.Sprintf("Cluster %q exceeds this cluster's per-member budget: %d of its objects arrive late or not at all. "+
 					"Export fewer services or endpoints in that cluster, or raise --member-budget of this cluster's agent.", id, over[id])
 				s.log.Warn(text)
 				s.warn(ctx, "MemberOverBudget", "Import", text)

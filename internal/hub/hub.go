@@ -28,7 +28,6 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
-	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/hub/servicepolicy"
@@ -64,8 +63,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	if p.identity, err = lifecycle.NewIdentity(); err != nil {
 		return err
 	}
-	p.accepts = border.New(names.HubOwner, func(string) bool { return false }, border.NewBudget(0, nil))
-	p.published = loadbalancer.NewPublished(options.Clusterset, p.accepts, options.budget())
+	p.published = loadbalancer.NewPublished(options.Clusterset, options.budget())
 	p.config = rest.CopyConfig(p.config)
 	p.config.QPS = -1 // rely on the API server's priority and fairness instead
 	if err := p.health.Serve(ctx, options.HealthAddress); err != nil {
@@ -91,7 +89,6 @@ type process struct {
 	// identity is this replica's name in the election.
 	identity string
 	leading  atomic.Bool
-	accepts  *border.Border
 	refused  servicepolicy.Refused
 	// published are the members' published objects. They outlive a term, as providers do.
 	published *loadbalancer.Published
@@ -112,7 +109,7 @@ func (p *process) term(ctx context.Context) error {
 		return err
 	}
 	comparer := &servicepolicy.Comparer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Refused: &p.refused, Log: p.log}
-	known := p.published.Read(mgr.GetClient(), mgr.GetAPIReader())
+	known := p.published.Read(mgr.GetAPIReader())
 	follow := func(ctx context.Context) error { return p.published.Follow(ctx, mgr.GetCache()) }
 	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), manager.RunnableFunc(follow), hosts, comparer} {
 		if err := mgr.Add(runnable); err != nil {
@@ -151,7 +148,7 @@ func (p *process) lead(ctx context.Context) error {
 // itself the leader, because it may get the lease back.
 func (p *process) otherLeads() {
 	if !p.leading.Load() {
-		p.published.Forget()
+		p.published.View.Forget()
 		p.providers.StandDown()
 	}
 }
@@ -161,9 +158,9 @@ func (p *process) controllers(mgr ctrl.Manager, hosts *loadbalancer.Hosts, known
 	c, live, cache, clusterset := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), p.options.Clusterset
 	recorder := mgr.GetEventRecorder("atoll-hub")
 	add := func(one manager.Runnable, e error) { all, err = append(all, one), errors.Join(err, e) }
-	add(servicepolicy.New(c, live, cache, clusterset, p.accepts, p.published.View, known, &p.published.Changes, &p.refused, recorder))
+	add(servicepolicy.New(c, live, cache, clusterset, p.published.Border, p.published.View, known, &p.published.Changes, &p.refused, recorder))
 	add(loadbalancer.New(c, cache, p.published, known, hosts, p.providers, recorder, p.options.AbandonAfter))
-	add(p.published.View.Confirmer(view.Connection{Live: live, Border: p.accepts}))
+	add(p.published.View.Reader(view.Connection{Live: live, Border: p.published.Border}))
 	return all, err
 }
 
@@ -200,14 +197,11 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 		LeaderElectionResourceLockInterface: lease,
 		Metrics:                             metricsserver.Options{BindAddress: p.options.MetricsAddress, SecureServing: p.options.MetricsTLS},
 		PprofBindAddress:                    p.options.PprofAddress,
-		Cache:                               cache.Options{ByObject: Caches(p.options.Clusterset, p.accepts)},
+		Cache:                               cache.Options{ByObject: Caches(p.options.Clusterset, p.published.Border)},
 	})
 	mgr, err := ctrl.NewManager(p.config, options)
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager for the broker: %w", err)
-	}
-	if err := layout.Index(ctx, mgr.GetFieldIndexer()); err != nil {
-		return nil, err
 	}
 	return mgr, nil
 }

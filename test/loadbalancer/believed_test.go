@@ -19,7 +19,7 @@ import (
 func TestBackendsThatTheBrokerHasLost(t *testing.T) {
 	const ns = "believed"
 	p, _ := providers()
-	believed = loadbalancer.NewPublished(clusterset, accepts, 0)
+	believed = loadbalancer.NewPublished(clusterset, 0)
 	t.Cleanup(func() { believed = nil })
 	stop := start(t)
 	mcs := exposed(t, ns, "web", nil)

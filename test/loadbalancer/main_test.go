@@ -30,13 +30,11 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/deploy"
-	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	atollhub "github.com/atoll-mcs/atoll/internal/hub"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/install"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -51,9 +49,6 @@ var (
 
 // budget is how many bytes of one member controllers that are started keep, 0 for any number.
 var budget int64
-
-// accepts is what controllers accept of members.
-var accepts = border.New(names.HubOwner, func(string) bool { return false }, border.NewBudget(0, nil))
 
 // believed is what controllers that are started believe already of what members have published, nil for nothing.
 var believed *loadbalancer.Published
@@ -101,21 +96,20 @@ func start(t *testing.T) (stop func()) {
 	t.Helper()
 	providers, err := loadbalancer.NewProviders("steered", []string{"other="}, nil, slog.New(slog.DiscardHandler))
 	noError(t, err)
-	mgr, err := ctrl.NewManager(configuration, ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, Cache: cache.Options{ByObject: atollhub.Caches(clusterset, accepts)},
-	})
-	noError(t, err)
-	noError(t, layout.Index(t.Context(), mgr.GetFieldIndexer()))
 	published := believed
 	if published == nil {
-		published = loadbalancer.NewPublished(clusterset, accepts, budget)
+		published = loadbalancer.NewPublished(clusterset, budget)
 	}
-	known := published.Read(mgr.GetClient(), mgr.GetAPIReader())
-	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return published.Follow(ctx, mgr.GetCache()) })))
-	confirmer, err := published.View.Confirmer(view.Connection{Live: mgr.GetAPIReader(), Border: accepts})
+	mgr, err := ctrl.NewManager(configuration, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, Cache: cache.Options{ByObject: atollhub.Caches(clusterset, published.Border)},
+	})
 	noError(t, err)
-	noError(t, mgr.Add(confirmer))
+	known := published.Read(mgr.GetAPIReader())
+	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return published.Follow(ctx, mgr.GetCache()) })))
+	reader, err := published.View.Reader(view.Connection{Live: mgr.GetAPIReader(), Border: published.Border})
+	noError(t, err)
+	noError(t, mgr.Add(reader))
 	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // as a hub does every 10 s
 		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = published.Observe(ctx) }, 50*time.Millisecond)
 		return nil

@@ -88,7 +88,7 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:Enum=Removed
 	State MemberState `json:"state,omitempty"`
 	// OverBudget are the ids of members that exceed the budget of this member, so that some of their changes
-	// arrive late here.
+	// arrive late or not at all here.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32

@@ -54,7 +54,7 @@ func New(c *inputs.Cluster, b *inputs.Broker, broker cache.Cache, heartbeats *lo
 			return []reconcile.Request{{NamespacedName: serviceOf(e.Latest())}}
 		}),
 		kit.On(&heartbeats.Changes, r.member),
-		c.OnChanges(func(ctx context.Context) []reconcile.Request { return c.Services(ctx, b) }),
+		c.OnChanges(c.Services),
 	)
 }
 
@@ -71,7 +71,7 @@ func (r *Reconciler) member(ctx context.Context, id names.ClusterID) []reconcile
 	if err := r.broker.List(ctx, entries, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache has stopped
 	}
-	requests := r.cluster.ServicesOf(ctx, r.broker, id)
+	requests := r.cluster.ServicesOf(ctx, id)
 	for i := range entries.Items {
 		if clusters := Clusters(&entries.Items[i]); slices.Contains(clusters, id.String()) || !slices.ContainsFunc(clusters, func(c string) bool {
 			return r.heartbeats.Live(names.ClusterID(c))

@@ -38,6 +38,11 @@ func (c *core) addProcessControllers() error {
 	add := func(r manager.Runnable, err error) { all, failed = append(all, r), errors.Join(failed, err) }
 	add(service.New(c.cluster, member, c.recorder, c.imports))
 	add(ownslice.New(c.cluster, member, c.hints, c.Pace, c.imports, c.Metrics))
+	add(serviceimport.New(c.cluster, member, c.pace, c.recorder))
+	add(importedslice.New(importedslice.Dependencies{
+		Cluster: c.cluster, Network: c.network, Hints: c.hints, Hosts: c.hosts, Lost: c.lost,
+		Pace: c.pace, Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
+	}, member))
 	add(exportstatus.New(c.cluster, member, c.recorder, c.exports, c.missing))
 	add(importstatus.New(c.cluster, member, c.recorder, c.imports))
 	if failed != nil {
@@ -60,13 +65,8 @@ func (c *core) sessionControllers(b *inputs.Broker, from view.Connection) (all [
 	slices, published, e := publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics)
 	add(slices, e)
 	add(&compare.Comparer{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: published, Log: c.Log}, nil)
-	add(c.cluster.View.Confirmer(from))
+	add(c.cluster.View.Reader(from))
 	add(policyexport.New(c.cluster, b, member, c.recorder))
-	add(serviceimport.New(c.cluster, b, member, c.pace, c.recorder))
-	add(importedslice.New(importedslice.Dependencies{
-		Cluster: c.cluster, Broker: b, Network: c.network, Hints: c.hints, Hosts: c.hosts, Lost: c.lost,
-		Pace: c.pace, Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
-	}, member, broker))
 	add(catalogue.New(c.cluster, b, broker, c.Heartbeats))
 	add(lost.NewController(c.cluster, b, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
 	return all, published, err

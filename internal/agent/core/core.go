@@ -26,7 +26,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
 	publishedslice "github.com/atoll-mcs/atoll/internal/agent/publish/slice"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -118,13 +117,13 @@ func (a *Agent) Hosts() *local.Hosts {
 	return nil
 }
 
-// OverBudget returns the number of late objects per other member: EndpointSlices that exceed the member's budget, and
-// changes that wait for the rate limit.
+// OverBudget returns the number of objects per other member that are not imported or late: EndpointSlices that exceed the
+// member's budget, and changes that wait for the rate limit.
 func (a *Agent) OverBudget() map[string]int {
 	over := a.core.pace.Late(time.Now())
 	if budget := a.core.budget.Load(); budget != nil {
 		for member, usage := range budget.Usage() {
-			over[member] += usage.Waiting
+			over[member.String()] += usage.Waiting
 		}
 	}
 	return over
@@ -182,7 +181,6 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	changes := &c.cluster.Changes
 	isLost := func(id names.ClusterID) bool { return c.lost.Has(id.String()) }
 	c.cluster.View = view.New(config.Clusterset, config.ClusterID, isLost, changes)
-	c.cluster.Beliefs = broker.NewBeliefs(config.Clusterset, config.Heartbeats.Suspicions, isLost)
 	c.lost = lost.NewSet(changes, c.cluster.View.Lost)
 	context.AfterFunc(ctx, config.Heartbeats.Counters.Subscribe(func(o lost.Observation) { c.cluster.View.Observe(o.Began, o.Counters) }))
 	if err := c.readNetwork(ctx); err != nil {
@@ -209,9 +207,4 @@ func (c *core) readNetwork(ctx context.Context) (err error) {
 		return c.cluster.View.Permissions().RangesOf(id)
 	}
 	return nil
-}
-
-// needs reports whether this cluster has a namespace.
-func (c *core) needs(namespace string) bool {
-	return c.mgr.GetCache().Get(context.Background(), client.ObjectKey{Name: namespace}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy) == nil
 }

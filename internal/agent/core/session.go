@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -56,6 +55,11 @@ func (s sessions) Start(ctx context.Context) error {
 		return err
 	}
 	s.nodesRead.Store(true)
+	if err := kit.Follow(ctx, s.mgr.GetCache(), &corev1.Namespace{}, func(_ context.Context, e kit.Event[*corev1.Namespace]) {
+		s.cluster.View.Want(types.NamespacedName{Namespace: e.Latest().Name}, !e.Deleted())
+	}); err != nil {
+		return err
+	}
 	for ctx.Err() == nil {
 		switch err := s.session(ctx); {
 		case errors.Is(err, errRestored), ctx.Err() != nil:
@@ -94,17 +98,14 @@ func (c *core) awaitRestore(ctx context.Context) error {
 func (c *core) session(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if _, err := c.mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}); err != nil { // the border checks which namespaces exist
-		return fmt.Errorf("listing this cluster's namespaces: %w", err)
-	}
-	budget := border.NewBudget(c.Budget, nil)
+	budget := border.NewBudget(c.Budget, c.cluster.View.Room)
 	c.budget.Store(budget)
-	borders := border.New(c.ClusterID, c.needs, budget)
+	borders := border.New(c.ClusterID, c.cluster.View.Wants, budget)
 	brokers, err := c.newBroker(ctx, borders)
 	if err != nil {
 		return err
 	}
-	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader(), Border: borders}
+	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader()}
 	from := view.Connection{Cache: brokers.GetCache(), Live: brokers.GetAPIReader(), Border: borders}
 	controllers, published, err := c.sessionControllers(b, from)
 	if err != nil {
@@ -121,7 +122,7 @@ func (c *core) session(ctx context.Context) error {
 		_ = group.Wait() // ends with ctx
 		return err
 	}
-	defer c.clearProblems()
+	defer c.exports.Clear() // its controllers miss later deletions
 	defer c.published.Store(nil)
 	group.Go(func() error {
 		select {
@@ -144,15 +145,6 @@ func (c *core) session(ctx context.Context) error {
 	return group.Wait()
 }
 
-// clearProblems forgets the problems that a session's controllers reported.
-func (c *core) clearProblems() {
-	c.exports.Clear(func(string) bool { return true })
-	c.imports.Clear(func(part string) bool {
-		cluster, _, isSlice := strings.Cut(part, "/")
-		return isSlice && cluster != c.ClusterID.String()
-	})
-}
-
 // follow waits for the broker's caches to sync, and publishes later changes that are not the view's.
 func (c *core) follow(ctx context.Context, from cache.Cache) error {
 	for _, kind := range []client.Object{&brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}} {
@@ -171,9 +163,6 @@ func (c *core) follow(ctx context.Context, from cache.Cache) error {
 		return err
 	}
 	if err := kit.Follow(ctx, from, &discoveryv1.EndpointSlice{}, func(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
-		if e.Deleted() { // the cache's transform does not see deletions
-			c.budget.Load().Forget(e.Old.Name)
-		}
 		if e.Old == nil && !e.Initial && layout.Cluster(e.New) == c.ClusterID {
 			service := layout.Service(e.New)
 			changes.Publish(kit.Scope{Service: service, Member: c.ClusterID, Slice: types.NamespacedName{Namespace: service.Namespace, Name: layout.Source(e.New)}})
@@ -189,10 +178,6 @@ func (c *core) follow(ctx context.Context, from cache.Cache) error {
 		c.hints.Region(ctx, id, e.New.Spec.Region)
 		c.notifyNamed()
 		c.Heartbeats.Remove(id, e.New.Removed())
-		c.cluster.Beliefs.Member(id, e.New.Removed())
-		if !e.Initial {
-			changes.Publish(kit.Scope{Member: id})
-		}
 	})
 }
 
@@ -241,7 +226,7 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for the broker at %s: %w", c.Broker.Host, err)
 	}
-	if err := layout.Index(ctx, brokers.GetFieldIndexer()); err != nil {
+	if err := layout.Index(ctx, brokers.GetFieldIndexer(), c.ClusterID); err != nil {
 		return nil, err
 	}
 	return brokers, nil

@@ -12,6 +12,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -27,8 +28,8 @@ func (c *Cluster) Follow(ctx context.Context, from view.Connection) error {
 	return c.View.Follow(ctx, from)
 }
 
-// applied records the policies that this cluster's ServiceExports were created for, and the records that its ServiceImports
-// were merged from.
+// applied records the policies that this cluster's ServiceExports were created for, the records that its ServiceImports
+// were merged from, and the slices that it has imported.
 func (c *Cluster) applied(ctx context.Context) error {
 	exports, imports := &mcsv1beta1.ServiceExportList{}, &mcsv1beta1.ServiceImportList{}
 	if err := c.Client.List(ctx, exports, client.UnsafeDisableDeepCopy); err != nil {
@@ -36,6 +37,10 @@ func (c *Cluster) applied(ctx context.Context) error {
 	}
 	if err := c.Client.List(ctx, imports, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the ServiceImports: %w", err)
+	}
+	slices, err := c.AllImported(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the imported EndpointSlices: %w", err)
 	}
 	for i := range exports.Items {
 		if policy := exportedBecauseOf(&exports.Items[i]); policy != nil {
@@ -45,6 +50,11 @@ func (c *Cluster) applied(ctx context.Context) error {
 	for i := range imports.Items {
 		for id, revision := range layout.Applied(&imports.Items[i]) {
 			c.View.AppliedRecord(client.ObjectKeyFromObject(&imports.Items[i]), id, revision)
+		}
+	}
+	for _, s := range slices {
+		if of := (kit.Scope{Member: layout.Cluster(s), Slice: types.NamespacedName{Namespace: s.Namespace, Name: layout.Source(s)}}); of.Member != c.ID {
+			c.View.AppliedSlice(of, types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[names.LabelServiceName]}, layout.Revision(s))
 		}
 	}
 	return nil

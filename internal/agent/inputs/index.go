@@ -86,16 +86,16 @@ func (c *Cluster) ImportedFrom(ctx context.Context, cluster names.ClusterID) ([]
 }
 
 // ServicesOf returns the services that a cluster exports, as far as it is unknown whether it does.
-func (c *Cluster) ServicesOf(ctx context.Context, b *Broker, cluster names.ClusterID) []reconcile.Request {
+func (c *Cluster) ServicesOf(ctx context.Context, cluster names.ClusterID) []reconcile.Request {
 	if cluster == c.ID {
-		return b.RecordedBy(ctx, c.Clusterset, cluster)
+		return c.recorded(ctx)
 	}
 	return requests(c.View.ServicesOf(cluster))
 }
 
 // Services returns the services that any cluster exports, as ServicesOf does.
-func (c *Cluster) Services(ctx context.Context, b *Broker) []reconcile.Request {
-	return append(requests(c.View.Services()), c.ServicesOf(ctx, b, c.ID)...)
+func (c *Cluster) Services(ctx context.Context) []reconcile.Request {
+	return append(requests(c.View.Services()), c.recorded(ctx)...)
 }
 
 // ServicesIn returns those of Services in a namespace that are exported by other clusters.
@@ -111,25 +111,20 @@ func requests(services []types.NamespacedName) []reconcile.Request {
 	return all
 }
 
-// Published returns the slices of a service on the broker, of all clusters. Callers must not change them.
-func (b *Broker) Published(ctx context.Context, clusterset string, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	return listSlices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByService: service.String()})
-}
-
 // AllImported returns all imported slices. Callers must not change them.
 func (c *Cluster) AllImported(ctx context.Context) ([]*discoveryv1.EndpointSlice, error) {
 	all, err := listSlices(ctx, c.Client, client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager})
 	return slices.DeleteFunc(all, func(s *discoveryv1.EndpointSlice) bool { return !IsImported(s) }), err
 }
 
-// PublishedByAll returns all slices on the broker. Callers must not change them.
-func (b *Broker) PublishedByAll(ctx context.Context, clusterset string) ([]*discoveryv1.EndpointSlice, error) {
-	return listSlices(ctx, b, client.InNamespace(clusterset))
+// Published returns this cluster's own slices on the broker, PublishedOf those of a service. Callers must not change them.
+func (b *Broker) Published(ctx context.Context, clusterset string, self names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
+	return listSlices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByCluster: self.String()})
 }
 
-// PublishedBy returns the slices of a cluster on the broker. Callers must not change them.
-func (b *Broker) PublishedBy(ctx context.Context, clusterset string, cluster names.ClusterID) ([]*discoveryv1.EndpointSlice, error) {
-	return listSlices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByCluster: cluster.String()})
+// PublishedOf is described at Published.
+func (b *Broker) PublishedOf(ctx context.Context, clusterset string, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return listSlices(ctx, b, client.InNamespace(clusterset), client.MatchingFields{layout.ByService: service.String()})
 }
 
 func listSlices(ctx context.Context, from client.Reader, options ...client.ListOption) ([]*discoveryv1.EndpointSlice, error) {
@@ -144,11 +139,11 @@ func listSlices(ctx context.Context, from client.Reader, options ...client.ListO
 	return all, nil
 }
 
-// RecordedBy returns the services of a cluster's records in the cache.
-func (b *Broker) RecordedBy(ctx context.Context, clusterset string, cluster names.ClusterID) []reconcile.Request {
-	list := &brokerv1alpha1.ExportedServiceList{}
-	if err := b.List(ctx, list, client.InNamespace(clusterset), client.MatchingFields{layout.ByCluster: cluster.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil // the cache has stopped
+// recorded returns the services of this cluster's records on the broker; none before it was reached.
+func (c *Cluster) recorded(ctx context.Context) []reconcile.Request {
+	b, list := c.Broker(), &brokerv1alpha1.ExportedServiceList{}
+	if b == nil || b.List(ctx, list, client.InNamespace(c.Clusterset), client.MatchingFields{layout.ByCluster: c.ID.String()}, client.UnsafeDisableDeepCopy) != nil {
+		return nil // or the cache has stopped
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
@@ -169,11 +164,7 @@ func (c *Cluster) OnChanges(all func(context.Context) []reconcile.Request) sourc
 		case s.Service.Name != "":
 			return []reconcile.Request{{NamespacedName: s.Service}}
 		}
-		b := c.Broker()
-		if b == nil {
-			return nil
-		}
-		return c.ServicesOf(ctx, b, s.Member)
+		return c.ServicesOf(ctx, s.Member)
 	})
 }
 

@@ -15,8 +15,6 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
-	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -41,12 +39,11 @@ type Cluster struct {
 	Live   client.Reader
 	// Stages order the writes when many exports change at once.
 	Stages kit.Stages
-	// View is what is believed of other members' records and of the hub's policies, Beliefs of other members' EndpointSlices.
-	View    *view.View
-	Beliefs *broker.Beliefs
+	// View is what is believed of other members' records and EndpointSlices, and of the hub's policies.
+	View *view.View
 	// Changes publishes changes of the view, of this cluster's objects on the broker, and of lost members. A Scope with a
-	// service and a member is the member's record; a Scope with a service alone is its policy. A Scope with a slice of this cluster is a
-	// slice to check or, if it has a service, one that has just been published for the first time.
+	// service and a member is the member's record; a Scope with a service alone is its policy. A Scope with a slice is another
+	// member's, or one of this cluster: one to check or, if it has a service, one that has just been published for the first time.
 	Changes kit.Changes[kit.Scope]
 
 	broker atomic.Pointer[Broker]
@@ -56,8 +53,7 @@ type Cluster struct {
 type Broker struct {
 	// Client reads the broker from a cache with the indexes of layout, and writes to it. Live reads without the cache.
 	client.Client
-	Live   client.Reader
-	Border *border.Border
+	Live client.Reader
 }
 
 // SetBroker sets a session's broker, once its caches are synced. After the session ends, they stay in use until the

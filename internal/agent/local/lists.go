@@ -23,6 +23,19 @@ func ServiceExports(ctx context.Context, r client.Reader, opts ...client.ListOpt
 	return requests, nil
 }
 
+// ServiceImports returns a request for every ServiceImport that opts select.
+func ServiceImports(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]reconcile.Request, error) {
+	imports := &mcsv1beta1.ServiceImportList{}
+	if err := r.List(ctx, imports, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, err
+	}
+	requests := make([]reconcile.Request, 0, len(imports.Items))
+	for i := range imports.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&imports.Items[i])})
+	}
+	return requests, nil
+}
+
 // Managed reports whether Atoll manages a ServiceImport.
 func Managed(imp *mcsv1beta1.ServiceImport) bool {
 	return imp.Labels[names.LabelManagedBy] == names.AgentManager

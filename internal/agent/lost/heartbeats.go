@@ -30,8 +30,6 @@ type Listener interface {
 
 // Heartbeats are the members' Leases, read after each renewal of this one's (docs/adr/0038-heartbeats-are-read.md).
 type Heartbeats struct {
-	// Suspicions receive the contents of the Leases.
-	Suspicions *belief.Suspicions
 	// Changes publishes members whose heartbeat goes missing or returns.
 	Changes kit.Changes[names.ClusterID]
 	// Counters publishes the comparison counters in the Leases each time that they are read.
@@ -57,7 +55,7 @@ type Observation struct {
 // NewHeartbeats returns a member's view of the heartbeats. One that is not renewed for timeout is missing.
 func NewHeartbeats(self names.ClusterID, timeout time.Duration) *Heartbeats {
 	return &Heartbeats{
-		Suspicions: belief.NewSuspicions(), known: map[names.ClusterID]metav1.MicroTime{}, removed: map[names.ClusterID]bool{}, self: self, observer: newObserver(self.String(), timeout), synced: make(chan struct{}),
+		known: map[names.ClusterID]metav1.MicroTime{}, removed: map[names.ClusterID]bool{}, self: self, observer: newObserver(self.String(), timeout), synced: make(chan struct{}),
 	}
 }
 
@@ -131,9 +129,7 @@ func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 			now[id] = *leases[i].Spec.RenewTime
 		}
 	}
-	counters := layout.Counters(leases)
-	h.Suspicions.Observe(began, counters)
-	h.Counters.Publish(Observation{began, counters})
+	h.Counters.Publish(Observation{began, layout.Counters(leases)})
 	h.mu.Lock()
 	before, first := h.known, !h.read
 	h.read = true

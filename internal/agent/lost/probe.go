@@ -15,7 +15,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -134,12 +133,13 @@ func (c *Controller) sample(id names.ClusterID) []Target {
 	return targets
 }
 
-func (c *Controller) published(service types.NamespacedName, id names.ClusterID) []*discoveryv1.EndpointSlice {
-	all, err := c.broker.Published(context.Background(), c.cluster.Clusterset, service)
-	if err != nil {
-		return nil // the cache has stopped
+func (c *Controller) published(service types.NamespacedName, id names.ClusterID) (all []*discoveryv1.EndpointSlice) {
+	for _, key := range c.cluster.View.SlicesOf(service) {
+		if slice, _ := c.cluster.View.Slice(key.Member, key.Slice); key.Member == id && slice != nil {
+			all = append(all, slice.Value)
+		}
 	}
-	return slices.DeleteFunc(all, func(s *discoveryv1.EndpointSlice) bool { return layout.Cluster(s) != id })
+	return all
 }
 
 func (c *Controller) imported(id names.ClusterID) []*discoveryv1.EndpointSlice {

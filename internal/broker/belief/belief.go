@@ -2,7 +2,7 @@
 // owner ended it or because the broker was wiped, restored or edited.
 //
 // An owner removes an object by a write. Any other loss is suspicious until the owner confirms the data on the
-// broker (Suspicions). docs/explanation/protocol.md has the rules. This package does no I/O.
+// broker (Counter). docs/explanation/protocol.md has the rules. This package does no I/O.
 package belief
 
 // Applied is the state of an object in an importing cluster.

@@ -3,19 +3,18 @@
 //
 // Border.Transform is the cache's transform: the cache never holds anything invalid, so controllers do not validate. A
 // transform cannot drop an object. An object that must not be used becomes a refused stub with the reason. An
-// EndpointSlice that this cluster does not need, or that exceeds its member's budget, becomes a stub with its source,
-// revision and content hash. State reads a cached object's state. Pace delays members' too frequent changes.
+// EndpointSlice whose service is not wanted here, or that exceeds its member's budget, becomes a stub with its source
+// and revision. State reads a cached object's state. Pace delays members' too frequent changes.
 package border
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -29,30 +28,32 @@ type State string
 const (
 	// Full is an object with all of its valid content.
 	Full State = "Full"
-	// Stub is an EndpointSlice whose content must be read from the broker.
+	// Stub is an EndpointSlice without its content, because its service was not wanted when the cache received it.
 	Stub State = "Stub"
+	// OverLimit is an EndpointSlice without its content, because its member's slices exceed their budget.
+	OverLimit State = "OverLimit"
 	// Refused is an object that must not be used.
 	Refused State = "Refused"
 	// Withdrawn is an object that its owner has ended.
 	Withdrawn State = "Withdrawn"
 )
 
-// annotation marks objects that the transform has seen, only in the cache: this process's mark, the state, and a stub's
-// hash or a refused object's reason.
+// annotation marks objects that the transform has seen, only in the cache: this process's mark, the state, and a refused
+// object's reason.
 const annotation = "atoll.dev/border"
 
 // Border decides what a cluster accepts of other members' objects. Create one with New.
 type Border struct {
 	self   names.ClusterID
-	needs  func(namespace string) bool
+	wants  func(service types.NamespacedName) bool
 	budget *Budget
 	// mark is random: a member could forge a fixed one.
 	mark string
 }
 
-// New returns a cluster's border. needs reports whether the cluster has a namespace, and so needs its endpoints.
-func New(self names.ClusterID, needs func(namespace string) bool, budget *Budget) *Border {
-	return &Border{self: self, needs: needs, budget: budget, mark: rand.Text()}
+// New returns a cluster's border. wants reports whether the endpoints of a service are wanted.
+func New(self names.ClusterID, wants func(service types.NamespacedName) bool, budget *Budget) *Border {
+	return &Border{self: self, wants: wants, budget: budget, mark: rand.Text()}
 }
 
 // Transform is a cache transform (client-go's TransformFunc). It changes and returns the object, and never fails: an
@@ -77,17 +78,13 @@ func (b *Border) Transform(object any) (any, error) {
 	return object, nil
 }
 
-// Admit transforms a slice that was read without the cache, because the cache holds a stub, as if it had room.
-func (b *Border) Admit(slice *discoveryv1.EndpointSlice) {
-	whole := *b
-	whole.needs, whole.budget = func(string) bool { return true }, NewBudget(0, nil)
-	_, _ = whole.Transform(slice) // cannot fail
-}
+// Forget frees the budget of a slice, by its name on the broker, whose content is not held any more.
+func (b *Border) Forget(slice string) { b.budget.Forget(slice) }
 
-// OverBudget reports whether a slice is a stub because it exceeds its member's budget.
-func (b *Border) OverBudget(slice *discoveryv1.EndpointSlice) bool { return b.budget.Waits(slice.Name) }
+// Waits reports whether a slice, by its name on the broker, waits for room in its member's budget.
+func (b *Border) Waits(slice string) bool { return b.budget.Waits(slice) }
 
-// State returns a cached object's state and its detail: a stub's content hash, or a refused object's reason.
+// State returns the state of an object that Transform has seen, and a refused object's reason.
 func (b *Border) State(o metav1.Object) (state State, detail string) {
 	if b.isOwn(o) {
 		return finished(o), ""
@@ -175,7 +172,7 @@ func (b *Border) record(record *brokerv1alpha1.ExportedService) {
 	b.set(record, state, "")
 }
 
-// slice validates an EndpointSlice, and reduces one that is not needed to a stub.
+// slice validates an EndpointSlice, and reduces one that is not wanted or not within the budget to a stub.
 func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 	cluster := names.ClusterID(slice.Labels[names.LabelSourceCluster])
 	namespace, source := slice.Labels[names.LabelServiceNamespace], slice.Annotations[names.AnnotationSourceSlice]
@@ -192,20 +189,18 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 	validation.CleanSlice(slice)
 	count, summary := validation.RefusedOf(slice)
 	refused := count > 0 && len(slice.Endpoints) == 0
-	held := false
-	if state == Full && !refused && b.needs(namespace) {
-		held = b.budget.Hold(cluster.String(), slice.Name, int64(slice.Size()))
-	} else {
+	switch {
+	case state != Full || refused:
 		b.budget.Forget(slice.Name)
-	}
-	if held {
+	case !b.wants(types.NamespacedName{Namespace: namespace, Name: slice.Labels[names.LabelServiceName]}):
+		b.budget.Forget(slice.Name)
+		state = Stub
+	case b.budget.Hold(kit.Scope{Member: cluster, Slice: types.NamespacedName{Namespace: namespace, Name: source}}, slice.Name, int64(slice.Size())):
 		_, _ = kit.Trim(slice) // cannot fail
 		b.set(slice, Full, "")
 		return
-	}
-	hash := ""
-	if state == Full {
-		state, hash = Stub, Hash(slice)
+	default:
+		state = OverLimit
 	}
 	if slice.Endpoints, slice.Ports = nil, nil; refused {
 		labels, revision := slice.Labels, slice.Annotations[names.AnnotationRevision]
@@ -214,13 +209,5 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 		slice.Annotations[names.AnnotationSourceSlice] = source
 		return
 	}
-	b.set(slice, state, hash)
-}
-
-// Hash returns a hash of a validated EndpointSlice's endpoints and ports.
-func Hash(slice *discoveryv1.EndpointSlice) string {
-	content := discoveryv1.EndpointSlice{AddressType: slice.AddressType, Endpoints: slice.Endpoints, Ports: slice.Ports}
-	data, _ := content.Marshal() // cannot fail in memory
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:16])
+	b.set(slice, state, "")
 }

@@ -2,7 +2,6 @@ package border
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 
@@ -10,17 +9,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// here needs the endpoints of namespaces that begin with "shop".
+// here wants the endpoints of namespaces that begin with "shop".
 func here(budget *Budget) *Border {
-	return New("c1", func(namespace string) bool { return strings.HasPrefix(namespace, "shop") }, budget)
+	return New("c1", func(service types.NamespacedName) bool { return strings.HasPrefix(service.Namespace, "shop") }, budget)
 }
 
 func slice(cluster, namespace, source string, addresses ...string) *discoveryv1.EndpointSlice {
@@ -53,6 +54,10 @@ func withdrawn(o metav1.Object) {
 
 func TestSlices(t *testing.T) {
 	good := slice("c2", "shop", "web-x", "10.2.0.1")
+	var many []string
+	for i := range 99 {
+		many = append(many, fmt.Sprintf("10.2.0.%d", i))
+	}
 	for name, tt := range map[string]struct {
 		slice     *discoveryv1.EndpointSlice
 		state     State
@@ -63,8 +68,9 @@ func TestSlices(t *testing.T) {
 		"one endpoint invalid":               {slice("c2", "shop", "web-x", "10.2.0.1", "127.0.0.1"), Full, "", 1},
 		"nothing valid":                      {slice("c2", "shop", "web-x", "127.0.0.1"), Refused, "127.0.0.1", 0},
 		"domain names":                       {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.AddressType = discoveryv1.AddressTypeFQDN }), Refused, "FQDN", 0},
+		"more than the budget":               {slice("c2", "shop", "web-x", many...), OverLimit, "", 0},
 		"no endpoints":                       {slice("c2", "shop", "web-x"), Full, "", 0},
-		"a namespace that there is not here": {slice("c2", "other", "web-x", "10.2.0.1"), Stub, Hash(good), 0},
+		"a namespace that there is not here": {slice("c2", "other", "web-x", "10.2.0.1"), Stub, "", 0},
 		"withdrawn":                          {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { withdrawn(s) }), Withdrawn, "", 0},
 		"withdrawn elsewhere":                {altered(slice("c2", "other", "web-x", "10.2.0.1"), func(s *discoveryv1.EndpointSlice) { withdrawn(s) }), Withdrawn, "", 0},
 		"its own":                            {slice("c1", "other", "web-x", "127.0.0.1"), Full, "", 1},
@@ -76,7 +82,7 @@ func TestSlices(t *testing.T) {
 		}), Refused, "not the name of an EndpointSlice", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := here(NewBudget(0, nil))
+			b := here(NewBudget(1000, nil))
 			if _, err := b.Transform(tt.slice); err != nil {
 				t.Fatal(err)
 			}
@@ -189,59 +195,59 @@ func TestTransformIsIdempotent(t *testing.T) {
 	})
 }
 
-// The ledger agrees with what the cache holds whatever comes and goes, no member exceeds its limit, and nobody waits for ever.
+// The ledger agrees with what is held whatever comes and goes, no member exceeds its limit, and what fits does not wait.
 func TestBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const limit = 1000
-		waits := map[string]bool{}
-		budget := NewBudget(limit, func(member string) {
-			maps.DeleteFunc(waits, func(name string, _ bool) bool { return strings.HasSuffix(name, "."+member) })
-		})
+		waits := map[string]int64{}
 		held := map[string]int64{}
+		budget := NewBudget(limit, func(released kit.Scope) {
+			held[released.Slice.Name] = waits[released.Slice.Name]
+			delete(waits, released.Slice.Name)
+		})
+		some := func(t *rapid.T) (kit.Scope, string) {
+			member := rapid.SampledFrom([]names.ClusterID{"c2", "c3"}).Draw(t, "member")
+			name := fmt.Sprintf("s%d.%s", rapid.IntRange(0, 5).Draw(t, "slice"), member)
+			return kit.Scope{Member: member, Slice: types.NamespacedName{Name: name}}, name
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"hold": func(t *rapid.T) {
-				member, number := rapid.SampledFrom([]string{"c2", "c3"}).Draw(t, "member"), rapid.IntRange(0, 5).Draw(t, "slice")
-				name, bytes := fmt.Sprintf("s%d.%s", number, member), rapid.Int64Range(1, 600).Draw(t, "bytes")
+				of, name := some(t)
+				bytes := rapid.Int64Range(1, 600).Draw(t, "bytes")
 				delete(waits, name)
-				if budget.Hold(member, name, bytes) {
+				if budget.Hold(of, name, bytes) {
 					held[name] = bytes
 				} else { // which may have made room for others
 					delete(held, name)
-					waits[name] = true
+					waits[name] = bytes
 				}
 			},
 			"forget": func(t *rapid.T) {
-				name := fmt.Sprintf("s%d.%s", rapid.IntRange(0, 5).Draw(t, "slice"), rapid.SampledFrom([]string{"c2", "c3"}).Draw(t, "member"))
+				_, name := some(t)
 				budget.Forget(name)
 				delete(held, name)
 				delete(waits, name)
 			},
 			"": func(t *rapid.T) {
-				want := map[string]int64{}
+				want := map[names.ClusterID]Usage{}
+				count := func(name string, usage Usage) {
+					_, member, _ := strings.Cut(name, ".")
+					id := names.ClusterID(member)
+					want[id] = Usage{want[id].Bytes + usage.Bytes, want[id].Waiting + usage.Waiting}
+				}
 				for name, bytes := range held {
-					_, member, _ := strings.Cut(name, ".")
-					want[member] += bytes
+					count(name, Usage{Bytes: bytes})
 				}
-				for member, used := range budget.Usage() {
-					if used.Bytes != want[member] || used.Bytes > limit {
-						t.Fatalf("%s uses %+v, and holds %v", member, used, held)
-					}
-					delete(want, member)
-				}
-				if len(want) > 0 {
-					t.Fatalf("%v count as nothing", want)
-				}
-				waiting := map[string]int{}
 				for name := range waits {
-					_, member, _ := strings.Cut(name, ".")
-					if !budget.Waits(name) {
-						t.Fatalf("nobody knows that %s waits", name)
-					}
-					waiting[member]++
+					count(name, Usage{Waiting: 1})
 				}
-				for member, used := range budget.Usage() {
-					if used.Waiting != waiting[member] {
-						t.Fatalf("%d of %s wait, and should be %d", used.Waiting, member, waiting[member])
+				if diff := cmp.Diff(want, budget.Usage()); diff != "" {
+					t.Fatalf("of %v, and %v that wait (-want +got):\n%s", held, waits, diff)
+				}
+				for name, bytes := range waits {
+					_, member, _ := strings.Cut(name, ".")
+					if used := want[names.ClusterID(member)].Bytes; used > limit || used <= limit*9/10 && used+bytes <= limit {
+						t.Fatalf("%d are used, and %s waits for %d", used, name, bytes)
 					}
 				}
 			},

@@ -1,6 +1,11 @@
 package border
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
 
 // DefaultBudget is twice the size of a cluster at Kubernetes' limits (10,000 services, 150,000 endpoints: 60 MiB).
 const DefaultBudget = 128 << 20
@@ -8,113 +13,133 @@ const DefaultBudget = 128 << 20
 // Budget limits the bytes of each member's EndpointSlices in the cache. Counting a slice twice counts it once.
 type Budget struct {
 	limit int64
-	room  func(member string)
+	room  func(kit.Scope)
 
 	mu      sync.Mutex
 	slices  map[string]entry // by name on the broker
-	members map[string]*member
+	members map[names.ClusterID]*member
 }
 
 // entry is a slice's share of its member's budget, 0 bytes if it had no room.
 type entry struct {
-	member string
+	member names.ClusterID
 	bytes  int64
 }
 
 type member struct {
 	bytes   int64
 	held    int
-	waiting map[string]bool // slices without room
+	waiting map[string]waiting // slices without room
+}
+
+type waiting struct {
+	slice kit.Scope
+	bytes int64
 }
 
 // Usage is a member's use of its budget.
 type Usage struct {
 	// Bytes is the size on the wire of the slices that are held.
 	Bytes int64
-	// Waiting is the number of slices that are stubs for lack of room.
+	// Waiting is the number of slices that are not held for lack of room.
 	Waiting int
 }
 
 // NewBudget returns a budget with a limit in bytes for each member, 0 for none. When a member's usage falls to 90 % of
-// the limit, its waiting slices are released, and room (may be nil) is called without locks.
-func NewBudget(limit int64, room func(member string)) *Budget {
+// the limit, room (may be nil) is called, without locks, for the waiting slices that fit now. They count from then on.
+func NewBudget(limit int64, room func(kit.Scope)) *Budget {
 	if room == nil {
-		room = func(string) {}
+		room = func(kit.Scope) {}
 	}
-	return &Budget{limit: limit, room: room, slices: map[string]entry{}, members: map[string]*member{}}
+	return &Budget{limit: limit, room: room, slices: map[string]entry{}, members: map[names.ClusterID]*member{}}
 }
 
-// Hold replaces a slice's count with bytes, and returns whether there is room. A slice without room to grow is not held
-// any more.
-func (b *Budget) Hold(of, slice string, bytes int64) (ok bool) {
-	b.change(slice, func(had int64) {
-		m := b.members[of]
+// Hold replaces the count of a slice, which has the given name on the broker, with bytes, and returns whether there is
+// room. A slice without room to grow is not held any more.
+func (b *Budget) Hold(slice kit.Scope, name string, bytes int64) (ok bool) {
+	b.change(name, func(had int64) {
+		m := b.members[slice.Member]
 		if m == nil {
-			m = &member{waiting: map[string]bool{}}
-			b.members[of] = m
+			m = &member{waiting: map[string]waiting{}}
+			b.members[slice.Member] = m
 		}
-		if ok = b.limit <= 0 || bytes <= had || m.bytes+bytes <= b.limit; !ok {
-			m.waiting[slice], bytes = true, 0
-		} else {
+		if ok = b.limit <= 0 || bytes <= had || m.bytes+bytes <= b.limit; ok {
 			m.held++
+			m.bytes += bytes
+		} else {
+			m.waiting[name], bytes = waiting{slice, bytes}, 0
 		}
-		m.bytes += bytes
-		b.slices[slice] = entry{of, bytes}
+		b.slices[name] = entry{slice.Member, bytes}
 	})
 	return ok
 }
 
 // Waits reports whether a slice had no room when it was last counted.
-func (b *Budget) Waits(slice string) bool {
+func (b *Budget) Waits(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m := b.members[b.slices[slice].member]
-	return m != nil && m.waiting[slice]
+	m := b.members[b.slices[name].member]
+	if m == nil {
+		return false
+	}
+	_, waits := m.waiting[name]
+	return waits
 }
 
 // Forget stops counting a slice.
-func (b *Budget) Forget(slice string) { b.change(slice, func(int64) {}) }
+func (b *Budget) Forget(name string) { b.change(name, func(int64) {}) }
 
 // change removes a slice's count, then calls set with its previous bytes to count it again.
-func (b *Budget) change(slice string, set func(had int64)) {
+func (b *Budget) change(name string, set func(had int64)) {
 	b.mu.Lock()
-	old := b.slices[slice]
+	old, counted := b.slices[name]
 	m := b.members[old.member]
-	delete(b.slices, slice)
-	if m != nil {
-		if m.bytes -= old.bytes; m.waiting[slice] {
-			delete(m.waiting, slice)
+	if delete(b.slices, name); counted {
+		if _, waits := m.waiting[name]; waits {
+			delete(m.waiting, name)
 		} else {
+			m.bytes -= old.bytes
 			m.held--
 		}
 	}
 	set(old.bytes)
-	room := false
-	if m != nil {
-		if b.slices[slice].bytes < old.bytes && m.bytes <= b.limit-b.limit/10 {
-			for name := range m.waiting {
-				if name != slice {
-					delete(b.slices, name)
-					delete(m.waiting, name)
-					room = true
-				}
-			}
+	var fit []kit.Scope
+	if counted {
+		if b.slices[name].bytes < old.bytes {
+			fit = b.release(m, name)
 		}
 		if m.held+len(m.waiting) == 0 {
 			delete(b.members, old.member)
 		}
 	}
 	b.mu.Unlock()
-	if room {
-		b.room(old.member)
+	for _, slice := range fit {
+		b.room(slice)
 	}
 }
 
+// release returns the waiting slices of a member that fit now, except one, and counts them.
+func (b *Budget) release(m *member, except string) (fit []kit.Scope) {
+	if m.bytes > b.limit-b.limit/10 {
+		return nil
+	}
+	for name, w := range m.waiting {
+		if name != except && m.bytes+w.bytes <= b.limit {
+			fit = append(fit, w.slice)
+			delete(m.waiting, name)
+			b.slices[name] = entry{w.slice.Member, w.bytes}
+			m.bytes += w.bytes
+			m.held++
+		}
+	}
+	return fit
+}
+
 // Usage returns each member's usage.
-func (b *Budget) Usage() map[string]Usage {
+func (b *Budget) Usage() map[names.ClusterID]Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := map[string]Usage{}
+	all := map[names.ClusterID]Usage{}
 	for name, m := range b.members {
 		all[name] = Usage{Bytes: m.bytes, Waiting: len(m.waiting)}
 	}

@@ -21,12 +21,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/revision"
 )
 
-// Indexes of a cache of the broker. Service, Namespace and Cluster return their keys.
+// Indexes of a cluster's own objects in its cache of the broker.
 const (
-	// ByService finds slices of a service, of all clusters.
-	ByService = "service"
-	// ByCluster finds records and slices of a cluster.
+	// ByCluster finds records and slices, by the cluster's id.
 	ByCluster = "cluster"
+	// ByService finds slices, by their service.
+	ByService = "service"
 )
 
 // Labels are the labels of a record or a slice.
@@ -149,24 +149,27 @@ func Applied(imp metav1.Object) map[names.ClusterID]int64 {
 	return all
 }
 
-// Index adds the indexes to a cache of the broker.
-func Index(ctx context.Context, to client.FieldIndexer) error {
-	exporter := func(object client.Object) []string {
-		if spec := object.(*brokerv1alpha1.ExportedService).Spec; spec.ServiceName != "" { // else the border has refused it
-			return []string{spec.ClusterID}
-		}
-		return nil
-	}
+// Index adds the indexes of a cluster's own objects to its cache of the broker.
+func Index(ctx context.Context, to client.FieldIndexer, self names.ClusterID) error {
 	for _, index := range []struct {
 		of   client.Object
 		name string
-		keys client.IndexerFunc
+		key  func(client.Object) (owner, key string)
 	}{
-		{&brokerv1alpha1.ExportedService{}, ByCluster, exporter},
-		{&discoveryv1.EndpointSlice{}, ByService, func(o client.Object) []string { return []string{Service(o).String()} }},
-		{&discoveryv1.EndpointSlice{}, ByCluster, func(o client.Object) []string { return []string{Cluster(o).String()} }},
+		{&brokerv1alpha1.ExportedService{}, ByCluster, func(o client.Object) (owner, key string) {
+			id := o.(*brokerv1alpha1.ExportedService).Spec.ClusterID
+			return id, id
+		}},
+		{&discoveryv1.EndpointSlice{}, ByCluster, func(o client.Object) (owner, key string) { return Cluster(o).String(), Cluster(o).String() }},
+		{&discoveryv1.EndpointSlice{}, ByService, func(o client.Object) (owner, key string) { return Cluster(o).String(), Service(o).String() }},
 	} {
-		if err := to.IndexField(ctx, index.of, index.name, index.keys); err != nil {
+		err := to.IndexField(ctx, index.of, index.name, func(o client.Object) []string {
+			if owner, key := index.key(o); owner == self.String() {
+				return []string{key}
+			}
+			return nil
+		})
+		if err != nil {
 			return fmt.Errorf("indexing %T by %s: %w", index.of, index.name, err)
 		}
 	}

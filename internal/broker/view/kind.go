@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -20,25 +24,37 @@ import (
 // kind connects the objects of one kind with connections.
 type kind[O client.Object] struct {
 	view    *View
+	rules   Rules[kit.Scope, O]
 	objects *Objects[kit.Scope, O] // guarded by view.mu
-	none    func() *Objects[kit.Scope, O]
-	empty   func() O // an object to read into
+	empty   func() O               // an object to read into
 	// list returns an empty list, and what returns its items.
 	list func() (client.ObjectList, func() []O)
 	// key returns an object's key, or the zero key if it is this process's own, or if its name belongs to another key.
 	key func(O) kit.Scope
 	// name returns the name on the broker of the object of a key.
 	name func(kit.Scope) string
-	// object returns an object with what a connection's border has found.
-	object func(*border.Border, O) *Object[O]
+	// state returns what a connection's border has found.
+	state func(*border.Border, O) (border.State, string)
+	// without returns an object without its content; nil for kinds that are never stubs.
+	without func(O) O
+}
+
+// sameVersion reports whether two objects are one version of one object.
+func sameVersion[O client.Object](a, b O) bool {
+	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion() && a.GetResourceVersion() != ""
+}
+
+func compareScopes(a, b kit.Scope) int {
+	return cmp.Or(strings.Compare(a.Member.String(), b.Member.String()), strings.Compare(a.Slice.Name, b.Slice.Name))
 }
 
 func newPolicies(v *View) *kind[*brokerv1alpha1.ServicePolicy] {
 	k := &kind[*brokerv1alpha1.ServicePolicy]{
 		view: v,
-		none: func() *Objects[kit.Scope, *brokerv1alpha1.ServicePolicy] {
-			hub := func(kit.Scope) names.ClusterID { return names.HubOwner }
-			return NewObjects(hub, func(names.ClusterID, *brokerv1alpha1.ServicePolicy) belief.Owner { return belief.Owner{} })
+		rules: Rules[kit.Scope, *brokerv1alpha1.ServicePolicy]{
+			Owner:      func(kit.Scope) names.ClusterID { return names.HubOwner },
+			OwnerState: func(kit.Scope, *brokerv1alpha1.ServicePolicy) belief.Owner { return belief.Owner{} },
+			Service:    func(key kit.Scope, _ *brokerv1alpha1.ServicePolicy) types.NamespacedName { return key.Service },
 		},
 		empty: func() *brokerv1alpha1.ServicePolicy { return &brokerv1alpha1.ServicePolicy{} },
 		list: func() (client.ObjectList, func() []*brokerv1alpha1.ServicePolicy) {
@@ -46,8 +62,11 @@ func newPolicies(v *View) *kind[*brokerv1alpha1.ServicePolicy] {
 			return list, func() []*brokerv1alpha1.ServicePolicy { return pointers(list.Items) }
 		},
 		name: func(key kit.Scope) string { return names.Aggregate(key.Service.Namespace, key.Service.Name) },
-		object: func(_ *border.Border, p *brokerv1alpha1.ServicePolicy) *Object[*brokerv1alpha1.ServicePolicy] {
-			return &Object[*brokerv1alpha1.ServicePolicy]{Value: p, Revision: layout.Revision(p), Withdrawn: layout.Withdrawn(p)}
+		state: func(_ *border.Border, p *brokerv1alpha1.ServicePolicy) (border.State, string) { // the border lets the hub's objects pass
+			if layout.Withdrawn(p) {
+				return border.Withdrawn, ""
+			}
+			return border.Full, ""
 		},
 	}
 	k.key = func(p *brokerv1alpha1.ServicePolicy) kit.Scope {
@@ -62,12 +81,12 @@ func newPolicies(v *View) *kind[*brokerv1alpha1.ServicePolicy] {
 func newRecords(v *View) *kind[*brokerv1alpha1.ExportedService] {
 	return &kind[*brokerv1alpha1.ExportedService]{
 		view: v,
-		none: func() *Objects[kit.Scope, *brokerv1alpha1.ExportedService] {
-			objects := NewObjects(func(key kit.Scope) names.ClusterID { return key.Member }, func(id names.ClusterID, last *brokerv1alpha1.ExportedService) belief.Owner {
-				return belief.Owner{Removed: v.removed[id], Lost: v.isLost(id, last)}
-			})
-			objects.index = v.indexRecord
-			return objects
+		rules: Rules[kit.Scope, *brokerv1alpha1.ExportedService]{
+			Owner: func(key kit.Scope) names.ClusterID { return key.Member },
+			OwnerState: func(key kit.Scope, last *brokerv1alpha1.ExportedService) belief.Owner {
+				return belief.Owner{Removed: v.isRemoved(key.Member), Lost: v.isLost(key.Member, last)}
+			},
+			Service: func(key kit.Scope, _ *brokerv1alpha1.ExportedService) types.NamespacedName { return key.Service },
 		},
 		empty: func() *brokerv1alpha1.ExportedService { return &brokerv1alpha1.ExportedService{} },
 		list: func() (client.ObjectList, func() []*brokerv1alpha1.ExportedService) {
@@ -80,12 +99,46 @@ func newRecords(v *View) *kind[*brokerv1alpha1.ExportedService] {
 			}
 			return kit.Scope{}
 		},
-		name: func(key kit.Scope) string { return names.Export(key.Member, key.Service.Namespace, key.Service.Name) },
-		object: func(b *border.Border, r *brokerv1alpha1.ExportedService) *Object[*brokerv1alpha1.ExportedService] {
-			state, _ := b.State(r)
-			return &Object[*brokerv1alpha1.ExportedService]{
-				Value: r, Revision: layout.Revision(r), Withdrawn: state == border.Withdrawn, Refused: state == border.Refused,
+		name:  func(key kit.Scope) string { return names.Export(key.Member, key.Service.Namespace, key.Service.Name) },
+		state: atBorder[*brokerv1alpha1.ExportedService],
+	}
+}
+
+func newSlices(v *View) *kind[*discoveryv1.EndpointSlice] {
+	return &kind[*discoveryv1.EndpointSlice]{
+		view: v,
+		rules: Rules[kit.Scope, *discoveryv1.EndpointSlice]{
+			Owner: func(key kit.Scope) names.ClusterID { return key.Member },
+			OwnerState: func(key kit.Scope, last *discoveryv1.EndpointSlice) belief.Owner {
+				service := types.NamespacedName{Namespace: key.Slice.Namespace}
+				if last != nil {
+					service = layout.Service(last)
+				}
+				// Nothing is suspicious about what is not wanted, so that its owner's confirmation is not read.
+				return belief.Owner{Removed: v.isRemoved(key.Member), Lost: v.lost(key.Member) || !v.wants(service)}
+			},
+			Service: func(_ kit.Scope, s *discoveryv1.EndpointSlice) types.NamespacedName { return layout.Service(s) },
+			Wants:   func(s *discoveryv1.EndpointSlice) bool { return v.wants(layout.Service(s)) },
+			Waits:   func(s *discoveryv1.EndpointSlice) bool { return v.border.Waits(s.Name) },
+		},
+		empty: func() *discoveryv1.EndpointSlice { return &discoveryv1.EndpointSlice{} },
+		list: func() (client.ObjectList, func() []*discoveryv1.EndpointSlice) {
+			list := &discoveryv1.EndpointSliceList{}
+			return list, func() []*discoveryv1.EndpointSlice { return pointers(list.Items) }
+		},
+		key: func(s *discoveryv1.EndpointSlice) kit.Scope {
+			id, source := layout.Cluster(s), layout.Source(s)
+			if id == v.self || id == "" || source == "" { // the border empties one with another's name
+				return kit.Scope{}
 			}
+			return kit.Scope{Member: id, Slice: types.NamespacedName{Namespace: layout.Service(s).Namespace, Name: source}}
+		},
+		name: func(key kit.Scope) string {
+			return names.BrokerSlice(key.Member, key.Slice.Namespace, key.Slice.Name)
+		},
+		state: atBorder[*discoveryv1.EndpointSlice],
+		without: func(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+			return &discoveryv1.EndpointSlice{ObjectMeta: s.ObjectMeta, AddressType: s.AddressType}
 		},
 	}
 }
@@ -96,6 +149,19 @@ func pointers[T any](items []T) []*T {
 		all[i] = &items[i]
 	}
 	return all
+}
+
+func atBorder[O client.Object](b *border.Border, o O) (border.State, string) { return b.State(o) }
+
+// reset forgets everything.
+func (k *kind[O]) reset() {
+	k.rules.Same, k.rules.Compare = sameVersion[O], compareScopes
+	k.objects = NewObjects(k.rules)
+}
+
+func (k *kind[O]) object(b *border.Border, o O) *Object[O] {
+	state, detail := k.state(b, o)
+	return &Object[O]{Value: o, Revision: layout.Revision(o), State: state, Detail: detail}
 }
 
 // at returns an object if it has the given key, else nil.
@@ -123,33 +189,30 @@ func (k *kind[O]) follow(ctx context.Context, c Connection) error {
 	}
 	list, items := k.list()
 	mu.Lock() // events wait; those that are older than the list are followed by newer ones
-	err = c.Cache.List(ctx, list, client.InNamespace(k.view.clusterset), client.UnsafeDisableDeepCopy)
-	var changed []kit.Scope
-	if err == nil {
-		changed, complete = k.replace(c.Border, items()), true
-	}
-	mu.Unlock()
-	if err != nil {
+	defer mu.Unlock()
+	if err := c.Cache.List(ctx, list, client.InNamespace(k.view.clusterset), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing objects of the type %T: %w", k.empty(), err)
 	}
-	k.view.changes.Publish(changed...)
+	k.replace(c.Border, items())
+	complete = true
 	return nil
 }
 
-func (k *kind[O]) replace(b *border.Border, items []O) (changed []kit.Scope) {
+func (k *kind[O]) replace(b *border.Border, items []O) {
 	all := make(map[kit.Scope]*Object[O], len(items))
 	for _, o := range items {
 		if key := k.key(o); key != (kit.Scope{}) {
 			all[key] = k.object(b, o)
 		}
 	}
-	k.view.mu.Lock()
-	defer k.view.mu.Unlock()
-	return k.objects.Replace(all, time.Now())
+	k.view.change(func(now time.Time) { k.objects.Replace(all, now) })
 }
 
 // event records a change of an object in the cache.
 func (k *kind[O]) event(b *border.Border, e kit.Event[O]) {
+	if e.Deleted() && k.without != nil { // the cache's transform does not see deletions
+		b.Forget(e.Old.GetName())
+	}
 	var key kit.Scope
 	for _, version := range e.Versions() { // they have the same key, but somebody may have edited one such that it has none
 		key = cmp.Or(key, k.key(version))
@@ -161,30 +224,74 @@ func (k *kind[O]) event(b *border.Border, e kit.Event[O]) {
 	if !e.Deleted() {
 		object = k.at(key, b, e.New)
 	}
-	k.view.mu.Lock()
-	changed := k.objects.Put(key, object, time.Now())
-	k.view.mu.Unlock()
-	if changed {
-		k.view.changes.Publish(key)
-	}
+	k.view.change(func(now time.Time) { k.objects.Put(key, object, now) })
 }
 
-// read reads an object without a cache, and returns how to decide about it.
-func (k *kind[O]) read(ctx context.Context, c Connection, key kit.Scope) (verdict, error) {
+// read reads an object for which Objects has asked, without a cache, and records the result. counter reads its owner's
+// comparison counter.
+func (k *kind[O]) read(ctx context.Context, c Connection, key kit.Scope, counter func() (belief.Counter, error)) error {
 	k.view.mu.RLock()
-	number := k.objects.Read(key)
+	number, stub := k.objects.Read(key)
 	k.view.mu.RUnlock()
+	if number == 0 && stub == nil {
+		return nil // an event has made it unnecessary
+	}
 	o := k.empty()
 	err := c.Live.Get(ctx, client.ObjectKey{Namespace: k.view.clusterset, Name: k.name(key)}, o)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, err
+		return fmt.Errorf("reading %s from the broker: %w", k.name(key), err)
 	}
 	var object *Object[O]
 	if err == nil {
 		_, _ = c.Border.Transform(o) // cannot fail
 		object = k.at(key, c.Border, o)
 	}
-	return func(counter belief.Counter, now time.Time) bool {
-		return k.objects.Confirm(key, number, object, counter, now)
-	}, nil
+	if stub != nil {
+		k.view.change(func(now time.Time) { k.objects.Content(key, stub, object, now) })
+		return nil
+	}
+	by, err := counter()
+	if err != nil {
+		return err
+	}
+	k.view.change(func(now time.Time) { k.objects.Confirm(key, number, object, by, now) })
+	return nil
 }
+
+// want decides again about the objects of a service, or of all in a namespace if its name is empty, because they are wanted,
+// or are not any more. It returns the names of those whose content it has dropped.
+func (k *kind[O]) want(service types.NamespacedName, now time.Time) (dropped []string) {
+	services := []types.NamespacedName{service}
+	if service.Name == "" {
+		services = k.objects.services.in(service.Namespace)
+	}
+	for _, service := range services {
+		for _, key := range slices.Clone(k.objects.services.of(service)) {
+			if k.objects.Want(key, k.without, now) {
+				dropped = append(dropped, k.name(key))
+			}
+		}
+	}
+	return dropped
+}
+
+// take returns the keys to publish, and those to read.
+func (k *kind[O]) take() (changed, reads []kit.Scope) {
+	all, reads := k.objects.Take()
+	for _, one := range all {
+		one.Key.Service = one.Service
+		changed = append(changed, one.Key)
+	}
+	return changed, reads
+}
+
+func (k *kind[O]) observe(began time.Time, counters map[names.ClusterID]belief.Counter) {
+	k.objects.Observe(began, counters)
+}
+
+func (k *kind[O]) owner(id names.ClusterID, joined bool, now time.Time) {
+	k.objects.Owner(id, joined, now)
+}
+
+func (k *kind[O]) suspicious() int      { return k.objects.Suspicious() }
+func (k *kind[O]) reading() []kit.Scope { return k.objects.Reading() }

@@ -2,16 +2,17 @@
 // (docs/explanation/protocol.md).
 //
 // Objects decides in the event: it does no I/O, starts no goroutine, and gets the time from its caller. View connects it
-// with the broker, for policies and records: about EndpointSlices, package broker's Beliefs still decide when controllers
-// ask.
+// with the broker.
 package view
 
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -27,29 +28,29 @@ type Object[O any] struct {
 	Value O
 	// Revision is 0 if it is unreadable.
 	Revision int64
-	// Withdrawn is set if the owner has ended the object, Refused if the object must not be used. Neither has a value.
-	Withdrawn, Refused bool
+	// State says what Value has. Detail is the reason if it is Refused.
+	State  border.State
+	Detail string
 }
 
 func (o *Object[O]) found() *belief.Found {
 	if o == nil {
 		return nil
 	}
-	return &belief.Found{Revision: o.Revision, Withdrawn: o.Withdrawn}
+	return &belief.Found{Revision: o.Revision, Withdrawn: o.State == border.Withdrawn}
 }
 
 // State says how certain an answer is.
 type State int
 
 const (
-	// Unknown means that no list is complete yet, or that this cluster has applied an object which is missing, and whose
-	// content this process has not seen.
+	// Unknown means that no list is complete yet, or that this process has not seen the content of an object that counts.
 	Unknown State = iota
 	// None means that there is no object.
 	None
 	// Believed means that the object counts.
 	Believed
-	// Kept means that the last believed object counts, because what is on the broker is suspicious.
+	// Kept means that the last believed object counts: what is on the broker is suspicious, or its content is being read.
 	Kept
 )
 
@@ -60,18 +61,41 @@ type Answer[O any] struct {
 	Object *Object[O]
 }
 
-// Objects are the objects of one kind. Callers serialize all calls. Create with NewObjects.
+// Rules are what differs between kinds of objects.
+type Rules[K comparable, O any] struct {
+	// Owner returns the owner of an object, OwnerState its state for an object with this last content.
+	Owner      func(K) names.ClusterID
+	OwnerState func(key K, last O) belief.Owner
+	// Service returns the service of an object. Compare orders the objects of a service.
+	Service func(K, O) types.NamespacedName
+	Compare func(a, b K) int
+	// Same reports whether two contents are the same version of an object.
+	Same func(a, b O) bool
+	// Wants reports whether the content of a stub must be read, Waits whether an object over its limit waits for room.
+	Wants, Waits func(O) bool
+}
+
+// Objects are the objects of one kind. Callers serialize all calls, and take what they changed with Take. Create with
+// NewObjects.
 type Objects[K comparable, O any] struct {
-	owner    func(K) names.ClusterID
-	state    func(owner names.ClusterID, believed O) belief.Owner
+	rules    Rules[K, O]
 	entries  map[K]*entry[O]
 	owned    map[names.ClusterID]map[K]bool
+	services groups[K]
 	suspects map[K]*suspicion
+	unread   map[K]bool              // stubs whose content is to be read; until then the last one counts
 	ended    *lru.Cache              // of memory: the revisions of ended objects
 	joined   map[names.ClusterID]int // how often a removed owner has joined again
 	complete bool                    // Replace was called
-	read     int                     // the number of the last read that Observe has asked for
-	index    func(K, bool)           // called with keys that begin or cease to have an entry
+	number   int                     // of the last read for which Observe has asked
+	changed  []Changed[K]
+	reads    []K
+}
+
+// Changed is an object whose answer has changed, with a service that it had before or has now.
+type Changed[K comparable] struct {
+	Key     K
+	Service types.NamespacedName
 }
 
 // memory is the key of an ended object.
@@ -81,9 +105,10 @@ type memory[K comparable] struct {
 }
 
 type entry[O any] struct {
-	cached   *Object[O]
+	cached   *Object[O] // as the broker was last seen to have it
 	believed *Object[O] // nil for none, or before its content was seen
 	applied  belief.Applied
+	service  types.NamespacedName
 }
 
 // suspicion waits for an owner to confirm what is on the broker.
@@ -94,89 +119,117 @@ type suspicion struct {
 	read    int            // confirmed: the number of the read that decides; 0 for none
 }
 
-// NewObjects returns no objects. state returns the state of an owner for an object, of which believed is the last content.
-func NewObjects[K comparable, O any](owner func(K) names.ClusterID, state func(owner names.ClusterID, believed O) belief.Owner) *Objects[K, O] {
+// NewObjects returns no objects.
+func NewObjects[K comparable, O any](rules Rules[K, O]) *Objects[K, O] {
 	return &Objects[K, O]{
-		owner: owner, state: state, entries: map[K]*entry[O]{}, owned: map[names.ClusterID]map[K]bool{}, suspects: map[K]*suspicion{}, ended: lru.New(remembered), joined: map[names.ClusterID]int{},
-		index: func(K, bool) {},
+		rules: rules, entries: map[K]*entry[O]{}, owned: map[names.ClusterID]map[K]bool{}, services: newGroups(rules.Compare), suspects: map[K]*suspicion{},
+		unread: map[K]bool{}, ended: lru.New(remembered), joined: map[names.ClusterID]int{},
 	}
 }
 
 // Get returns what counts for a key.
 func (s *Objects[K, O]) Get(key K) Answer[O] {
-	e := s.entries[key]
+	e, waits := s.entries[key], s.unread[key] || s.suspects[key] != nil
 	switch {
-	case !s.complete, e != nil && e.believed == nil && e.applied.Exists:
+	case !s.complete:
 		return Answer[O]{State: Unknown}
-	case e == nil, e.believed == nil:
+	case e == nil:
 		return Answer[O]{State: None}
-	case s.suspects[key] != nil:
+	case e.believed == nil && (e.applied.Exists || s.unread[key]), waits && e.believed != nil && e.believed.State == border.Stub:
+		return Answer[O]{State: Unknown}
+	case e.believed == nil:
+		return Answer[O]{State: None}
+	case waits:
 		return Answer[O]{Kept, e.believed}
 	}
 	return Answer[O]{Believed, e.believed}
 }
 
-// Applied records that this cluster applied an object before this process began. Call it before Replace.
-func (s *Objects[K, O]) Applied(key K, revision int64) {
-	s.entry(key).applied = belief.Applied{Exists: true, Revision: revision}
+// Take returns the objects whose answers have changed since the last call, and those to be read, for Confirm or Content,
+// from the broker without a cache.
+func (s *Objects[K, O]) Take() (changed []Changed[K], reads []K) {
+	changed, reads = s.changed, s.reads
+	s.changed, s.reads = nil, nil
+	return changed, reads
 }
 
-// Replace records all objects that a connection's cache shows when it is complete, and returns the keys whose answers
-// changed; after the first call, all have. Pointers are stored: do not change the objects.
-func (s *Objects[K, O]) Replace(all map[K]*Object[O], now time.Time) (changed []K) {
-	s.complete = true
+// Applied records that this cluster applied an object before this process began. Call it before Replace.
+func (s *Objects[K, O]) Applied(key K, service types.NamespacedName, revision int64) {
+	e := s.entry(key)
+	e.applied = belief.Applied{Exists: true, Revision: revision}
+	s.group(key, e, service)
+}
+
+// Replace records all objects that a connection's cache shows when it is complete. Pointers are stored: do not change the
+// objects. The first call changes all answers, and Take returns none of them.
+func (s *Objects[K, O]) Replace(all map[K]*Object[O], now time.Time) {
 	for key, object := range all {
-		if s.Put(key, object, now) {
-			changed = append(changed, key)
-		}
+		s.Put(key, object, now)
 	}
 	for key := range s.entries {
-		if all[key] == nil && s.Put(key, nil, now) {
-			changed = append(changed, key)
+		if all[key] == nil {
+			s.Put(key, nil, now)
 		}
 	}
-	return changed
+	if !s.complete {
+		s.complete, s.changed = true, nil
+	}
 }
 
-// Put records an object that the cache shows, or nil if the cache no longer shows it, and reports whether the answer for
-// the key has changed.
-func (s *Objects[K, O]) Put(key K, object *Object[O], now time.Time) (changed bool) {
+// Put records an object that the cache shows, or nil if the cache no longer shows it.
+func (s *Objects[K, O]) Put(key K, object *Object[O], now time.Time) {
 	if object == nil && s.entries[key] == nil {
-		return false
+		return
 	}
-	before := s.Get(key)
-	s.entry(key).cached = object
-	if suspect := s.suspects[key]; suspect != nil {
-		suspect.read = 0 // what is being read may be older
-	}
-	s.decide(key, object, belief.Owner{}, now)
-	return s.Get(key) != before
+	s.update(key, func(e *entry[O]) {
+		e.cached = object
+		if suspect := s.suspects[key]; suspect != nil {
+			suspect.read = 0 // what is being read may be older
+		}
+		s.decide(key, e, belief.Owner{}, now)
+	})
 }
 
 // Owner decides again about all objects of an owner whose state has changed. joined is set if a removed member has joined
 // again: its revisions may start at any number.
-func (s *Objects[K, O]) Owner(id names.ClusterID, joined bool, now time.Time) (changed []K) {
+func (s *Objects[K, O]) Owner(id names.ClusterID, joined bool, now time.Time) {
 	if joined {
 		s.joined[id]++
 	}
 	for key := range s.owned[id] {
-		before := s.Get(key)
-		if e := s.entries[key]; joined && e.believed == nil {
-			e.applied = belief.Applied{}
-		}
-		s.decide(key, s.entries[key].cached, belief.Owner{}, now)
-		if s.Get(key) != before {
-			changed = append(changed, key)
-		}
+		s.update(key, func(e *entry[O]) {
+			if joined && e.believed == nil {
+				e.applied = belief.Applied{}
+			}
+			s.decide(key, e, belief.Owner{}, now)
+		})
 	}
-	return changed
 }
 
-// Observe records the owners' counters from a read that began at began, and returns the keys to read: first the object,
-// then its owner's counter, both without a cache. The result goes to Confirm.
-func (s *Objects[K, O]) Observe(began time.Time, counters map[names.ClusterID]belief.Counter) (read []K) {
+// Want decides again about an object after a change of what Wants returns for it. It drops unwanted content, and reports
+// whether there was some. without returns the content of a stub.
+func (s *Objects[K, O]) Want(key K, without func(O) O, now time.Time) (dropped bool) {
+	s.update(key, func(e *entry[O]) {
+		if e.cached != nil && (e.cached.State == border.Full || e.cached.State == border.OverLimit) && !s.rules.Wants(e.cached.Value) {
+			e.cached, dropped = &Object[O]{Value: without(e.cached.Value), Revision: e.cached.Revision, State: border.Stub}, true
+		}
+		s.decide(key, e, belief.Owner{}, now)
+	})
+	return dropped
+}
+
+// Room decides again about an object that does not wait for room any more.
+func (s *Objects[K, O]) Room(key K, now time.Time) {
+	if e := s.entries[key]; e != nil {
+		s.Put(key, e.cached, now)
+	}
+}
+
+// Observe records the owners' counters from a read that began at began. What they confirm is to be read: first the object,
+// then its owner's counter. The result goes to Confirm.
+func (s *Objects[K, O]) Observe(began time.Time, counters map[names.ClusterID]belief.Counter) {
 	for key, of := range s.suspects {
-		now, there := counters[s.owner(key)]
+		now, there := counters[s.rules.Owner(key)]
 		if !there || !began.After(of.since) || of.read > 0 {
 			continue
 		}
@@ -187,58 +240,108 @@ func (s *Objects[K, O]) Observe(began time.Time, counters map[names.ClusterID]be
 			of.seen++
 		}
 		if of.counter = now; of.seen >= confirmations {
-			s.read++
-			of.read = s.read
-			read = append(read, key)
+			s.number++
+			of.read = s.number
+			s.reads = append(s.reads, key)
 		}
 	}
-	return read
 }
 
-// Reading returns the keys that Observe has returned, and that wait for Confirm.
+// Reading returns the keys of which Take has said that they are to be read, and that still wait for it.
 func (s *Objects[K, O]) Reading() (keys []K) {
 	for key, of := range s.suspects {
 		if of.read > 0 {
 			keys = append(keys, key)
 		}
 	}
+	for key := range s.unread {
+		keys = append(keys, key)
+	}
 	return keys
 }
 
-// Read returns the number of the read that a key waits for, 0 for none. Get it before reading.
-func (s *Objects[K, O]) Read(key K) (number int) {
+// Read returns what a key waits for: the number of a read for Confirm, 0 for none, and the stub for Content, or nil. Get it
+// before reading.
+func (s *Objects[K, O]) Read(key K) (number int, stub *Object[O]) {
 	if of := s.suspects[key]; of != nil {
-		return of.read
+		number = of.read
 	}
-	return 0
+	if s.unread[key] {
+		stub = s.entries[key].cached
+	}
+	return number, stub
+}
+
+// Content records the content of a stub from Read, nil if the object is missing: an event follows. If an event of the object
+// has come since Read, it does nothing.
+func (s *Objects[K, O]) Content(key K, stub, object *Object[O], now time.Time) {
+	if object != nil && s.unread[key] && s.entries[key].cached == stub {
+		s.Put(key, object, now)
+	}
 }
 
 // Confirm decides by an object (nil if missing) that was read because of Observe, and the counter that was read after it.
-// number is from Read. An event of the object since Observe voids the read: the next Observe returns the key again.
-func (s *Objects[K, O]) Confirm(key K, number int, object *Object[O], counter belief.Counter, now time.Time) (changed bool) {
+// number is from Read. An event of the object since Observe voids the read: the next Observe asks for it again.
+func (s *Objects[K, O]) Confirm(key K, number int, object *Object[O], counter belief.Counter, now time.Time) {
 	of := s.suspects[key]
 	if of == nil || of.read == 0 || of.read != number {
-		return false
+		return
 	}
-	before := s.Get(key)
-	s.decide(key, object, belief.Owner{Confirmed: of.counter.Stands(counter), Refused: counter.Refused}, now)
-	if s.suspects[key] == of { // the broker has lost the object since it was confirmed, or refuses it
-		s.suspects[key] = &suspicion{since: now}
-	}
-	return s.Get(key) != before
+	s.update(key, func(e *entry[O]) {
+		if !s.isSame(e.cached, object) {
+			e.cached = object // the event follows
+		}
+		s.decide(key, e, belief.Owner{Confirmed: of.counter.Stands(counter), Refused: counter.Refused}, now)
+		if s.suspects[key] == of { // the broker has lost the object since it was confirmed, or refuses it
+			s.suspects[key] = &suspicion{since: now}
+		}
+	})
 }
 
 // Suspicious returns the number of objects that wait for their owners.
 func (s *Objects[K, O]) Suspicious() int { return len(s.suspects) }
 
-// decide applies the rules of belief.Decide to an object that was found, or nil.
-func (s *Objects[K, O]) decide(key K, object *Object[O], confirmation belief.Owner, now time.Time) {
-	e := s.entries[key]
+// update changes the entry of a key, and records whether its answer changes.
+func (s *Objects[K, O]) update(key K, change func(*entry[O])) {
+	before := s.Get(key)
+	e := s.entry(key)
+	service := e.service
+	if change(e); e.believed != nil {
+		s.group(key, e, s.rules.Service(key, e.believed.Value))
+	} else if e.cached != nil {
+		s.group(key, e, s.rules.Service(key, e.cached.Value))
+	}
+	now := e.service
+	s.release(key, e)
+	if after := s.Get(key); after.State == before.State && s.isSame(after.Object, before.Object) {
+		return
+	}
+	s.changed = append(s.changed, Changed[K]{key, now})
+	if service != now && service.Name != "" {
+		s.changed = append(s.changed, Changed[K]{key, service})
+	}
+}
+
+// isSame reports whether two objects, or nil, say the same.
+func (s *Objects[K, O]) isSame(a, b *Object[O]) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a == b || a.State == b.State && a.Revision == b.Revision && s.rules.Same(a.Value, b.Value)
+}
+
+// decide applies the rules of belief.Decide to what an entry's object is on the broker.
+func (s *Objects[K, O]) decide(key K, e *entry[O], confirmation belief.Owner, now time.Time) {
+	object := e.cached
+	if delete(s.unread, key); object != nil && object.State == border.OverLimit && !s.rules.Waits(object.Value) {
+		object = &Object[O]{Value: object.Value, Revision: object.Revision, State: border.Stub}
+		e.cached = object
+	}
 	var last O
 	if e.believed != nil {
 		last = e.believed.Value
 	}
-	owner := s.state(s.owner(key), last)
+	owner := s.rules.OwnerState(key, last)
 	owner.Confirmed, owner.Refused = confirmation.Confirmed, confirmation.Refused
 	switch belief.Decide(e.applied, object.found(), owner) {
 	case belief.Keep:
@@ -247,10 +350,12 @@ func (s *Objects[K, O]) decide(key K, object *Object[O], confirmation belief.Own
 		}
 		return
 	case belief.Apply:
-		e.believed, e.applied = object, belief.Applied{Exists: true, Revision: object.Revision}
-		if object.Refused {
-			e.believed, e.applied.Exists = nil, false
+		if object.State == border.Stub && s.rules.Wants(object.Value) {
+			s.unread[key] = true
+			s.reads = append(s.reads, key)
+			break
 		}
+		e.believed, e.applied = object, belief.Applied{Exists: true, Revision: object.Revision}
 	case belief.Remove:
 		e.believed, e.applied.Exists = nil, false
 		if object != nil {
@@ -260,13 +365,11 @@ func (s *Objects[K, O]) decide(key K, object *Object[O], confirmation belief.Own
 		}
 	}
 	delete(s.suspects, key)
-	s.release(key, e)
 }
 
-// release drops an entry that says nothing, and remembers its revision.
+// release remembers the revision of an object that does not count any more, and drops an entry that says nothing.
 func (s *Objects[K, O]) release(key K, e *entry[O]) {
-	if e.believed != nil {
-		s.ended.Remove(s.memory(key))
+	if s.suspects[key] != nil || e.applied.Exists || s.unread[key] {
 		return
 	}
 	if e.applied.Revision > 0 {
@@ -277,9 +380,9 @@ func (s *Objects[K, O]) release(key K, e *entry[O]) {
 	if e.cached != nil {
 		return
 	}
+	s.group(key, e, types.NamespacedName{})
 	delete(s.entries, key)
-	s.index(key, false)
-	id := s.owner(key)
+	id := s.rules.Owner(key)
 	if delete(s.owned[id], key); len(s.owned[id]) == 0 {
 		delete(s.owned, id)
 	}
@@ -294,10 +397,10 @@ func (s *Objects[K, O]) entry(key K) *entry[O] {
 	e = &entry[O]{}
 	if revision, found := s.ended.Get(s.memory(key)); found {
 		e.applied.Revision = revision.(int64)
+		s.ended.Remove(s.memory(key))
 	}
 	s.entries[key] = e
-	s.index(key, true)
-	id := s.owner(key)
+	id := s.rules.Owner(key)
 	if s.owned[id] == nil {
 		s.owned[id] = map[K]bool{}
 	}
@@ -305,4 +408,14 @@ func (s *Objects[K, O]) entry(key K) *entry[O] {
 	return e
 }
 
-func (s *Objects[K, O]) memory(key K) memory[K] { return memory[K]{key, s.joined[s.owner(key)]} }
+// group files an entry under its service, or under none.
+func (s *Objects[K, O]) group(key K, e *entry[O], service types.NamespacedName) {
+	if service == e.service {
+		return
+	}
+	s.services.remove(e.service, key)
+	e.service = service
+	s.services.add(service, key)
+}
+
+func (s *Objects[K, O]) memory(key K) memory[K] { return memory[K]{key, s.joined[s.rules.Owner(key)]} }

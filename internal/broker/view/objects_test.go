@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -22,12 +24,16 @@ type world struct {
 	answers  map[string]Answer[int] // as a subscriber knows them
 	reading  []reading
 	excused  map[string]bool // the last step may end the object, or lower its revision
+	wants    bool
+	room     bool
+	missing  map[*Object[int]]bool // stubs that were not on the broker when they were read: an event follows
 }
 
 // reading is a read in progress.
 type reading struct {
 	key    string
 	number int
+	stub   *Object[int]
 }
 
 var keys = []string{"a1", "a2", "b1"}
@@ -37,42 +43,50 @@ func ownerOf(key string) names.ClusterID { return names.ClusterID(key[:1]) }
 func newWorld() *world {
 	w := &world{
 		now: time.Unix(0, 0), owners: map[names.ClusterID]*belief.Owner{"a": {}, "b": {}}, counters: map[names.ClusterID]belief.Counter{"a": {Lease: "1"}, "b": {Lease: "1"}},
-		answers: map[string]Answer[int]{}, excused: map[string]bool{},
+		answers: map[string]Answer[int]{}, missing: map[*Object[int]]bool{}, excused: map[string]bool{},
 	}
-	w.objects = NewObjects(ownerOf, func(id names.ClusterID, _ int) belief.Owner { return *w.owners[id] })
+	w.objects = NewObjects(rules[int](ownerOf, func(key string) belief.Owner { return *w.owners[ownerOf(key)] }))
+	w.objects.rules.Wants = func(int) bool { return w.wants }
+	w.objects.rules.Waits = func(int) bool { return !w.room }
 	return w
+}
+
+// rules are for objects that are all of one service.
+func rules[O comparable](owner func(string) names.ClusterID, state func(string) belief.Owner) Rules[string, O] {
+	return Rules[string, O]{
+		Owner: owner, OwnerState: func(key string, _ O) belief.Owner { return state(key) }, Compare: strings.Compare,
+		Service: func(string, O) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: "web"} },
+		Same:    func(a, b O) bool { return a == b }, Wants: func(O) bool { return true }, Waits: func(O) bool { return true },
+	}
 }
 
 func someObject(t *rapid.T) *Object[int] {
 	return rapid.Custom(func(t *rapid.T) *Object[int] {
 		o := &Object[int]{Value: rapid.IntRange(1, 9).Draw(t, "value"), Revision: rapid.Int64Range(0, 5).Draw(t, "revision")}
-		switch rapid.IntRange(0, 5).Draw(t, "kind") {
-		case 0:
+		o.State = rapid.SampledFrom([]border.State{"", border.Full, border.Full, border.Full, border.Withdrawn, border.Refused, border.Stub, border.OverLimit}).Draw(t, "state")
+		if o.State == "" {
 			return nil
-		case 1:
-			o.Withdrawn = true
-		case 2:
-			o.Refused = true
 		}
 		return o
 	}).Draw(t, "object")
 }
 
-// told takes the keys that a step has published.
-func (w *world) told(keys ...string) {
-	for _, key := range keys {
-		w.answers[key] = w.objects.Get(key)
+// take takes what a step has published, and begins the reads for which it asks.
+func (w *world) take() {
+	changed, reads := w.objects.Take()
+	for _, c := range changed {
+		w.answers[c.Key] = w.objects.Get(c.Key)
+	}
+	for _, key := range reads {
+		number, stub := w.objects.Read(key)
+		w.reading = append(w.reading, reading{key, number, stub})
 	}
 }
 
 func (w *world) put(t *rapid.T) {
 	key, object := rapid.SampledFrom(keys).Draw(t, "key"), someObject(t)
-	if object != nil && (object.Withdrawn || object.Refused) {
-		w.excused[key] = true
-	}
-	if w.objects.Put(key, object, w.now) {
-		w.told(key)
-	}
+	w.excused[key] = object != nil && object.State == border.Withdrawn
+	w.objects.Put(key, object, w.now)
 }
 
 func (w *world) replace(t *rapid.T) {
@@ -80,12 +94,44 @@ func (w *world) replace(t *rapid.T) {
 	for _, key := range keys {
 		if object := someObject(t); object != nil {
 			all[key] = object
-			w.excused[key] = object.Withdrawn || object.Refused
+			w.excused[key] = object.State == border.Withdrawn
 		}
 	}
 	first := !w.objects.complete
-	if w.told(w.objects.Replace(all, w.now)...); first {
-		w.told(keys...)
+	if w.objects.Replace(all, w.now); first {
+		for _, key := range keys {
+			w.answers[key] = w.objects.Get(key)
+		}
+	}
+}
+
+func (w *world) want(t *rapid.T) {
+	w.wants = rapid.Bool().Draw(t, "wanted")
+	for _, key := range slices.Clone(w.objects.services.of(types.NamespacedName{Namespace: "shop", Name: "web"})) {
+		w.objects.Want(key, func(content int) int { return content }, w.now)
+	}
+}
+
+// content ends a read of a stub.
+func (w *world) content(t *rapid.T) {
+	i := slices.IndexFunc(w.reading, func(r reading) bool { return r.stub != nil })
+	if i < 0 {
+		t.Skip("nothing is read")
+	}
+	of := w.reading[i]
+	w.reading = slices.Delete(w.reading, i, i+1)
+	object := someObject(t)
+	if object == nil {
+		w.missing[of.stub] = true
+	}
+	w.excused[of.key] = object != nil && object.State == border.Withdrawn
+	w.objects.Content(of.key, of.stub, object, w.now)
+}
+
+func (w *world) makeRoom(t *rapid.T) {
+	w.room = rapid.Bool().Draw(t, "room")
+	for _, key := range keys {
+		w.objects.Room(key, w.now)
 	}
 }
 
@@ -96,11 +142,12 @@ func (w *world) changeOwner(t *rapid.T) {
 	for _, key := range keys {
 		w.excused[key] = w.excused[key] || ownerOf(key) == id
 	}
-	w.told(w.objects.Owner(id, was.Removed && !w.owners[id].Removed, w.now)...)
+	w.objects.Owner(id, was.Removed && !w.owners[id].Removed, w.now)
 }
 
 func (w *world) observe(t *rapid.T) {
-	for id, c := range w.counters {
+	for _, id := range []names.ClusterID{"a", "b"} {
+		c := w.counters[id]
 		switch rapid.IntRange(0, 5).Draw(t, "counter") {
 		case 0:
 			c = belief.Counter{Lease: c.Lease + "x"}
@@ -110,24 +157,20 @@ func (w *world) observe(t *rapid.T) {
 		}
 		w.counters[id] = c
 	}
-	for _, key := range w.objects.Observe(w.now, w.counters) {
-		w.reading = append(w.reading, reading{key, w.objects.Read(key)})
-	}
+	w.objects.Observe(w.now, w.counters)
 }
 
 func (w *world) confirm(t *rapid.T) {
-	if len(w.reading) == 0 {
+	i := slices.IndexFunc(w.reading, func(r reading) bool { return r.number > 0 })
+	if i < 0 {
 		t.Skip("nothing is confirmed")
 	}
-	i := rapid.IntRange(0, len(w.reading)-1).Draw(t, "read")
 	key, number := w.reading[i].key, w.reading[i].number
 	w.reading = slices.Delete(w.reading, i, i+1)
 	counter := w.counters[ownerOf(key)]
 	counter.Refused = rapid.IntRange(0, 4).Draw(t, "refused") == 0
 	w.excused[key] = true
-	if w.objects.Confirm(key, number, someObject(t), counter, w.now) {
-		w.told(key)
-	}
+	w.objects.Confirm(key, number, someObject(t), counter, w.now)
 }
 
 // After each step, the keys that it has published cover all answers that it has changed; and what counts does not end or
@@ -136,7 +179,7 @@ func TestObjects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		if rapid.Bool().Draw(t, "applied") {
-			w.objects.Applied("a1", 3)
+			w.objects.Applied("a1", types.NamespacedName{}, 3)
 		}
 		for _, key := range keys {
 			w.answers[key] = w.objects.Get(key)
@@ -144,15 +187,22 @@ func TestObjects(t *testing.T) {
 		before := map[string]Answer[int]{}
 		t.Repeat(map[string]func(*rapid.T){
 			"put": w.put, "replace": w.replace, "owner": w.changeOwner, "observe": w.observe, "confirm": w.confirm,
+			"want": w.want, "content": w.content, "room": w.makeRoom,
 			"time": func(*rapid.T) { w.now = w.now.Add(time.Second) },
 			"": func(t *rapid.T) {
+				w.take()
+				for key := range w.objects.unread {
+					if cached := w.objects.entries[key].cached; !w.missing[cached] && !slices.ContainsFunc(w.reading, func(r reading) bool { return r.key == key && r.stub == cached }) {
+						t.Fatalf("%s is not read", key)
+					}
+				}
 				for _, key := range keys {
 					now, owner := w.objects.Get(key), w.owners[ownerOf(key)]
-					if now != w.answers[key] && w.objects.complete {
-						t.Fatalf("%s changed from %+v to %+v, and no key was published", key, w.answers[key], now)
+					if known := w.answers[key]; w.objects.complete && (now.State != known.State || !w.objects.isSame(now.Object, known.Object)) {
+						t.Fatalf("%s changed from %+v to %+v, and no key was published", key, known, now)
 					}
 					was := before[key]
-					if was.Object != nil && !w.excused[key] && !owner.Lost && !owner.Removed && (now.Object == nil || now.Object.Revision < was.Object.Revision) {
+					if was.Object != nil && was.Object.State != border.Stub && !w.excused[key] && !owner.Lost && !owner.Removed && (now.Object == nil || now.Object.Revision < was.Object.Revision) {
 						t.Fatalf("%s was %+v, and is %+v", key, *was.Object, now)
 					}
 					before[key] = now
@@ -166,22 +216,28 @@ func TestObjects(t *testing.T) {
 // The protocol's rules, one by one. c1 owns all objects.
 func TestRules(t *testing.T) {
 	object := func(revision int64) *Object[string] {
-		return &Object[string]{Value: fmt.Sprint(revision), Revision: revision}
+		return &Object[string]{Value: fmt.Sprint(revision), Revision: revision, State: border.Full}
 	}
-	withdrawn := func(revision int64) *Object[string] { return &Object[string]{Revision: revision, Withdrawn: true} }
+	stub := func(revision int64) *Object[string] { return &Object[string]{Revision: revision, State: border.Stub} }
+	withdrawn := func(revision int64) *Object[string] {
+		return &Object[string]{Revision: revision, State: border.Withdrawn}
+	}
 	for name, tt := range map[string]struct {
 		do   func(*Objects[string, string], *belief.Owner)
 		want string
 	}{
 		"nothing is known before a list": {func(*Objects[string, string], *belief.Owner) {}, "Unknown"},
 		"an empty list":                  {func(s *Objects[string, string], _ *belief.Owner) { s.Replace(nil, at(0)) }, "None"},
-		"missing after a start":          {func(s *Objects[string, string], _ *belief.Owner) { s.Applied("x", 4); s.Replace(nil, at(0)) }, "Unknown"},
+		"missing after a start": {func(s *Objects[string, string], _ *belief.Owner) {
+			s.Applied("x", types.NamespacedName{}, 4)
+			s.Replace(nil, at(0))
+		}, "Unknown"},
 		"lower after a start": {func(s *Objects[string, string], _ *belief.Owner) {
-			s.Applied("x", 4)
+			s.Applied("x", types.NamespacedName{}, 4)
 			s.Replace(map[string]*Object[string]{"x": object(3)}, at(0))
 		}, "Unknown"},
 		"higher after a start": {func(s *Objects[string, string], _ *belief.Owner) {
-			s.Applied("x", 4)
+			s.Applied("x", types.NamespacedName{}, 4)
 			s.Replace(map[string]*Object[string]{"x": object(5)}, at(0))
 		}, "Believed 5"},
 		"missing":               {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), nil) }, "Kept 4"},
@@ -212,8 +268,19 @@ func TestRules(t *testing.T) {
 		}, "Believed 1"},
 		"another connection lacks it": {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4)); s.Replace(nil, at(9)) }, "Kept 4"},
 		"refused": {func(s *Objects[string, string], _ *belief.Owner) {
-			seen(s, object(4), &Object[string]{Revision: 5, Refused: true})
-		}, "None"},
+			seen(s, object(4), &Object[string]{Value: "no", Revision: 5, State: border.Refused})
+		}, "Believed no"},
+		"a stub":                    {func(s *Objects[string, string], _ *belief.Owner) { seen(s, stub(4)) }, "Unknown"},
+		"a stub after its content":  {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), stub(5)) }, "Kept 4"},
+		"a stub, and its content":   {func(s *Objects[string, string], _ *belief.Owner) { seen(s, stub(4)); read(s, object(4)) }, "Believed 4"},
+		"a stub, and older content": {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), stub(5)); read(s, object(3)) }, "Kept 4"},
+		"a stub that is gone":       {func(s *Objects[string, string], _ *belief.Owner) { seen(s, stub(4)); read(s, nil) }, "Unknown"},
+		"over the limit, and then there is room": {func(s *Objects[string, string], _ *belief.Owner) {
+			seen(s, &Object[string]{Value: "over", Revision: 4, State: border.OverLimit})
+			s.rules.Waits = func(string) bool { return false }
+			s.Room("x", at(0))
+			read(s, object(4))
+		}, "Believed 4"},
 		"confirmed missing, then a lower one": {func(s *Objects[string, string], o *belief.Owner) {
 			confirmed(object(4), nil, 3, nil, false)(s, o)
 			s.Put("x", object(1), at(300))
@@ -225,7 +292,7 @@ func TestRules(t *testing.T) {
 		"confirmed, but refused":     {confirmed(object(4), nil, 3, nil, true), "Kept 4"},
 	} {
 		owner := &belief.Owner{}
-		s := NewObjects(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return *owner })
+		s := NewObjects(rules[string](func(string) names.ClusterID { return "c1" }, func(string) belief.Owner { return *owner }))
 		tt.do(s, owner)
 		answer, got := s.Get("x"), ""
 		if got = []string{"Unknown", "None", "Believed", "Kept"}[answer.State]; answer.Object != nil {
@@ -239,10 +306,10 @@ func TestRules(t *testing.T) {
 
 // An event during a read voids it, and the next observation asks for another.
 func TestReadsAreVoided(t *testing.T) {
-	s := NewObjects(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return belief.Owner{} })
+	s := NewObjects(rules[string](func(string) names.ClusterID { return "c1" }, func(string) belief.Owner { return belief.Owner{} }))
 	seen(s, &Object[string]{Value: "4", Revision: 4}, nil)
 	counter := observe(s, 3)
-	first := s.Read("x")
+	first, _ := s.Read("x")
 	if keys := s.Reading(); len(keys) != 1 {
 		t.Errorf("%d keys are being read", len(keys))
 	}
@@ -250,30 +317,39 @@ func TestReadsAreVoided(t *testing.T) {
 	if s.Confirm("x", first, nil, counter, at(91)); s.Get("x").State != Kept || len(s.Reading()) > 0 {
 		t.Error("the read counts, although the object has changed since")
 	}
-	if keys := s.Observe(at(100), map[names.ClusterID]belief.Counter{"c1": counter}); len(keys) != 1 {
+	s.Take()
+	again := func(when time.Time) (number, reads int) {
+		s.Observe(when, map[names.ClusterID]belief.Counter{"c1": counter})
+		_, keys := s.Take()
+		number, _ = s.Read("x")
+		return number, len(keys)
+	}
+	number, reads := again(at(100))
+	if reads != 1 {
 		t.Error("the object is not read again")
 	}
 	if s.Confirm("x", first, nil, counter, at(101)); s.Get("x").State != Kept {
 		t.Error("the first read counts after all, as if it were the second")
 	}
-	if s.Confirm("x", s.Read("x"), nil, belief.Counter{Lease: "another"}, at(101)); s.Get("x").State != Kept || len(s.Observe(at(102), map[names.ClusterID]belief.Counter{"c1": counter})) != 0 {
+	s.Confirm("x", number, nil, belief.Counter{Lease: "another"}, at(101))
+	if _, reads := again(at(102)); s.Get("x").State != Kept || reads != 0 {
 		t.Error("the broker was restored since, and what was read counts, or is read again at once")
 	}
 	for count, want := range []int{0, 1, 0} {
 		counter.Count++
-		if keys := s.Observe(at(200+count), map[names.ClusterID]belief.Counter{"c1": counter}); len(keys) != want {
-			t.Errorf("after %d more comparisons, %d are read", count, len(keys))
+		if _, reads := again(at(200 + count)); reads != want {
+			t.Errorf("after %d more comparisons, %d are read", count, reads)
 		}
 	}
 }
 
 // A Lease that was restored, too, counts from the beginning.
 func TestCountersGoBack(t *testing.T) {
-	s := NewObjects(func(string) names.ClusterID { return "c1" }, func(names.ClusterID, string) belief.Owner { return belief.Owner{} })
+	s := NewObjects(rules[string](func(string) names.ClusterID { return "c1" }, func(string) belief.Owner { return belief.Owner{} }))
 	seen(s, &Object[string]{Value: "4", Revision: 4}, nil)
 	for i, count := range []int64{5, 6, 1, 2, 3} {
-		keys := s.Observe(at(60*(i+1)), map[names.ClusterID]belief.Counter{"c1": {Lease: "lease", Count: count}})
-		if (len(keys) > 0) != (i == 4) {
+		s.Observe(at(60*(i+1)), map[names.ClusterID]belief.Counter{"c1": {Lease: "lease", Count: count}})
+		if _, keys := s.Take(); (len(keys) > 0) != (i == 4) {
 			t.Errorf("at %d, %d are read", count, len(keys))
 		}
 	}
@@ -287,6 +363,12 @@ func seen(s *Objects[string, string], versions ...*Object[string]) {
 	for _, version := range versions {
 		s.Put("x", version, at(0))
 	}
+}
+
+// read ends a read of x, which is a stub.
+func read(s *Objects[string, string], content *Object[string]) {
+	_, stub := s.Read("x")
+	s.Content("x", stub, content, at(1))
 }
 
 // observe has the owner's counter grow, and returns it.
@@ -304,6 +386,7 @@ func confirmed(believed, suspicious *Object[string], times int64, read *Object[s
 		seen(s, believed, suspicious)
 		counter := observe(s, times)
 		counter.Refused = refused
-		s.Confirm("x", s.Read("x"), read, counter, at(200))
+		number, _ := s.Read("x")
+		s.Confirm("x", number, read, counter, at(200))
 	}
 }

@@ -2,7 +2,7 @@ package view
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -10,6 +10,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,9 +26,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// View is what this process believes about other members' records and the hub's policies. It outlives connections, and
-// lives one term of leadership: a standby replica believes nothing. Its own objects on the broker are not part of it.
-// Reads do not block, write or fail. Each change of an answer is published. Create with New.
+// View is what this process believes about other members' records and EndpointSlices, and the hub's policies. It outlives
+// connections, and lives one term of leadership: a standby replica believes nothing. Its own objects on the broker are not
+// part of it. Reads do not block, write or fail. Each change of an answer is published. Create with New.
 type View struct {
 	self       names.ClusterID
 	clusterset string
@@ -35,14 +36,31 @@ type View struct {
 	changes    *kit.Changes[kit.Scope]
 	reads      kit.Changes[kit.Scope]
 
-	mu       sync.RWMutex // guards memory only: no read, write, callback or publication
-	policies *kind[*brokerv1alpha1.ServicePolicy]
-	records  *kind[*brokerv1alpha1.ExportedService]
-	// exporters are the members with records of a service, by namespace and name, sorted. The lists are replaced, not changed.
-	exporters map[string]map[string][]names.ClusterID
-	removed   map[names.ClusterID]bool
+	mu        sync.RWMutex // guards memory only: no read, write, callback or publication
+	policies  *kind[*brokerv1alpha1.ServicePolicy]
+	records   *kind[*brokerv1alpha1.ExportedService]
+	slices    *kind[*discoveryv1.EndpointSlice]
+	members   map[names.ClusterID]*brokerv1alpha1.MemberCluster
 	permitted permissions.Members
+	wanted    map[types.NamespacedName]bool // services, or namespaces
+	border    *border.Border                // of the last connection
 }
+
+// anyKind is what kinds of all objects have in common.
+type anyKind interface {
+	reset()
+	follow(context.Context, Connection) error
+	read(ctx context.Context, c Connection, key kit.Scope, counter func() (belief.Counter, error)) error
+	take() (changed, reads []kit.Scope)
+	observe(time.Time, map[names.ClusterID]belief.Counter)
+	owner(id names.ClusterID, joined bool, now time.Time)
+	suspicious() int
+	reading() []kit.Scope
+}
+
+// kinds returns all kinds. ofMembers are those that members own.
+func (v *View) kinds() []anyKind     { return []anyKind{v.policies, v.records, v.slices} }
+func (v *View) ofMembers() []anyKind { return []anyKind{v.records, v.slices} }
 
 // Connection is a connection to the broker. Objects in Cache have passed Border; Live reads without a cache.
 type Connection struct {
@@ -51,12 +69,12 @@ type Connection struct {
 	Border *border.Border
 }
 
-// New returns a view in which everything is unknown. lost reports whether a member's endpoints are withdrawn, from memory;
-// call Lost when that changes. Changes of answers are published to changes: the policy of a service, a member's record of a
-// service, a member, or everything.
+// New returns a view in which everything is unknown, and nothing is wanted. lost reports whether a member's endpoints are
+// withdrawn, from memory; call Lost when that changes. Changes of answers are published to changes: the policy of a service,
+// a member's record of a service, a member's slice with its service, a member, or everything.
 func New(clusterset string, self names.ClusterID, lost func(names.ClusterID) bool, changes *kit.Changes[kit.Scope]) *View {
 	v := &View{self: self, clusterset: clusterset, lost: lost, changes: changes}
-	v.policies, v.records = newPolicies(v), newRecords(v)
+	v.policies, v.records, v.slices = newPolicies(v), newRecords(v), newSlices(v)
 	v.Forget()
 	return v
 }
@@ -66,8 +84,64 @@ func New(clusterset string, self names.ClusterID, lost func(names.ClusterID) boo
 func (v *View) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.exporters, v.removed, v.permitted = map[string]map[string][]names.ClusterID{}, map[names.ClusterID]bool{}, nil
-	v.policies.objects, v.records.objects = v.policies.none(), v.records.none()
+	v.members, v.permitted, v.wanted = map[names.ClusterID]*brokerv1alpha1.MemberCluster{}, nil, map[types.NamespacedName]bool{}
+	for _, k := range v.kinds() {
+		k.reset()
+	}
+}
+
+// change changes the view, and publishes what that changes. It is the only way to change objects.
+func (v *View) change(f func(now time.Time)) {
+	var changed, reads []kit.Scope
+	v.mu.Lock()
+	f(time.Now())
+	for _, k := range v.kinds() {
+		c, r := k.take()
+		changed, reads = append(changed, c...), append(reads, r...)
+	}
+	v.mu.Unlock()
+	v.changes.Publish(changed...)
+	v.reads.Publish(reads...)
+}
+
+// Wants reports whether the endpoints of a service are wanted.
+func (v *View) Wants(service types.NamespacedName) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.wants(service)
+}
+
+func (v *View) wants(service types.NamespacedName) bool {
+	return v.wanted[types.NamespacedName{Namespace: service.Namespace}] || v.wanted[service]
+}
+
+// Want sets whether the endpoints of a service are wanted, or, if its name is empty, of all services in its namespace.
+func (v *View) Want(service types.NamespacedName, wanted bool) {
+	if v.mu.RLock(); v.wanted[service] == wanted {
+		v.mu.RUnlock()
+		return
+	}
+	v.mu.RUnlock()
+	var dropped []string
+	var from *border.Border
+	v.change(func(now time.Time) {
+		if delete(v.wanted, service); wanted {
+			v.wanted[service] = true
+		}
+		dropped, from = v.slices.want(service, now), v.border
+	})
+	for _, name := range dropped {
+		from.Forget(name)
+	}
+}
+
+// Room reads a slice that was over its member's limit.
+func (v *View) Room(slice kit.Scope) {
+	v.change(func(now time.Time) { v.slices.objects.Room(slice, now) })
+}
+
+func (v *View) isRemoved(id names.ClusterID) bool {
+	return v.members[id] != nil && v.members[id].Removed()
 }
 
 // isLost reports whether a member's endpoints are withdrawn, and its record, nil if never seen, does not ask to keep them.
@@ -83,22 +157,28 @@ func (v *View) Known() bool {
 }
 
 // AppliedPolicy records a policy that this cluster follows, AppliedRecord the revision of a member's record that this
-// cluster has imported: this process has seen neither yet. Call them before Follow.
+// cluster has imported, AppliedSlice that of a member's slice of a service: this process has seen none of them yet. Call them
+// before Follow.
 func (v *View) AppliedPolicy(policy *brokerv1alpha1.ServicePolicy) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	service := policy.Spec.Service()
 	policy.Name = names.Aggregate(service.Namespace, service.Name)
-	v.policies.objects.Put(kit.Scope{Service: service}, v.policies.object(nil, policy), time.Now())
+	v.change(func(now time.Time) {
+		v.policies.objects.Put(kit.Scope{Service: service}, v.policies.object(nil, policy), now)
+	})
 }
 
 // AppliedRecord is described at AppliedPolicy.
 func (v *View) AppliedRecord(service types.NamespacedName, member names.ClusterID, revision int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	if member != v.self {
-		v.records.objects.Applied(kit.Scope{Service: service, Member: member}, revision)
+		v.change(func(time.Time) {
+			v.records.objects.Applied(kit.Scope{Service: service, Member: member}, service, revision)
+		})
 	}
+}
+
+// AppliedSlice is described at AppliedPolicy.
+func (v *View) AppliedSlice(slice kit.Scope, service types.NamespacedName, revision int64) {
+	v.change(func(time.Time) { v.slices.objects.Applied(slice, service, revision) })
 }
 
 // Policy returns the policy of a service that counts, or nil, and whether it is known. Callers must not change it.
@@ -125,10 +205,10 @@ type Export struct {
 func (v *View) Service(service types.NamespacedName) (exports []Export, awaited []names.ClusterID) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	for _, id := range v.exporters[service.Namespace][service.Name] {
-		switch export, known := v.export(id, service); {
+	for _, key := range v.records.objects.services.of(service) {
+		switch export, known := v.export(key.Member, service); {
 		case !known:
-			awaited = append(awaited, id)
+			awaited = append(awaited, key.Member)
 		case export != nil:
 			exports = append(exports, *export)
 		}
@@ -148,7 +228,7 @@ func (v *View) export(member names.ClusterID, service types.NamespacedName) (exp
 	switch {
 	case !v.permitted.MayExport(member, service.Namespace):
 		return nil, true
-	case answer.Object == nil:
+	case answer.Object == nil || answer.Object.State == border.Refused:
 		return nil, answer.State != Unknown
 	}
 	record := answer.Object.Value
@@ -159,24 +239,14 @@ func (v *View) export(member names.ClusterID, service types.NamespacedName) (exp
 func (v *View) Services() (all []types.NamespacedName) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	for namespace := range v.exporters {
-		all = v.appendServicesIn(all, namespace)
-	}
-	return all
+	return v.records.objects.services.all()
 }
 
 // ServicesIn returns those of Services in a namespace.
 func (v *View) ServicesIn(namespace string) []types.NamespacedName {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.appendServicesIn(nil, namespace)
-}
-
-func (v *View) appendServicesIn(all []types.NamespacedName, namespace string) []types.NamespacedName {
-	for name := range v.exporters[namespace] {
-		all = append(all, types.NamespacedName{Namespace: namespace, Name: name})
-	}
-	return all
+	return v.records.objects.services.in(namespace)
 }
 
 // ServicesOf returns those of Services that are of one member.
@@ -189,22 +259,42 @@ func (v *View) ServicesOf(member names.ClusterID) (all []types.NamespacedName) {
 	return all
 }
 
-// indexRecord keeps exporters. Callers hold mu.
-func (v *View) indexRecord(key kit.Scope, there bool) {
-	of := v.exporters[key.Service.Namespace]
-	i, _ := slices.BinarySearch(of[key.Service.Name], key.Member)
-	switch {
-	case there && of == nil:
-		v.exporters[key.Service.Namespace] = map[string][]names.ClusterID{key.Service.Name: {key.Member}}
-	case there:
-		of[key.Service.Name] = slices.Insert(slices.Clone(of[key.Service.Name]), i, key.Member)
-	case len(of[key.Service.Name]) > 1:
-		of[key.Service.Name] = slices.Delete(slices.Clone(of[key.Service.Name]), i, i+1)
-	default:
-		if delete(of, key.Service.Name); len(of) == 0 {
-			delete(v.exporters, key.Service.Namespace)
-		}
-	}
+// Slice returns another member's EndpointSlice, nil if there is none, and whether it is known. If it is not, what this cluster
+// has imported of it stays. Callers must not change it.
+func (v *View) Slice(member names.ClusterID, source types.NamespacedName) (slice *Object[*discoveryv1.EndpointSlice], known bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	answer := v.slices.objects.Get(kit.Scope{Member: member, Slice: source})
+	return answer.Object, answer.State != Unknown
+}
+
+// SlicesOf returns the slices of a service, SlicesBy those of a member, and Slices all, as far as there is something to
+// say about them.
+func (v *View) SlicesOf(service types.NamespacedName) []kit.Scope {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return slices.Clone(v.slices.objects.services.of(service))
+}
+
+// SlicesBy is described at SlicesOf.
+func (v *View) SlicesBy(member names.ClusterID) []kit.Scope {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return slices.Collect(maps.Keys(v.slices.objects.owned[member]))
+}
+
+// Slices is described at SlicesOf.
+func (v *View) Slices() []kit.Scope {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return slices.Collect(maps.Keys(v.slices.objects.entries))
+}
+
+// Cluster returns a member's last MemberCluster, or nil. Callers must not change it.
+func (v *View) Cluster(id names.ClusterID) *brokerv1alpha1.MemberCluster {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.members[id]
 }
 
 // Permissions returns the members' permissions. If their ConfigMap is missing, its last content applies: administrators
@@ -228,33 +318,42 @@ func (v *View) permit(config *corev1.ConfigMap) {
 
 // Lost decides again about a member that is lost, or is not any more, and publishes the member.
 func (v *View) Lost(id names.ClusterID) {
-	v.mu.Lock()
-	changed := v.records.objects.Owner(id, false, time.Now())
-	v.mu.Unlock()
-	v.changes.Publish(append(changed, kit.Scope{Member: id})...) // the member may not have some of these services any more
+	v.change(func(now time.Time) {
+		for _, k := range v.ofMembers() {
+			k.owner(id, false, now)
+		}
+	})
+	v.changes.Publish(kit.Scope{Member: id})
 }
 
-// Member records whether a member is removed from the clusterset. If it has joined again, its revisions may start at any
-// number.
-func (v *View) Member(id names.ClusterID, removed bool) {
-	v.mu.Lock()
-	var changed []kit.Scope
-	if joined := v.removed[id] && !removed; joined || removed && !v.removed[id] {
-		if delete(v.removed, id); removed {
-			v.removed[id] = true
+// member records a MemberCluster, and publishes the member if it has changed. If a removed member has joined again, its
+// revisions may start at any number.
+func (v *View) member(member *brokerv1alpha1.MemberCluster) {
+	id, same := names.ClusterID(member.Name), false
+	v.change(func(now time.Time) {
+		last := v.members[id]
+		was, is := last != nil && last.Removed(), member.Removed()
+		v.members[id], same = member, last != nil && sameVersion(last, member)
+		if was != is {
+			for _, k := range v.ofMembers() {
+				k.owner(id, was, now)
+			}
 		}
-		changed = v.records.objects.Owner(id, joined, time.Now())
+	})
+	if !same {
+		v.changes.Publish(kit.Scope{Member: id})
 	}
-	v.mu.Unlock()
-	v.changes.Publish(changed...)
 }
 
 // Follow records the objects in the cache of a new connection, and their changes until ctx is done. It returns when all
 // are known.
 func (v *View) Follow(ctx context.Context, c Connection) error {
+	v.mu.Lock()
+	v.border = c.Border
+	v.mu.Unlock()
 	err := kit.Follow(ctx, c.Cache, &brokerv1alpha1.MemberCluster{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.MemberCluster]) {
 		if e.New != nil { // else a person may have deleted it
-			v.Member(names.ClusterID(e.New.Name), e.New.Removed())
+			v.member(e.New)
 		}
 	})
 	if err != nil {
@@ -273,69 +372,71 @@ func (v *View) Follow(ctx context.Context, c Connection) error {
 			return err
 		}
 	}
+	if err := v.slices.follow(ctx, c); err != nil {
+		return err
+	}
 	return v.records.follow(ctx, c)
 }
 
-// Replace records all objects that a connection shows, as Follow does, without following. Records have passed b.
-func (v *View) Replace(b *border.Border, policies []*brokerv1alpha1.ServicePolicy, records []*brokerv1alpha1.ExportedService) {
-	v.changes.Publish(append(v.policies.replace(b, policies), v.records.replace(b, records)...)...)
+// Replace records all objects that a connection shows, as Follow does, without following. They have passed b.
+func (v *View) Replace(b *border.Border, policies []*brokerv1alpha1.ServicePolicy, records []*brokerv1alpha1.ExportedService, slices ...*discoveryv1.EndpointSlice) {
+	v.policies.replace(b, policies)
+	v.slices.replace(b, slices)
+	v.records.replace(b, records)
 }
 
 // Observe records the owners' comparison counters from a read that began at began.
 func (v *View) Observe(began time.Time, counters map[names.ClusterID]belief.Counter) {
-	v.mu.Lock()
-	read := append(v.policies.objects.Observe(began, counters), v.records.objects.Observe(began, counters)...)
-	v.mu.Unlock()
-	v.reads.Publish(read...)
+	v.change(func(time.Time) {
+		for _, k := range v.kinds() {
+			k.observe(began, counters)
+		}
+	})
 }
 
 // Waits reports whether anything waits for a confirmation of its owner, and so for Observe.
 func (v *View) Waits() bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.policies.objects.Suspicious()+v.records.objects.Suspicious() > 0
+	return slices.ContainsFunc(v.kinds(), func(k anyKind) bool { return k.suspicious() > 0 })
 }
 
-// Confirmer returns the controller of a connection that reads suspicious objects, which their owners have confirmed, from
-// the broker without a cache.
-func (v *View) Confirmer(c Connection) (controller.TypedController[kit.Scope], error) {
-	return kit.New("confirm", reconcile.TypedFunc[kit.Scope](func(ctx context.Context, key kit.Scope) (reconcile.Result, error) {
-		return reconcile.Result{}, v.confirm(ctx, c, key)
+// Reader returns the controller of a connection that reads objects from the broker without a cache: suspicious ones, which
+// their owners have confirmed, and wanted ones, of which the cache has no content.
+func (v *View) Reader(c Connection) (controller.TypedController[kit.Scope], error) {
+	return kit.New("reader", reconcile.TypedFunc[kit.Scope](func(ctx context.Context, key kit.Scope) (reconcile.Result, error) {
+		return reconcile.Result{}, v.read(ctx, c, key)
 	}), kit.On(&v.reads, func(_ context.Context, key kit.Scope) []kit.Scope {
 		if key != (kit.Scope{}) {
 			return []kit.Scope{key}
 		}
-		v.mu.RLock() // the start: some may have been confirmed just before
-		defer v.mu.RUnlock()
-		return append(v.policies.objects.Reading(), v.records.objects.Reading()...)
+		return v.reading() // the start: some may wait since before
 	}))
 }
 
-// verdict decides about an object that was read. It is called while mu is held.
-type verdict func(counter belief.Counter, now time.Time) (changed bool)
+func (v *View) reading() (keys []kit.Scope) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, k := range v.kinds() {
+		keys = append(keys, k.reading()...)
+	}
+	return keys
+}
 
-func (v *View) confirm(ctx context.Context, c Connection, key kit.Scope) error {
-	read, owner := v.records.read, key.Member
-	if key.Member == "" {
-		read, owner = v.policies.read, names.HubOwner
+func (v *View) read(ctx context.Context, c Connection, key kit.Scope) error {
+	var of anyKind = v.records
+	owner := key.Member
+	switch {
+	case key.Slice.Name != "":
+		of = v.slices
+	case key.Member == "":
+		of, owner = v.policies, names.HubOwner
 	}
-	decide, err := read(ctx, c, key)
-	if err != nil {
-		return fmt.Errorf("reading an object that its owner, %s, has confirmed: %w", owner, err)
-	}
-	lease, err := kit.Get(ctx, c.Live, client.ObjectKey{Namespace: v.clusterset, Name: owner.String()}, &coordinationv1.Lease{})
-	if err != nil {
-		return fmt.Errorf("reading the comparison counter of %s: %w", owner, err)
-	}
-	counter := belief.Counter{}
-	if lease != nil {
-		counter = layout.Counter(lease)
-	}
-	v.mu.Lock()
-	changed := decide(counter, time.Now())
-	v.mu.Unlock()
-	if changed {
-		v.changes.Publish(key)
-	}
-	return nil
+	return of.read(ctx, c, key, func() (belief.Counter, error) {
+		lease, err := kit.Get(ctx, c.Live, client.ObjectKey{Namespace: v.clusterset, Name: owner.String()}, &coordinationv1.Lease{})
+		if err != nil || lease == nil {
+			return belief.Counter{}, err
+		}
+		return layout.Counter(lease), nil
+	})
 }

@@ -7,11 +7,13 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +28,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 // clusterset is a broker with a view of it. The cache of the view's connection shows what step shows it.
@@ -39,36 +42,48 @@ type clusterset struct {
 	stored    map[kit.Scope]client.Object // on the broker
 	cached    map[kit.Scope]client.Object
 	counters  map[names.ClusterID]int64
+	versions  int
 	now       time.Time
 	permitted permissions.Members
-	published []kit.Scope
+	published []kit.Scope // with the services and slices that each key concerns
+	wanted    map[string]bool
+	tooMany   bool // all of a member was published by a step that concerns less
+	member    bool // the step concerns all of a member
 }
 
 var (
 	members  = []names.ClusterID{"c2", "c3"}
 	services = []types.NamespacedName{{Namespace: "shop", Name: "web"}, {Namespace: "shop", Name: "db"}, {Namespace: "bank", Name: "web"}}
+	sources  = []types.NamespacedName{{Namespace: "shop", Name: "a"}, {Namespace: "shop", Name: "b"}, {Namespace: "bank", Name: "a"}}
 )
 
 func newClusterset() *clusterset {
 	c := &clusterset{
-		lost: map[names.ClusterID]bool{}, removed: map[names.ClusterID]bool{}, stored: map[kit.Scope]client.Object{}, cached: map[kit.Scope]client.Object{},
+		lost: map[names.ClusterID]bool{}, removed: map[names.ClusterID]bool{}, wanted: map[string]bool{}, stored: map[kit.Scope]client.Object{}, cached: map[kit.Scope]client.Object{},
 		counters: map[names.ClusterID]int64{"c2": 1, "c3": 1, names.HubOwner: 1}, now: time.Now(),
 	}
 	changes := &kit.Changes[kit.Scope]{}
-	changes.Subscribe(func(s kit.Scope) { // as controllers do: a change of a member, or of everything, concerns the services that there are
-		of := []types.NamespacedName{s.Service}
+	changes.Subscribe(func(s kit.Scope) { // as controllers do: a change of a member, or of everything, concerns what there is
+		services, slices := []types.NamespacedName{s.Service}, []kit.Scope{s}
 		switch {
 		case s == kit.Scope{}:
-			of = c.view.Services()
+			services, slices = c.view.Services(), c.view.Slices()
+		case s.Slice.Name != "":
+			services = nil
 		case s.Service.Name == "":
-			of = c.view.ServicesOf(s.Member)
+			c.tooMany = c.tooMany || !c.member
+			services, slices = c.view.ServicesOf(s.Member), c.view.SlicesBy(s.Member)
+		default:
+			slices = c.view.SlicesOf(s.Service)
 		}
-		for _, service := range of {
+		for _, service := range services {
 			c.published = append(c.published, kit.Scope{Service: service, Member: s.Member})
 		}
+		c.published = append(c.published, slices...)
 	})
 	c.view = New("set", "c1", func(id names.ClusterID) bool { return c.lost[id] }, changes)
-	c.from = Connection{Live: c, Border: border.New("c1", func(string) bool { return true }, border.NewBudget(0, nil))}
+	c.from = Connection{Live: c, Border: border.New("c1", c.view.Wants, border.NewBudget(1300, c.view.Room))}
+	c.view.border = c.from.Border
 	return c
 }
 
@@ -88,8 +103,11 @@ func (c *clusterset) Get(_ context.Context, key client.ObjectKey, into client.Ob
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-// someKey returns the key of a record, also of this cluster's own, or of a policy.
+// someKey returns the key of a record or a slice, also of this cluster's own, or of a policy.
 func someKey(t *rapid.T) kit.Scope {
+	if rapid.Bool().Draw(t, "slice") {
+		return kit.Scope{Member: rapid.SampledFrom(append(members, "c1")).Draw(t, "member"), Slice: rapid.SampledFrom(sources).Draw(t, "source")}
+	}
 	return kit.Scope{Service: rapid.SampledFrom(services).Draw(t, "service"), Member: rapid.SampledFrom(append(members, "", "c1")).Draw(t, "member")}
 }
 
@@ -100,7 +118,18 @@ func (c *clusterset) write(t *rapid.T) {
 		return
 	}
 	var object client.Object
-	if key.Member == "" {
+	switch {
+	case key.Slice.Name != "":
+		slice := objects.Published(key.Member.String(), key.Slice.Namespace, key.Slice.Name, rapid.SampledFrom([]string{"web", "db"}).Draw(t, "service"))
+		slice.Name, slice.Annotations[names.AnnotationSourceSlice] = names.BrokerSlice(key.Member, key.Slice.Namespace, key.Slice.Name), key.Slice.Name
+		for i := range rapid.IntRange(0, 30).Draw(t, "endpoints") {
+			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.2.0.%d", i)}})
+		}
+		if rapid.IntRange(0, 9).Draw(t, "malformed") == 0 {
+			slice.Annotations[names.AnnotationSourceSlice] = "other"
+		}
+		object = slice
+	case key.Member == "":
 		object = &brokerv1alpha1.ServicePolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: names.Aggregate(key.Service.Namespace, key.Service.Name)},
 			Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: key.Service.Namespace, ServiceName: key.Service.Name, Consumers: rapid.SliceOfN(rapid.SampledFrom([]string{"c1", "c2"}), 0, 2).Draw(t, "consumers")},
@@ -108,7 +137,7 @@ func (c *clusterset) write(t *rapid.T) {
 		if rapid.IntRange(0, 9).Draw(t, "edited") == 0 {
 			object.(*brokerv1alpha1.ServicePolicy).Spec.ServiceName = rapid.SampledFrom([]string{"web", "db"}).Draw(t, "as")
 		}
-	} else {
+	default:
 		record := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{
 			ClusterID: key.Member.String(), ServiceNamespace: key.Service.Namespace, ServiceName: key.Service.Name, Type: "ClusterSetIP", ExportedAt: metav1.Unix(1, 0),
 			OnClusterLoss: rapid.SampledFrom([]string{"", names.OnLossKeep}).Draw(t, "loss"),
@@ -120,6 +149,8 @@ func (c *clusterset) write(t *rapid.T) {
 	}
 	layout.SetWithdrawn(object, rapid.IntRange(0, 4).Draw(t, "withdrawn") == 0)
 	layout.SetRevision(object, rapid.Int64Range(-1, 5).Draw(t, "revision"))
+	c.versions++
+	object.SetResourceVersion(strconv.Itoa(c.versions))
 	c.stored[key] = object
 }
 
@@ -141,6 +172,12 @@ func (c *clusterset) show(t *rapid.T) {
 	if c.cached[key] = now; before == nil && now == nil {
 		t.Skip("there is no such object")
 	}
+	if key.Slice.Name != "" {
+		before, _ := before.(*discoveryv1.EndpointSlice)
+		now, _ := now.(*discoveryv1.EndpointSlice)
+		c.view.slices.event(c.from.Border, kit.Event[*discoveryv1.EndpointSlice]{Old: before, New: now})
+		return
+	}
 	if key.Member == "" {
 		before, _ := before.(*brokerv1alpha1.ServicePolicy)
 		now, _ := now.(*brokerv1alpha1.ServicePolicy)
@@ -157,27 +194,49 @@ func (c *clusterset) connect() {
 	c.cached = map[kit.Scope]client.Object{}
 	var policies []*brokerv1alpha1.ServicePolicy
 	var records []*brokerv1alpha1.ExportedService
+	var slices []*discoveryv1.EndpointSlice
 	for key := range c.stored {
 		switch o := c.transformed(key).(type) {
 		case *brokerv1alpha1.ServicePolicy:
 			c.cached[key], policies = o, append(policies, o)
 		case *brokerv1alpha1.ExportedService:
 			c.cached[key], records = o, append(records, o)
+		case *discoveryv1.EndpointSlice:
+			c.cached[key], slices = o, append(slices, o)
 		}
 	}
-	c.view.Replace(c.from.Border, policies, records)
+	c.view.Replace(c.from.Border, policies, records, slices...)
 }
 
 func (c *clusterset) lose(t *rapid.T) {
 	id := rapid.SampledFrom(members).Draw(t, "member")
-	c.lost[id] = !c.lost[id]
+	c.lost[id], c.member = !c.lost[id], true
 	c.view.Lost(id)
 }
 
 func (c *clusterset) remove(t *rapid.T) {
 	id := rapid.SampledFrom(members).Draw(t, "member")
-	c.removed[id] = !c.removed[id]
-	c.view.Member(id, c.removed[id])
+	c.removed[id], c.member = !c.removed[id], true
+	member := objects.Member(id.String())
+	if c.removed[id] {
+		member.Spec.State = brokerv1alpha1.MemberRemoved
+	}
+	c.view.member(member)
+}
+
+func (c *clusterset) want(t *rapid.T) {
+	namespace := rapid.SampledFrom([]string{"shop", "bank"}).Draw(t, "namespace")
+	c.wanted[namespace] = !c.wanted[namespace]
+	c.view.Want(types.NamespacedName{Namespace: namespace}, c.wanted[namespace])
+}
+
+// read reads what the view waits for; some of it may have changed since it was asked for.
+func (c *clusterset) read(t rapid.TB) {
+	for _, key := range c.view.reading() {
+		if err := c.view.read(context.Background(), c.from, key); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func (c *clusterset) permit(t *rapid.T) {
@@ -201,20 +260,19 @@ func (c *clusterset) compare(t rapid.TB) {
 	}
 	c.now = c.now.Add(time.Minute)
 	c.view.Observe(c.now, counters)
-	for _, key := range slices.Concat(c.view.policies.objects.Reading(), c.view.records.objects.Reading()) {
-		if err := c.view.confirm(context.Background(), c.from, key); err != nil {
-			t.Fatal(err)
-		}
-	}
+	c.read(t)
 }
 
 // answers are what a view says of a service: by the member, and "" for the policy.
 func (c *clusterset) answers(service types.NamespacedName) map[names.ClusterID]string {
 	policy, known := c.view.Policy(service)
-	all := map[names.ClusterID]string{"": fmt.Sprintf("%p %t", policy, known)}
+	all := map[names.ClusterID]string{"": fmt.Sprint(known)}
+	if policy != nil {
+		all[""] = policy.ResourceVersion
+	}
 	exports, awaited := c.view.Service(service)
 	for _, e := range exports {
-		all[names.ClusterID(e.Record.Spec.ClusterID)] = fmt.Sprintf("%p %t", e.Record, e.Lost)
+		all[names.ClusterID(e.Record.Spec.ClusterID)] = fmt.Sprintf("%s %t", e.Record.ResourceVersion, e.Lost)
 	}
 	for _, id := range awaited {
 		all[id] = "awaited"
@@ -222,8 +280,17 @@ func (c *clusterset) answers(service types.NamespacedName) map[names.ClusterID]s
 	return all
 }
 
+// shown is what a view says of a slice.
+func (c *clusterset) shown(key kit.Scope) string {
+	slice, known := c.view.Slice(key.Member, key.Slice)
+	if slice == nil {
+		return fmt.Sprint(known)
+	}
+	return fmt.Sprintf("%s %s %s %d of %s", slice.State, slice.Detail, slice.Value.ResourceVersion, len(slice.Value.Endpoints), layout.Service(slice.Value))
+}
+
 func covers(key kit.Scope, service types.NamespacedName, member names.ClusterID) bool {
-	return key.Service == service && (key.Member == "" || key.Member == member)
+	return key.Service == service && (key.Member == "" || key.Member == member) && key.Slice.Name == ""
 }
 
 // After each step, what the view has published covers each answer that has changed, and the indexes have all services.
@@ -232,14 +299,21 @@ func TestAllChangesArePublished(t *testing.T) {
 		c := newClusterset()
 		for _, id := range rapid.SliceOfDistinct(rapid.SampledFrom(members), rapid.ID).Draw(t, "applied") {
 			c.view.AppliedRecord(services[0], id, 3)
+			c.view.AppliedSlice(kit.Scope{Member: id, Slice: sources[0]}, services[0], 3)
 		}
 		c.connect()
 		for _, service := range services { // subscriptions begin with everything
 			c.published = append(c.published, kit.Scope{Service: service})
 		}
+		slicesBefore := map[kit.Scope]string{}
+		for _, id := range members {
+			for _, source := range sources {
+				slicesBefore[kit.Scope{Member: id, Slice: source}] = c.shown(kit.Scope{Member: id, Slice: source})
+			}
+		}
 		before := map[types.NamespacedName]map[names.ClusterID]string{}
 		t.Repeat(map[string]func(*rapid.T){
-			"write": c.write, "show": c.show, "show more": c.show, "connect": func(*rapid.T) { c.connect() }, "lose": c.lose, "remove": c.remove, "permit": c.permit, "compare": func(t *rapid.T) { c.compare(t) },
+			"write": c.write, "show": c.show, "show more": c.show, "connect": func(*rapid.T) { c.connect() }, "lose": c.lose, "remove": c.remove, "permit": c.permit, "want": c.want, "read": func(t *rapid.T) { c.read(t) }, "compare": func(t *rapid.T) { c.compare(t) },
 			"": func(t *rapid.T) {
 				for _, service := range services {
 					now := c.answers(service)
@@ -258,10 +332,44 @@ func TestAllChangesArePublished(t *testing.T) {
 					}
 					before[service] = now
 				}
+				c.checkSlices(t, slicesBefore)
+				if c.tooMany {
+					t.Fatal("all of a member was published for a change of one object")
+				}
+				c.member = false
 				c.published = nil
 			},
 		})
 	})
+}
+
+// checkSlices checks that each change of a slice since before was published, by its key and for its services, that the indexes
+// have it, and that what is wanted has its content, or is being read.
+func (c *clusterset) checkSlices(t *rapid.T, before map[kit.Scope]string) {
+	for key, was := range before {
+		is := c.shown(key)
+		published := func(service string) bool {
+			return slices.ContainsFunc(c.published, func(p kit.Scope) bool {
+				return p.Member == key.Member && p.Slice == key.Slice && (service == "" || p.Service.String() == service)
+			})
+		}
+		_, serviceBefore, _ := strings.Cut(was, " of ")
+		_, service, _ := strings.Cut(is, " of ")
+		if is != was && (!published(serviceBefore) || !published(service)) {
+			t.Fatalf("%v was %q, and is %q; published were %v", key, was, is, c.published)
+		}
+		slice, _ := c.view.Slice(key.Member, key.Slice)
+		if slice != nil && (!slices.Contains(c.view.SlicesOf(layout.Service(slice.Value)), key) || !slices.Contains(c.view.SlicesBy(key.Member), key) || !slices.Contains(c.view.Slices(), key)) {
+			t.Fatalf("%v is %q, and not among the slices", key, is)
+		}
+		if slice != nil && slice.State == border.Stub && c.wanted[key.Slice.Namespace] {
+			t.Fatalf("%v is wanted, and is %q", key, is)
+		}
+		if slice != nil && slice.State == border.OverLimit && !c.from.Border.Waits(slice.Value.Name) && c.wanted[key.Slice.Namespace] && !slices.Contains(c.view.reading(), key) {
+			t.Fatalf("there is room for %v, and it is not read", key)
+		}
+		before[key] = is
+	}
 }
 
 // What the broker has lost counts until its owner has compared twice since the first look at its counter; a policy, too.

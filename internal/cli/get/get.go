@@ -101,7 +101,7 @@ func newClusters() *cobra.Command {
   Lost:    The member does not answer. Its endpoints are withdrawn from this cluster.
   Joining: The member has never sent a heartbeat.
 HEARTBEAT is the age of the last heartbeat, measured by the broker's clock. OVER-BUDGET-OF lists the clusters
-whose --member-budget the member exceeds. Some of the member's updates reach these clusters late. With -o wide,
+whose --member-budget the member exceeds. Some of the member's updates reach these clusters late or not at all. With -o wide,
 MAY-EXPORT lists the namespaces that the broker permits the member to export. ALLOWED-RANGES lists the permitted
 address ranges of the member.`,
 		"  atoll get clusters\n  atoll get clusters -o wide --context c1", false, cobra.NoArgs,

@@ -36,7 +36,7 @@ type Member struct {
 	Namespaces []string `json:"namespaces"`
 	// AllowedRanges are the permitted ranges of its endpoints; absent without a restriction.
 	AllowedRanges *[]string `json:"allowedRanges,omitempty"`
-	// OverBudgetOf are the clusters whose budget per member it exceeds. Endpoints beyond the budget arrive late there.
+	// OverBudgetOf are the clusters whose budget per member it exceeds. Endpoints beyond the budget are not imported there.
 	OverBudgetOf []string `json:"overBudgetOf,omitempty"`
 	// Self means that this is the queried cluster.
 	Self bool `json:"self,omitempty"`

@@ -77,7 +77,7 @@ func why(s *survey.Survey, source Source, publishedReady int) string {
 	case out > 0 && source.Cluster != s.ClusterID.String() && source.Imported+out >= source.Published:
 		return fmt.Sprintf("%d endpoints are not imported: the broker does not permit their addresses for the exporting cluster", out)
 	case source.Imported < source.Published && ownOverBudget(s, source.Cluster):
-		return fmt.Sprintf("cluster %s exceeds this cluster's per-member budget, so some endpoints arrive late: export fewer services in the exporting cluster, or raise --member-budget in this cluster", source.Cluster)
+		return fmt.Sprintf("cluster %s exceeds this cluster's per-member budget, so some endpoints are not imported: export fewer services in the exporting cluster, or raise --member-budget in this cluster", source.Cluster)
 	case source.Imported == 0:
 		return "no endpoint is imported: see the findings above and the Events of the ServiceImport"
 	case publishedReady == 0:

@@ -165,7 +165,7 @@ func (s *Status) members(of *survey.Survey) {
 			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Check the agents of cluster "+m.Cluster+": "+command.Of(m.Cluster).Atoll("status"))
 		}
 		for _, other := range m.OverBudgetOf {
-			s.Findings.add(Warning, about, fmt.Sprintf("Cluster %s exceeds the per-member budget of cluster %s, so some of its changes arrive late in that cluster.", m.Cluster, other),
+			s.Findings.add(Warning, about, fmt.Sprintf("Cluster %s exceeds the per-member budget of cluster %s, so some of its changes arrive late or not at all in that cluster.", m.Cluster, other),
 				fmt.Sprintf("Export fewer services or endpoints in %s, or raise --member-budget of the agents in %s.", m.Cluster, other))
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,13 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
-	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // callTimeout limits one call to a provider.
@@ -73,28 +69,18 @@ func (c *Controller) sources(from cache.Cache, known <-chan struct{}) []source.T
 			return c.concerned(ctx, client.ObjectKeyFromObject(e.Latest()))
 		}),
 		kit.WaitFor[reconcile.Request](known),
-		kit.On(&c.published.Changes, func(ctx context.Context, s kit.Scope) []reconcile.Request {
-			if s.Service.Name == "" {
+		kit.On(&c.published.Changes, func(ctx context.Context, s kit.Scope) (requests []reconcile.Request) {
+			if s == (kit.Scope{}) {
 				return c.balanced(ctx)
 			}
-			return c.concerned(ctx, s.Service)
-		}),
-		kit.Watch(from, &discoveryv1.EndpointSlice{}, func(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) (requests []reconcile.Request) {
-			for _, version := range e.Versions() {
-				requests = append(requests, c.concerned(ctx, layout.Service(version))...)
+			services := []types.NamespacedName{s.Service}
+			if s.Service.Name == "" && s.Slice.Name == "" {
+				services = c.published.View.ServicesOf(s.Member)
+			}
+			for _, service := range services {
+				requests = append(requests, c.concerned(ctx, service)...)
 			}
 			return requests
-		}),
-		kit.Watch(from, &brokerv1alpha1.MemberCluster{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.MemberCluster]) []reconcile.Request {
-			if e.New == nil { // a person may have deleted it
-				return nil
-			}
-			_, beliefs := c.published.now()
-			beliefs.Member(names.ClusterID(e.New.Name), e.New.Removed())
-			if was := e.Old != nil && e.Old.Removed(); was == e.New.Removed() {
-				return nil
-			}
-			return c.balanced(ctx)
 		}),
 		source.Func(c.subscribe),
 	}
@@ -197,20 +183,22 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, fmt.Errorf("reading MultiClusterService %s: %w", req, err)
 		}
 		c.providers.forget(req.NamespacedName)
-		c.published.release(req.NamespacedName)
+		c.published.View.Want(req.NamespacedName, false)
 		return reconcile.Result{}, c.forgotten(ctx, req.NamespacedName)
 	}
 	c.leftovers.Do(func() { c.queueLeftovers(ctx) })
 	var err error
-	if wanted(mcs) {
+	if c.published.View.Want(req.NamespacedName, wanted(mcs)); wanted(mcs) {
 		err = c.provide(ctx, mcs)
 	} else {
 		c.providers.forget(req.NamespacedName)
-		c.published.release(req.NamespacedName)
 		err = c.withdraw(ctx, mcs)
 	}
-	if err == errOutdated { // not joined with another error
+	switch err { // not joined with another error
+	case errOutdated:
 		return kit.Behind(), nil
+	case errNotYet:
+		return reconcile.Result{}, nil // it is queued when the backends are read
 	}
 	return reconcile.Result{}, err
 }
@@ -219,6 +207,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
 	name := client.ObjectKeyFromObject(mcs)
 	f, err := c.gather(ctx, mcs)
+	if err == errNotYet {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("reading the ports and backends of MultiClusterService %s: %w", name, err)
 	}

@@ -64,9 +64,9 @@ func (c *Controller) gather(ctx context.Context, mcs *networkingv1alpha1.MultiCl
 	case wanted(mcs):
 		c.providers.remember(name, service)
 	}
-	published, err := c.published.of(ctx, name)
-	if err != nil {
-		return f, err
+	published, known := c.published.of(name)
+	if !known {
+		return f, errNotYet
 	}
 	e := validateExports(mcs, validation.Network{IsHost: c.hosts.Has, Allowed: c.published.View.Permissions().RangesOf}, published)
 	f.refused = e.refused

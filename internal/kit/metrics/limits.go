@@ -4,7 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 var (
 	leftOutDesc = prometheus.NewDesc(namespace+"_import_left_out",
-		"Number of objects on the broker that arrive late because their source cluster exceeds this cluster's per-member budget.", []string{"source_cluster"}, nil)
+		"Number of objects on the broker that arrive late or not at all because their source cluster exceeds this cluster's per-member budget.", []string{"source_cluster"}, nil)
 	eventsDesc = prometheus.NewDesc(namespace+"_events_left_out_total",
 		"Number of Events that were not recorded because too many Events were about the same other cluster.", []string{"source_cluster"}, nil)
 )

@@ -60,20 +60,11 @@ func (p *Problems) SetSlice(service types.NamespacedName, part string, now Outco
 	}
 }
 
-// Clear removes the problems of an ended controller's parts, because the controller misses later deletions.
-func (p *Problems) Clear(of func(part string) bool) {
-	var reported []types.NamespacedName
+// Clear removes all problems.
+func (p *Problems) Clear() {
 	p.mu.Lock()
-	for service, parts := range p.of {
-		before := len(parts)
-		if maps.DeleteFunc(parts, func(part string, _ Outcome) bool { return of(part) }); len(parts) < before {
-			reported = append(reported, service)
-		}
-		if len(parts) == 0 {
-			delete(p.of, service)
-		}
-	}
-	maps.DeleteFunc(p.slices, func(slice, _ types.NamespacedName) bool { return of(slice.Name) })
+	reported := slices.Collect(maps.Keys(p.of))
+	p.of, p.slices = nil, nil
 	p.mu.Unlock()
 	p.changes.Publish(reported...)
 }

@@ -37,7 +37,6 @@ const recordLead = 100 * time.Millisecond
 // Reconciler writes ServiceImports.
 type Reconciler struct {
 	cluster    *inputs.Cluster
-	broker     *inputs.Broker
 	pace       *border.Pace
 	recorder   events.EventRecorder
 	unrecorded kit.Since[types.NamespacedName] // this cluster's exports without a record
@@ -45,15 +44,28 @@ type Reconciler struct {
 }
 
 // New returns the controller.
-func New(c *inputs.Cluster, b *inputs.Broker, member cache.Cache, pace *border.Pace, recorder events.EventRecorder) (controller.Controller, error) {
-	r := &Reconciler{cluster: c, broker: b, pace: pace, recorder: recorder}
+func New(c *inputs.Cluster, member cache.Cache, pace *border.Pace, recorder events.EventRecorder) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, pace: pace, recorder: recorder}
 	return kit.New("serviceimport", r,
-		c.OnChanges(func(ctx context.Context) []reconcile.Request { return c.Services(ctx, b) }),
+		c.OnChanges(r.all),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, r.service),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
 	)
+}
+
+// all returns all services that are exported, or imported here.
+func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
+	exports, err := local.ServiceExports(ctx, r.cluster.Client)
+	if err != nil {
+		return nil // the cache has stopped
+	}
+	imports, err := local.ServiceImports(ctx, r.cluster.Client)
+	if err != nil {
+		return nil
+	}
+	return slices.Concat(r.cluster.Services(ctx), exports, imports)
 }
 
 // service maps a Service to the service of the same name, and a derived Service to its import.
@@ -74,6 +86,9 @@ func (r *Reconciler) namespace(_ context.Context, e kit.Event[*corev1.Namespace]
 
 // Reconcile writes the ServiceImport of one service from the service's exports.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if !r.cluster.View.Known() {
+		return reconcile.Result{}, nil // everything is queued when it is
+	}
 	have := &mcsv1beta1.ServiceImport{}
 	if err := r.cluster.Client.Get(ctx, req.NamespacedName, have); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
@@ -157,7 +172,7 @@ func (r *Reconciler) awaitRecord(ctx context.Context, service types.NamespacedNa
 	if slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID != r.cluster.ID.String() }) {
 		return nil
 	}
-	record, err := r.broker.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service)
+	record, err := r.cluster.Broker().Record(ctx, r.cluster.Clusterset, r.cluster.ID, service)
 	if err != nil {
 		return fmt.Errorf("reading the ExportedService of %s: %w", service, err)
 	}

@@ -38,10 +38,8 @@ func TestTheRecordComesFirst(t *testing.T) {
 		"the broker is away":      {[]string{"c1"}, nil, recordLead, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &Reconciler{
-				cluster: &inputs.Cluster{ID: "c1", Clusterset: "clusterset"},
-				broker:  &inputs.Broker{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(tt.records...).Build()},
-			}
+			r := &Reconciler{cluster: &inputs.Cluster{ID: "c1", Clusterset: "clusterset"}}
+			r.cluster.SetBroker(&inputs.Broker{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(tt.records...).Build()})
 			r.unrecorded.For(web, time.Now().Add(-tt.since))
 			var exports []merge.Export
 			for _, id := range tt.exporters {

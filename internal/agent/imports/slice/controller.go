@@ -11,19 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
-	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -43,7 +39,6 @@ type Request struct {
 // Dependencies are the controller's dependencies.
 type Dependencies struct {
 	Cluster *inputs.Cluster
-	Broker  *inputs.Broker
 	// Network is the address ranges that other clusters' endpoints must not use.
 	Network validation.Network
 	Hints   *hints.Hints
@@ -59,18 +54,14 @@ type Dependencies struct {
 // Reconciler writes imported slices.
 type Reconciler struct {
 	Dependencies
-	// reads tracks the reads of slices that the cache holds as stubs.
-	reads reads
-	seen  metrics.Stopwatch[Request] // since a change on the broker was seen
+	seen metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
 // New returns the controller.
-func New(d Dependencies, member, broker cache.Cache) (controller.TypedController[Request], error) {
-	r := &Reconciler{Dependencies: d, reads: reads{pace: border.NewPace(readsPerSecond, readsAtOnce)}}
+func New(d Dependencies, member cache.Cache) (controller.TypedController[Request], error) {
+	r := &Reconciler{Dependencies: d}
 	return kit.New("importedslice", r,
 		kit.WaitFor[Request](d.Hints.Known()),
-		kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published),
-		// After a start, no event from the broker reports slices that are missing there.
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.serviceImport),
 		kit.Watch(member, &corev1.Service{}, r.derived),
@@ -92,10 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, fmt.Errorf("reading the objects that EndpointSlice %v depends on: %w", req, err)
 	}
 	if in.waits {
-		if in.again == 0 {
-			return reconcile.Result{}, nil
-		}
-		return kit.After(in.again), nil // at the latest
+		return reconcile.Result{}, nil
 	}
 	d := decide(in, req, r.Network, r.Cluster.ID)
 	if in.kept {
@@ -122,13 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return result, fmt.Errorf("importing EndpointSlice %v: %w", req, err)
 	}
 	r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
-	if d.want == nil && have != nil && refusal == "" && result.RequeueAfter == 0 {
-		r.Cluster.Beliefs.Remember(have, req.Cluster, req.Source)
-	}
 	if refusal == "" && result.RequeueAfter == 0 {
-		if !in.kept {
-			r.reads.made(req, in, have, d.want)
-		}
 		r.measure(in.service, req, have, d.want, now)
 	}
 	r.note(in, req, d, refusal)
@@ -156,11 +138,12 @@ func (r *Reconciler) measure(service types.NamespacedName, req Request, have, wa
 func (req Request) key() string { return req.Source.String() + "." + req.Cluster.String() }
 
 func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.EndpointSlice) (in inputsOf, err error) {
-	if in.source, err = r.Broker.Slice(ctx, r.Cluster.Clusterset, req.Cluster, req.Source); err != nil {
-		return in, err
+	published, known := r.Cluster.View.Slice(req.Cluster, req.Source)
+	if published != nil {
+		in.source, in.state, in.detail = published.Value, published.State, published.Detail
 	}
 	switch {
-	case in.source != nil && layout.Service(in.source).Name != "":
+	case in.source != nil:
 		in.service = layout.Service(in.source)
 	case have != nil:
 		in.service = types.NamespacedName{Namespace: have.Namespace, Name: have.Labels[names.LabelServiceName]}
@@ -176,38 +159,21 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 		return in, err
 	}
 	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
-	export, known := r.Cluster.View.Export(req.Cluster, in.service)
+	export, exportKnown := r.Cluster.View.Export(req.Cluster, in.service)
 	if export != nil && export.Record.Spec.Consumes(r.Cluster.ID.String()) {
 		in.record = export.Record
 	}
 	if !in.imports() {
-		in.waits = !known // the service is queued when this is known
+		in.waits = !exportKnown // the service is queued when this is known
 		return in, nil
 	}
 	if in.derived, err = imported.ServiceName(ctx, r.Cluster.Client, in.imp); err != nil || in.derived == "" || !r.Lost.Known() {
-		in.waits = true // the Service's event queues the slice, or All does
+		in.waits = true // the Service's event queues the slice, or everything is queued
 		return in, err
 	}
-	if in.record.Spec.OnClusterLoss != names.OnLossKeep {
+	if in.kept = !known; in.record.Spec.OnClusterLoss != names.OnLossKeep {
 		in.out = r.Lost.Endpoints(req.Cluster.String())
 	}
-	verdict, source, err := r.Cluster.Beliefs.Slice(ctx, broker.Connection{Cache: r.Broker.Client, Live: r.Broker.Live, Border: r.Broker.Border}, req.Cluster, req.Source, have, in.source, func() { r.Cluster.Changes.Publish(kit.Scope{Member: req.Cluster, Slice: req.Source}) })
-	if err != nil || verdict == belief.Keep {
-		in.kept = true // the slice is queued when its owner confirms
-		return in, err
-	}
-	if in.source = source; verdict == belief.Remove {
-		in.source = nil
-	}
-	if in.source != nil {
-		if in.state, in.detail = r.Broker.Border.State(in.source); in.state == border.Stub {
-			if err := r.read(ctx, req, &in, have); err != nil || in.waits || in.kept {
-				return in, err
-			}
-		}
-	}
-	if in.source != nil && endpoints.ByClusterIP(in.source) {
-		in.member, err = kit.Get(ctx, r.Broker, client.ObjectKey{Namespace: r.Cluster.Clusterset, Name: req.Cluster.String()}, &brokerv1alpha1.MemberCluster{})
-	}
-	return in, err
+	in.member = r.Cluster.View.Cluster(req.Cluster)
+	return in, nil
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,7 +23,7 @@ import (
 
 type inputsOf struct {
 	service types.NamespacedName
-	// source is the slice on the broker, or nil, with its state and the detail of the state.
+	// source is the slice on the broker that counts, or nil, with its state and the detail of the state.
 	source *discoveryv1.EndpointSlice
 	state  border.State
 	detail string
@@ -33,20 +32,16 @@ type inputsOf struct {
 	record *brokerv1alpha1.ExportedService
 	// derived is the name of the import's derived Service.
 	derived string
-	// member is the source cluster's MemberCluster, if it matters.
+	// member is the source cluster's MemberCluster, or nil.
 	member *brokerv1alpha1.MemberCluster
 	// refused is set if the namespace refuses the source cluster, lost if the cluster is lost.
 	refused, lost bool
 	// waits is set if the import has no derived Service yet, or if it is unknown whether the cluster is lost.
 	waits bool
-	// kept is set if only the hints may change: until the owner confirms, or because the broker's data has not changed.
+	// kept is set if only the hints may change, because it is unknown what counts.
 	kept bool
-	// again is when to check again without an event, 0 for never.
-	again time.Duration
 	// out are the withdrawn endpoints of a source cluster that is not lost.
 	out map[netip.AddrPort]bool
-	// hash is the hash of the source's content if the cache holds a stub of it, else "".
-	hash string
 }
 
 // imports reports whether anything is imported from the source cluster.
@@ -63,6 +58,7 @@ const (
 	ReasonClusterLost       = "ClusterLost"
 	ReasonEndpointsLost     = "EndpointsLost"
 	ReasonNameTaken         = "NameTaken"
+	ReasonOverBudget        = "OverBudget"
 )
 
 // decision is the desired slice, or nil, and a warning for users.
@@ -75,7 +71,7 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 	if in.imp != nil && !in.refused && in.record != nil && in.lost && !in.imports() {
 		return decision{warnings: []status.Warning{{Reason: ReasonClusterLost, Message: LostMessage(req.Cluster)}}}
 	}
-	if !in.imports() || in.source == nil || in.state == border.Withdrawn || in.state == border.Stub {
+	if !in.imports() || in.source == nil || in.state == border.Stub {
 		return decision{}
 	}
 	var warnings []status.Warning
@@ -83,8 +79,13 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 		warnings = []status.Warning{{Reason: ReasonRecordInvalid, Message: fmt.Sprintf(
 			"This cluster ignores invalid parts of the export from cluster %q: %s. Correct the export in that cluster.", req.Cluster, summary)}}
 	}
-	if in.state == border.Refused {
+	switch in.state {
+	case border.Refused:
 		return decision{warnings: append(warnings, refused(req.Cluster, in.detail))}
+	case border.OverLimit:
+		return decision{warnings: append(warnings, status.Warning{Reason: ReasonOverBudget, Message: fmt.Sprintf(
+			"Some endpoints of cluster %q are not imported, because the cluster exceeds this cluster's per-member budget. "+
+				"Export fewer services or endpoints in that cluster, or raise --member-budget of this cluster's agent.", req.Cluster)})}
 	}
 	if text := endpoints.OverlappingRanges(network, self, req.Cluster, in.member, in.source); text != "" {
 		return decision{warnings: append(warnings, status.Warning{Reason: ReasonOverlappingRanges, Message: text})}

@@ -13,33 +13,11 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
-
-// published maps another cluster's slice on the broker to itself.
-func (r *Reconciler) published(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []Request {
-	all := r.requests(e.Latest())
-	for _, req := range all {
-		if !e.Initial {
-			r.seen.Start(req)
-		}
-	}
-	return all
-}
-
-// requests are for other clusters' slices on the broker. A refused slice has no labels; its previous version may.
-func (r *Reconciler) requests(published ...*discoveryv1.EndpointSlice) []Request {
-	var all []Request
-	for _, s := range published {
-		cluster := layout.Cluster(s)
-		if source := layout.Source(s); source != "" && cluster != "" && cluster != r.Cluster.ID {
-			all = append(all, Request{cluster, types.NamespacedName{Namespace: layout.Service(s).Namespace, Name: source}})
-		}
-	}
-	return all
-}
 
 // local maps an imported slice of this cluster to its source.
 func (r *Reconciler) local(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []Request {
@@ -54,9 +32,15 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []Request {
 	case s.Member == r.Cluster.ID:
 		return nil
 	case s.Slice.Name != "":
-		return []Request{{s.Member, s.Slice}}
+		req := Request{s.Member, s.Slice}
+		r.seen.Start(req)
+		return []Request{req}
 	case s.Service.Name == "":
-		return r.from(ctx, s.Member)
+		here, err := r.Cluster.ImportedFrom(ctx, s.Member)
+		if err != nil {
+			return nil // the cache has stopped
+		}
+		return append(requests(r.Cluster.View.SlicesBy(s.Member)), r.importedHere(here)...)
 	}
 	return slices.DeleteFunc(r.of(ctx, s.Service), func(req Request) bool { return s.Member != "" && req.Cluster != s.Member })
 }
@@ -82,28 +66,24 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 		e.Old.Annotations[names.AnnotationRefuseImports] == e.New.Annotations[names.AnnotationRefuseImports] {
 		return nil // the imports of a new namespace queue their slices
 	}
-	imports := &mcsv1beta1.ServiceImportList{}
-	if err := r.Cluster.Client.List(ctx, imports, client.InNamespace(e.New.Name), client.UnsafeDisableDeepCopy); err != nil {
+	imports, err := local.ServiceImports(ctx, r.Cluster.Client, client.InNamespace(e.New.Name))
+	if err != nil {
 		return nil // the cache has stopped
 	}
 	var all []Request
-	for i := range imports.Items {
-		all = append(all, r.of(ctx, client.ObjectKeyFromObject(&imports.Items[i]))...)
+	for _, imp := range imports {
+		all = append(all, r.of(ctx, imp.NamespacedName)...)
 	}
 	return all
 }
 
 // of returns requests for the slices that other clusters published of a service, and for those imported of it.
 func (r *Reconciler) of(ctx context.Context, service types.NamespacedName) []Request {
-	published, err := r.Broker.Published(ctx, r.Cluster.Clusterset, service)
+	here, err := r.Cluster.Imported(ctx, service)
 	if err != nil {
 		return nil // the cache has stopped
 	}
-	here, err := r.Cluster.Imported(ctx, service)
-	if err != nil {
-		return nil
-	}
-	return append(r.requests(published...), r.importedHere(here)...)
+	return append(requests(r.Cluster.View.SlicesOf(service)), r.importedHere(here)...)
 }
 
 func (r *Reconciler) importedHere(here []*discoveryv1.EndpointSlice) []Request {
@@ -116,30 +96,13 @@ func (r *Reconciler) importedHere(here []*discoveryv1.EndpointSlice) []Request {
 	return all
 }
 
-// from returns requests for all slices of a cluster.
-func (r *Reconciler) from(ctx context.Context, cluster names.ClusterID) []Request {
-	published, err := r.Broker.PublishedBy(ctx, r.Cluster.Clusterset, cluster)
-	if err != nil {
-		return nil // the cache has stopped
-	}
-	here, err := r.Cluster.ImportedFrom(ctx, cluster)
-	if err != nil {
-		return nil
-	}
-	return append(r.requests(published...), r.importedHere(here)...)
-}
-
 // all returns requests for all slices of other clusters, and for all imported slices.
 func (r *Reconciler) all(ctx context.Context) []Request {
-	published, err := r.Broker.PublishedByAll(ctx, r.Cluster.Clusterset)
+	here, err := r.Cluster.AllImported(ctx)
 	if err != nil {
 		return nil // the cache has stopped
 	}
-	here, err := r.Cluster.AllImported(ctx)
-	if err != nil {
-		return nil
-	}
-	return append(r.requests(published...), r.importedHere(here)...)
+	return append(requests(r.Cluster.View.Slices()), r.importedHere(here)...)
 }
 
 // at returns requests for imported slices with endpoints in ranges that now belong to this cluster's nodes, and for other
@@ -149,20 +112,22 @@ func (r *Reconciler) at(ctx context.Context, added []netip.Prefix) []Request {
 	if err != nil {
 		return nil // the cache has stopped
 	}
-	published, err := r.Broker.PublishedByAll(ctx, r.Cluster.Clusterset)
-	if err != nil {
-		return nil
-	}
 	all := r.importedHere(slices.DeleteFunc(here, func(s *discoveryv1.EndpointSlice) bool {
 		return !slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return in(e.Addresses, added) })
 	}))
-	for _, s := range published {
-		for _, req := range r.requests(s) {
-			if len(r.Problems.Of(layout.Service(s))[req.part()].Warnings) > 0 {
-				r.reads.of.Delete(req)
-				all = append(all, req)
-			}
+	for _, req := range requests(r.Cluster.View.Slices()) {
+		published, _ := r.Cluster.View.Slice(req.Cluster, req.Source)
+		if published != nil && len(r.Problems.Of(layout.Service(published.Value))[req.part()].Warnings) > 0 {
+			all = append(all, req)
 		}
+	}
+	return all
+}
+
+func requests(published []kit.Scope) []Request {
+	all := make([]Request, 0, len(published))
+	for _, s := range published {
+		all = append(all, Request{s.Member, s.Slice})
 	}
 	return all
 }

@@ -252,7 +252,7 @@ func (v *Comparer) objects(ctx context.Context) (map[key]seen, error) {
 	for i := range records.Items {
 		cached(&records.Items[i])
 	}
-	published, err := v.Broker.PublishedBy(ctx, v.Cluster.Clusterset, v.Cluster.ID)
+	published, err := v.Broker.Published(ctx, v.Cluster.Clusterset, v.Cluster.ID)
 	for _, s := range published {
 		cached(s)
 	}

@@ -54,7 +54,7 @@ func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
 	if err != nil {
 		return nil // the cache has stopped
 	}
-	return append(exports, r.broker.RecordedBy(ctx, r.cluster.Clusterset, r.cluster.ID)...)
+	return append(exports, r.cluster.ServicesOf(ctx, r.cluster.ID)...)
 }
 
 type todo struct {

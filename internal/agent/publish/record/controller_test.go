@@ -59,7 +59,7 @@ func TestProblems(t *testing.T) {
 					return c.Create(ctx, o, opts...)
 				},
 			})}
-			if err := layout.Index(t.Context(), build); err != nil {
+			if err := layout.Index(t.Context(), build, "c1"); err != nil {
 				t.Fatal(err)
 			}
 			b := &inputs.Broker{Client: build.Build()}

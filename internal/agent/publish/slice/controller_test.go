@@ -64,10 +64,10 @@ func TestByClusterIP(t *testing.T) {
 			}
 			atBorder := border.New("c1", nil, border.NewBudget(0, nil))
 			build := indexed{fake.NewClientBuilder().WithScheme(scheme)}
-			if err := layout.Index(t.Context(), build); err != nil {
+			if err := layout.Index(t.Context(), build, "c1"); err != nil {
 				t.Fatal(err)
 			}
-			b := &inputs.Broker{Client: build.Build(), Border: atBorder}
+			b := &inputs.Broker{Client: build.Build()}
 			b.Live = b.Client
 			c := &inputs.Cluster{
 				ID: "c1", Clusterset: "set", Client: fake.NewClientBuilder().WithScheme(scheme).Build(),

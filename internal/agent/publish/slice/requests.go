@@ -77,14 +77,12 @@ func (r *Reconciler) all(ctx context.Context, service types.NamespacedName) []re
 	for _, s := range sources {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
 	}
-	published, err := r.broker.Published(ctx, r.cluster.Clusterset, service)
+	published, err := r.broker.PublishedOf(ctx, r.cluster.Clusterset, service)
 	if err != nil {
 		return nil
 	}
 	for _, s := range published {
-		if layout.Cluster(s) == r.cluster.ID {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: service.Namespace, Name: layout.Source(s)}})
-		}
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: service.Namespace, Name: layout.Source(s)}})
 	}
 	return requests
 }

@@ -59,7 +59,7 @@ func TestProgress(t *testing.T) {
 				t.Fatal(err)
 			}
 			here, there := indexed{fake.NewClientBuilder().WithScheme(scheme)}, indexed{fake.NewClientBuilder().WithScheme(scheme)}
-			if err := errors.Join(inputs.Index(t.Context(), here), layout.Index(t.Context(), there)); err != nil {
+			if err := errors.Join(inputs.Index(t.Context(), here), layout.Index(t.Context(), there, "c1")); err != nil {
 				t.Fatal(err)
 			}
 			meta := metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}

@@ -21,6 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -55,15 +56,11 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 }
 
 func (r *Reconciler) imports(ctx context.Context, options ...client.ListOption) []reconcile.Request {
-	imports := &mcsv1beta1.ServiceImportList{}
-	if err := r.cluster.Client.List(ctx, imports, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+	all, err := local.ServiceImports(ctx, r.cluster.Client, options...)
+	if err != nil {
 		return nil // the cache has stopped, or not synced yet: its first list queues every import
 	}
-	var requests []reconcile.Request
-	for i := range imports.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&imports.Items[i])})
-	}
-	return requests
+	return all
 }
 
 // Reconcile writes the status of one ServiceImport, if it differs.
