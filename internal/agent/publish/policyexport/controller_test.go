@@ -87,6 +87,13 @@ func policy(providers ...string) *brokerv1alpha1.ServicePolicy {
 	return p
 }
 
+// ofAnother is another service's policy: the view knows then that this service has none.
+func ofAnother() *brokerv1alpha1.ServicePolicy {
+	p := policy()
+	p.Name, p.Spec.ServiceName = names.Aggregate(web.Namespace, "db"), "db"
+	return p
+}
+
 func withdrawn() *brokerv1alpha1.ServicePolicy {
 	p := policy()
 	layout.Withdraw(p)
@@ -112,6 +119,8 @@ func byPolicy(e *mcsv1beta1.ServiceExport) {
 		names.AnnotationPolicy: `{"serviceNamespace":"shop","serviceName":"web","scope":"Clusterset"}`, names.AnnotationRevision: "5", "example.org/kept": "",
 	}
 }
+
+func edited(e *mcsv1beta1.ServiceExport) { e.Annotations[names.AnnotationPolicy] = "?" }
 
 func applied(e *mcsv1beta1.ServiceExport) { e.Annotations[corev1.LastAppliedConfigAnnotation] = "{}" }
 
@@ -142,7 +151,9 @@ func TestReconcile(t *testing.T) {
 		"an older policy's":                        {policy(), []client.Object{plain, export(byPolicy)}, "patch", "ours 7"},
 		"the policy is withdrawn":                  {withdrawn(), []client.Object{plain, export(byPolicy)}, "delete", ""},
 		"the policy is withdrawn, a user's too":    {withdrawn(), []client.Object{plain, export(byPolicy, applied)}, "patch", "user's"},
-		"the policy is missing, maybe lost":        {nil, []client.Object{plain, export(byPolicy)}, "", "ours 5"},
+		"it is not known whether there is one":     {nil, []client.Object{plain, export(byPolicy)}, "", "ours 5"},
+		"not known, and a user has edited it":      {nil, []client.Object{plain, export(byPolicy, edited)}, "", "ours 5"},
+		"it is known that there is none":           {ofAnother(), []client.Object{plain, export(byPolicy)}, "delete", ""},
 		"the Service is gone":                      {policy(), []client.Object{export(byPolicy)}, "delete", ""},
 		"no longer a provider":                     {policy("c2"), []client.Object{plain, export(byPolicy)}, "delete", ""},
 		"the ServiceExport is being deleted":       {policy(), []client.Object{plain, going(export(byPolicy))}, "", "ours 5"},
@@ -182,15 +193,6 @@ func TestReleasesWhatAUserApplied(t *testing.T) {
 		if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil || len(w.writes) > 0 {
 			t.Errorf("%s: it writes %q, %v", name, w.writes, err)
 		}
-	}
-}
-
-// Before the broker's caches are synced, no policy is known. A ServiceExport stays, even if a user has edited its policy.
-func TestUnknownPolicy(t *testing.T) {
-	w := newWorld(t, nil, service(corev1.ServiceTypeClusterIP), export(byPolicy, func(e *mcsv1beta1.ServiceExport) { e.Annotations[names.AnnotationPolicy] = "?" }))
-	w.cluster.SetBroker(nil)
-	if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil || len(w.writes) > 0 {
-		t.Errorf("it writes %q, %v", w.writes, err)
 	}
 }
 
