@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,9 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -77,6 +81,56 @@ func TestOwn(t *testing.T) {
 			}
 			if own.Contribution != nil && own.Contribution.ClusterID != "c1" {
 				t.Errorf("it contributes %+v", own.Contribution)
+			}
+		})
+	}
+}
+
+// What a ServiceExport was made for restricts it while no policy is known, and after the policy is withdrawn.
+func TestOwnFollowsThePolicyOfItsExport(t *testing.T) {
+	const annotation = `{"serviceNamespace":"shop","serviceName":"web","scope":"Clusterset","consumers":["c2"],"ports":[{"port":80}]}`
+	believed := &brokerv1alpha1.ServicePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.Aggregate(web.Namespace, web.Name)},
+		Spec: brokerv1alpha1.ServicePolicySpec{
+			ServiceNamespace: web.Namespace, ServiceName: web.Name, Scope: brokerv1alpha1.ScopeClusterset, Consumers: []string{"c3"},
+			Ports: []brokerv1alpha1.PolicyPort{{Port: 81}},
+		},
+	}
+	layout.SetRevision(believed, 6)
+	withdrawn := believed.DeepCopy()
+	layout.Withdraw(withdrawn)
+	for name, tt := range map[string]struct {
+		believed           *brokerv1alpha1.ServicePolicy
+		manager, annotated string
+		want               string // consumers and ports
+	}{
+		"no policy is known":        {nil, names.AgentManager, annotation, "[c2] [80]"},
+		"the policy is withdrawn":   {withdrawn, names.AgentManager, annotation, "[c2] [80]"},
+		"another policy is known":   {believed, names.AgentManager, annotation, "[c3] [81]"},
+		"the export is a user's":    {nil, "", annotation, "[] [80 81]"},
+		"a user has edited it":      {nil, names.AgentManager, "?", "[] [80 81]"},
+		"edited, a policy is known": {believed, names.AgentManager, "?", "[c3] [81]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := export()
+			e.Labels = map[string]string{names.LabelManagedBy: tt.manager}
+			e.Annotations = map[string]string{names.AnnotationPolicy: tt.annotated, names.AnnotationRevision: "5"}
+			s := service("ClusterIP")
+			s.Spec.Ports = []corev1.ServicePort{{Name: "a", Port: 80}, {Name: "b", Port: 81}}
+			c := member(t, e, s)
+			if tt.believed != nil {
+				c.View.Replace(nil, []*brokerv1alpha1.ServicePolicy{tt.believed}, nil)
+			}
+			own, err := c.Own(t.Context(), web)
+			if err != nil || own.Contribution == nil {
+				t.Fatalf("it contributes %+v, %v", own, err)
+			}
+			var ports []int32
+			for _, p := range own.Contribution.Ports {
+				ports = append(ports, p.Port)
+			}
+			if got := fmt.Sprint(own.Contribution.Consumers, ports); got != tt.want {
+				t.Errorf("it contributes %s, want %s", got, tt.want)
 			}
 		})
 	}
