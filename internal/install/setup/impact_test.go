@@ -1,17 +1,27 @@
 package setup
 
 import (
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
@@ -44,5 +54,50 @@ func TestExporters(t *testing.T) {
 	}
 	if want := []string{"shared"}; !slices.Equal(shared, want) {
 		t.Errorf("others export %v, want %v", shared, want)
+	}
+}
+
+// The effects of leaving follow from what this cluster has applied while the broker's records can't be read. An import
+// that another tool has made, or an import's status, counts for nothing.
+func TestLeaveImpactWithoutBroker(t *testing.T) {
+	var asked atomic.Int32
+	broker := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer broker.Close()
+	claims := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"sub":"system:serviceaccount:%s:%s","exp":1}`, objects.Clusterset, names.MemberAccount("c1")))
+	membership := credential.Membership{
+		ClusterID: "c1", Clusterset: objects.Clusterset, Server: broker.URL, Token: "e30." + claims + ".x",
+		CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: broker.Certificate().Raw}),
+	}
+	imported := func(name, manager, applied string) *mcsv1beta1.ServiceImport {
+		i := objects.Import("shop", name)
+		i.Labels, i.Annotations = map[string]string{names.LabelManagedBy: manager}, map[string]string{names.AnnotationApplied: applied}
+		i.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c1"}, {Cluster: "c2"}}
+		return i
+	}
+	scheme := brokerpkg.Scheme()
+	if err := aboutv1beta1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	cluster := &install.Target{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		objects.Namespace("kube-system"), membership.Secret(names.SystemNamespace),
+		objects.Export("shop", "shared"), imported("shared", names.AgentManager, "c2=3"),
+		objects.Export("shop", "alone"), imported("alone", names.AgentManager, ""),
+		objects.Export("shop", "foreign"), imported("foreign", "another", "c2=3"),
+	).Build()}
+	for _, offline := range []bool{true, false} {
+		lines, err := LeaveImpact(t.Context(), cluster, LeaveRequest{Offline: offline})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{
+			"No other cluster exports 2 services (shop/alone, shop/foreign): clients can no longer connect.",
+			"Other clusters stop using this cluster's endpoints of service shop/shared.",
+			"Pods of this cluster can no longer reach 2 services (shop/alone, shop/shared) by clusterset name or clusterset IP.",
+		}; !slices.Equal(lines, want) || (asked.Load() == 0) != offline {
+			t.Errorf("offline=%t: the effects are %q, after %d requests to the broker", offline, lines, asked.Load())
+		}
 	}
 }
