@@ -274,10 +274,13 @@ func TestUDPFlows(t *testing.T) {
 		}
 	}
 	w.apply(corev1.ProtocolUDP)
-	_ = one.SetDeadline(time.Now().Add(100 * time.Millisecond))
-	if got := w.talk(one, "3"); got == "a3" {
-		t.Error("a backend that is not wanted any more is sent to")
+	// A backend that is not wanted any more is sent nothing.
+	dropped := w.udp.failed.Load()
+	_ = one.SetDeadline(deadline)
+	if _, err := one.Write([]byte("3")); err != nil {
+		t.Fatal(err)
 	}
+	w.until("the datagram is dropped", func() bool { return w.udp.failed.Load() > dropped })
 }
 
 // slowUDP is a backend that answers when a test does, and a client of it.
@@ -318,12 +321,19 @@ func (s *slowUDP) replaced(name string) {
 // flows waits until there are so many.
 func (w *world) flows(n int64) {
 	w.Helper()
+	w.until(fmt.Sprintf("there are %d flows", n), func() bool { return w.udp.open.Load() == n })
+}
+
+func (w *world) until(what string, is func() bool) {
+	w.Helper()
 	deadline := time.Now().Add(10 * time.Second)
-	for tick := time.NewTicker(time.Millisecond); w.udp.open.Load() != n && time.Now().Before(deadline); {
-		<-tick.C
-	}
-	if got := w.udp.open.Load(); got != n {
-		w.Errorf("there are %d flows, want %d", got, n)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ; !is(); <-tick.C {
+		if time.Now().After(deadline) {
+			w.Errorf("after 10 s it is still not so: %s", what)
+			return
+		}
 	}
 }
 
@@ -395,13 +405,22 @@ func TestUDPAnswersForWhoIsShutOut(t *testing.T) {
 	s := w.slowUDP()
 	from := s.asked("1")
 	s.replaced("b")
+	w.until("the client's flow only waits for its last answer", func() bool { // new source ranges close the others
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, l := range w.balancers[cloudprovider.KeyOf(w.mcs)].listeners {
+			return l.(*udpListener).lingering.Load() == 1
+		}
+		return false
+	})
 	w.lister.s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
 	s.replaced("c")
 	_, _ = s.WriteToUDPAddrPort([]byte("late"), from)
 	w.flows(0) // it was dealt with
-	_ = s.client.SetDeadline(time.Now().Add(100 * time.Millisecond))
-	if n, err := s.client.Read(s.buffer); err == nil {
-		t.Errorf("who is shut out gets %q", s.buffer[:n])
+	w.lister.s.SourceRanges = nil
+	s.replaced("d")
+	if got := w.talk(s.client, "2"); got != "d2" {
+		t.Errorf("who was shut out gets %q", got)
 	}
 }
 
