@@ -204,18 +204,24 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	said := listen(t, importing)
 	all := []string{"10.202.0.1", "10.202.1.1", "10.202.2.1"}
 	expect(t, "everything is imported", importing, all...)
+	asked := func(prefix string, times int) {
+		t.Helper()
+		want := n.dials(prefix) + times
+		eventually(t, "it is asked", func(context.Context) error {
+			if have := n.dials(prefix); have < want {
+				return fmt.Errorf("%d times, want %d", have, want)
+			}
+			return nil
+		})
+	}
 	n.cutOff(silent.ID)
-	eventually(t, "it is asked", func(context.Context) error {
-		if n.dials("10.202.1") < 2 {
-			return errors.New("it is not")
-		}
-		return nil
-	})
+	asked("10.202.1", 2)
 	n.pods("10.202.1", false)
 	n.pods("10.202.2", false)
 	expect(t, "what ceases to answer is withdrawn, but where it is kept", importing, "10.202.0.1", "10.202.2.1")
 	said.expect(t, 1, "EndpointsLost", "db")
-	eventually(t, "nobody is lost", func(ctx context.Context) error { return lost(ctx, importing) })
+	asked("10.202.0", 3) // a round is decided and stored before the next one but one
+	planes.NoError(t, lost(t.Context(), importing))
 	n.pods("10.202.1", true)
 	expect(t, "it is back when it answers", importing, all...)
 	n.pods("10.202.1", false)
