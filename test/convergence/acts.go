@@ -37,48 +37,55 @@ type act struct {
 	weight int
 	what   string
 	do     func(ctx context.Context, w *world, c *cluster) error
-	quiet  bool // no fault: when it has happened, everything becomes right by itself
-	stops  bool // it stops the cluster's agents, and starts them
+	quiet  time.Duration // no fault: everything is right this long after it by itself; 0 for a fault
+	stops  bool          // it stops the cluster's agents or their connection, and starts them
 }
+
+const (
+	// soon is how long an act takes in quiet mode: nothing that repairs a forgotten wake-up runs.
+	soon = 20 * time.Second
+	// graced is for a Service that ends: its record stays for 30 s.
+	graced = 30*time.Second + soon
+)
 
 // acts is set by init, since acts may choose among them.
 var acts []act
 
 func init() {
 	acts = []act{
-		{8, "makes or changes a Service", changeService, true, false},
-		{2, "deletes a Service", func(ctx context.Context, w *world, c *cluster) error { return c.deleteService(ctx, w.someName()) }, true, false},
-		{8, "exports, or changes an export", changeExport, true, false},
-		{3, "ends an export", endExport, true, false},
-		{12, "has other endpoints", changeEndpoints, true, false},
-		{8, "has an endpoint in another slice", moveEndpoint, true, false},
-		{2, "opens or closes a namespace", openNamespace, true, false},
-		{3, "has a namespace more or less", changeNamespace, true, false},
-		{4, "has its imports edited", editImports, true, false},
-		{2, "has its records on the broker edited", editRecords, true, false},
-		{3, "is permitted something else", changePermission, true, false},
-		{4, "has a MultiClusterService created or changed", changeExposure, true, false},
-		{2, "has a MultiClusterService deleted", endExposure, true, false},
-		{1, "misses the end of all MultiClusterServices", missEnd, true, false},
-		{1, "is removed, and joins again", removeMember, true, true},
-		{2, "has other nodes", changeNodes, true, false},
-		{3, "has something change while its agents are down", changeWhileAway, true, true},
-		{4, "has an agent killed", killAgent, false, false},
-		{1, "has its DNS server killed", killDNS, false, false},
-		{1, "has the hub killed", killHub, false, false},
-		{1, "has the hub in trouble", hinderHub, false, false},
-		{3, "loses its way to the broker", func(_ context.Context, _ *world, c *cluster) error { c.broker.stop(); return nil }, false, false},
-		{3, "loses its API server", func(_ context.Context, _ *world, c *cluster) error { c.local.stop(); return nil }, false, false},
-		{4, "has its watches end", func(_ context.Context, _ *world, c *cluster) error { c.local.reset(); c.broker.reset(); return nil }, false, false},
-		{2, "has its watches end and expire", expire, false, false},
-		{3, "has trouble with its API server", func(_ context.Context, w *world, c *cluster) error { c.local.worsen(w.someTrouble()); return nil }, false, false},
-		{3, "has trouble with the broker", func(_ context.Context, w *world, c *cluster) error { c.broker.worsen(w.someTrouble()); return nil }, false, false},
-		{2, "is cut off from everything", isolate, false, false},
-		{8, "heals", healOne, false, false},
-		{2, "has the broker backed up", backUp, false, false},
-		{2, "has the broker put back", putBack, false, false},
-		{1, "has the broker wiped", wipe, false, false},
-		{3, "has the clusterset made anew, if need be", func(ctx context.Context, w *world, _ *cluster) error { return w.makeClusterset(ctx) }, false, false},
+		{8, "makes or changes a Service", changeService, soon, false},
+		{2, "deletes a Service", func(ctx context.Context, w *world, c *cluster) error { return c.deleteService(ctx, w.someName()) }, graced, false},
+		{8, "exports, or changes an export", changeExport, soon, false},
+		{3, "ends an export", endExport, soon, false},
+		{12, "has other endpoints", changeEndpoints, soon, false},
+		{8, "has an endpoint in another slice", moveEndpoint, soon, false},
+		{2, "opens or closes a namespace", openNamespace, soon, false},
+		{3, "has a namespace more or less", changeNamespace, soon, false},
+		{4, "has its imports edited", editImports, soon, false},
+		{2, "has its records on the broker edited", editRecords, soon, false},
+		{3, "is permitted something else", changePermission, soon, false},
+		{4, "has a MultiClusterService created or changed", changeExposure, soon, false},
+		{2, "has a MultiClusterService deleted", endExposure, soon, false},
+		{1, "misses the end of all MultiClusterServices", missEnd, usual, true},
+		{1, "is removed, and joins again", removeMember, soon, true},
+		{2, "has other nodes", changeNodes, soon, false},
+		{3, "has something change while its agents are down", changeWhileAway, graced, true},
+		{4, "has an agent killed", killAgent, 0, false},
+		{1, "has its DNS server killed", killDNS, 0, false},
+		{1, "has the hub killed", killHub, 0, false},
+		{1, "has the hub in trouble", hinderHub, 0, false},
+		{3, "loses its way to the broker", func(_ context.Context, _ *world, c *cluster) error { c.broker.stop(); return nil }, 0, false},
+		{3, "loses its API server", func(_ context.Context, _ *world, c *cluster) error { c.local.stop(); return nil }, 0, false},
+		{4, "has its watches end", func(_ context.Context, _ *world, c *cluster) error { c.local.reset(); c.broker.reset(); return nil }, 0, false},
+		{2, "has its watches end and expire", expire, 0, false},
+		{3, "has trouble with its API server", func(_ context.Context, w *world, c *cluster) error { c.local.worsen(w.someTrouble()); return nil }, 0, false},
+		{3, "has trouble with the broker", func(_ context.Context, w *world, c *cluster) error { c.broker.worsen(w.someTrouble()); return nil }, 0, false},
+		{2, "is cut off from everything", isolate, 0, false},
+		{8, "heals", healOne, 0, false},
+		{2, "has the broker backed up", backUp, 0, false},
+		{2, "has the broker put back", putBack, 0, false},
+		{1, "has the broker wiped", wipe, 0, false},
+		{3, "has the clusterset made anew, if need be", func(ctx context.Context, w *world, _ *cluster) error { return w.makeClusterset(ctx) }, 0, false},
 	}
 }
 
@@ -103,25 +110,26 @@ func (w *world) someTrouble() trouble {
 	return trouble{refuse: 0.4 * w.random.Float64(), lose: 0.3 * w.random.Float64(), slow: time.Duration(w.random.IntN(3)) * 700 * time.Millisecond}
 }
 
-// happen has something happen somewhere.
-func (w *world) happen(ctx context.Context) error {
-	return w.happenOneOf(ctx, acts, w.clusters[w.random.IntN(len(w.clusters))])
-}
-
-// happenOneOf has one of some acts happen to a cluster, by their weights.
-func (w *world) happenOneOf(ctx context.Context, some []act, c *cluster) error {
+// someAct returns one of some acts, by their weights.
+func (w *world) someAct(some []act) act {
 	all := 0
 	for _, a := range some {
 		all += a.weight
 	}
 	n := w.random.IntN(all)
-	i := slices.IndexFunc(some, func(a act) bool { n -= a.weight; return n < 0 })
-	w.note("%s %s", c.id, some[i].what)
-	if err := some[i].do(ctx, w, c); err != nil {
-		return fmt.Errorf("%s %s: %w", c.id, some[i].what, err)
+	return some[slices.IndexFunc(some, func(a act) bool { n -= a.weight; return n < 0 })]
+}
+
+// happen has an act happen to a cluster.
+func (w *world) happen(ctx context.Context, a act, c *cluster) error {
+	w.note("%s %s", c.id, a.what)
+	if err := a.do(ctx, w, c); err != nil {
+		return fmt.Errorf("%s %s: %w", c.id, a.what, err)
 	}
 	return nil
 }
+
+func (w *world) someCluster() *cluster { return w.clusters[w.random.IntN(len(w.clusters))] }
 
 // while lets some time pass: none, as a rule, or some that means something to an agent.
 func (w *world) while(ctx context.Context) {

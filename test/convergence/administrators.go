@@ -11,10 +11,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
@@ -57,30 +61,63 @@ func (w *world) permit(ctx context.Context) error {
 	return err
 }
 
-// removeMember removes a member from the clusterset. Its agents are down until it joins again.
+// removeMember removes a member from the clusterset, with its agents running or not, and has it join again.
 func removeMember(ctx context.Context, w *world, c *cluster) error {
 	member := made.Member(c.id.String())
 	if err := w.admin.Get(ctx, keyOf(member), member); err != nil {
 		return ignoreMissing(err) // wiped, or it has never reached the broker
 	}
 	for _, g := range w.guards {
-		g.excuse(c.id.String())
+		if g.cluster != c { // a removed member keeps its imports
+			g.excuse(c.id.String())
+		}
 	}
-	for _, p := range c.agents {
-		if err := p.end(); err != nil {
+	away := w.random.IntN(2) == 0
+	if away {
+		if err := c.endAgents(); err != nil {
 			return err
 		}
 	}
-	if err := w.admin.Get(ctx, keyOf(member), member); err != nil {
+	w.note("%s: its agents run: %t", c.id, !away)
+	c.broker.revoke(true)
+	on, err := install.NewTarget(w.broker.Config(), func(install.Change, client.Object, string) {})
+	if err != nil {
 		return err
 	}
-	member.Spec.State = brokerv1alpha1.MemberRemoved
-	if err := w.admin.Update(ctx, member); err != nil {
+	on.Client = withoutRights{on.Client}
+	request := setup.RemoveRequest{Namespace: brokerpkg.DefaultNamespace, Cluster: c.id, Force: true}
+	if err := setup.Remove(ctx, on, request, func(string, ...any) {}); err != nil {
 		return err
 	}
-	pause(ctx, time.Duration(w.random.Int64N(int64(2*time.Minute))))
-	c.startAgents()
-	return nil
+	if w.quiet {
+		w.removed = c
+		err = w.settle(ctx, soon)
+		w.removed = nil
+		if err != nil {
+			return fmt.Errorf("while %s is removed: %w", c.id, err)
+		}
+	} else {
+		pause(ctx, time.Duration(w.random.Int64N(int64(2*time.Minute))))
+	}
+	if !away && w.random.IntN(2) == 0 { // the join restarts the agents
+		away, err = true, c.endAgents()
+	}
+	c.broker.revoke(false)
+	if away {
+		c.startAgents()
+	}
+	return err
+}
+
+// withoutRights is a client of a broker that has no objects of kinds that it does not know.
+type withoutRights struct{ client.Client }
+
+func (c withoutRights) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	err := c.Client.List(ctx, into, options...)
+	if meta.IsNoMatchError(err) {
+		return nil
+	}
+	return err
 }
 
 func ignoreMissing(err error) error {
@@ -92,13 +129,11 @@ func ignoreMissing(err error) error {
 
 // changeWhileAway has a user or an administrator change something while a cluster's agents are down.
 func changeWhileAway(ctx context.Context, w *world, c *cluster) error {
-	for _, p := range c.agents {
-		if err := p.end(); err != nil {
-			return err
-		}
+	if err := c.endAgents(); err != nil {
+		return err
 	}
-	quiet := slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return !a.quiet || a.stops })
-	err := w.happenOneOf(ctx, quiet, c)
+	quiet := slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return a.quiet == 0 || a.stops })
+	err := w.happen(ctx, w.someAct(quiet), c)
 	pause(ctx, time.Duration(w.random.Int64N(int64(20*time.Second)))) // shorter than heartbeats may be missing
 	c.startAgents()
 	return err

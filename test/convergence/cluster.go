@@ -119,6 +119,15 @@ func (c *cluster) startAgents() {
 	}
 }
 
+// endAgents ends all agents.
+func (c *cluster) endAgents() error {
+	var failed error
+	for _, p := range c.agents {
+		failed = errors.Join(failed, p.end())
+	}
+	return failed
+}
+
 // clock is by how much the cluster's clocks are fast, of its API server and of its agents.
 func (c *cluster) clock() time.Duration { return time.Duration(c.fast.Load()) }
 
@@ -185,9 +194,5 @@ func (c *cluster) startDNS() error {
 
 // end ends all that runs.
 func (c *cluster) end() error {
-	var failed error
-	for _, p := range c.agents {
-		failed = errors.Join(failed, p.end())
-	}
-	return errors.Join(failed, c.dns.end())
+	return errors.Join(c.endAgents(), c.dns.end())
 }

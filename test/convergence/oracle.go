@@ -37,10 +37,12 @@ type truth struct {
 	permitted permissions.Members
 	policies  map[types.NamespacedName]*brokerv1alpha1.ServicePolicySpec
 	records   map[types.NamespacedName][]merge.Export // of valid and permitted exports, also those for the hub alone
+	refused   *cluster                                // the broker refuses what its agents write; nil for none
 	byPolicy  map[string]int                          // how many ServiceExports each cluster's agent has created
 }
 
-func (w *world) truth(ctx context.Context) (*truth, error) {
+// truth is that of the clusterset without a cluster, unless that is nil.
+func (w *world) truth(ctx context.Context, without *cluster) (*truth, error) {
 	t := &truth{records: map[types.NamespacedName][]merge.Export{}, byPolicy: map[string]int{}}
 	config := made.Permissions(nil)
 	if err := w.admin.Get(ctx, keyOf(config), config); client.IgnoreNotFound(err) != nil {
@@ -52,6 +54,9 @@ func (w *world) truth(ctx context.Context) (*truth, error) {
 		return nil, err
 	}
 	for _, c := range w.clusters {
+		if c == without {
+			continue
+		}
 		found, err := list(ctx, c.admin, &mcsv1beta1.ServiceExportList{})
 		if err != nil {
 			return nil, err
@@ -129,7 +134,9 @@ func (t *truth) conditions(c *cluster, export *mcsv1beta1.ServiceExport, service
 		valid.Status = metav1.ConditionTrue
 	}
 	if _, some := t.contribution(c, export); some {
-		ready.Status, ready.Reason = metav1.ConditionTrue, "Exported"
+		if ready.Status, ready.Reason = metav1.ConditionTrue, "Exported"; t.refused == c {
+			ready.Status, ready.Reason = metav1.ConditionFalse, "Failed"
+		}
 		var reasons, messages []string
 		if exports := c.weighing(keyOf(export), t.merged(keyOf(export))); len(exports) > 0 {
 			for _, c := range merge.Resolve(exports).Conflicts {

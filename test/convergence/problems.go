@@ -48,9 +48,18 @@ func (f *findings) same(what string, have, want any) {
 
 // problems returns what is not as it should be, anywhere.
 func (w *world) problems(ctx context.Context) ([]string, error) {
-	t, err := w.truth(ctx)
+	t, err := w.truth(ctx, w.removed)
 	if err != nil {
 		return nil, err
+	}
+	kept := t // of a removed member, which keeps what it has imported
+	if w.removed != nil {
+		if kept, err = w.truth(ctx, nil); err != nil {
+			return nil, err
+		}
+		if w.removed.agents[0].life.Err() == nil {
+			kept.refused = w.removed
+		}
 	}
 	w.right = 0
 	all := &findings{where: "broker"}
@@ -59,7 +68,11 @@ func (w *world) problems(ctx context.Context) ([]string, error) {
 	}
 	for _, c := range w.clusters {
 		all.where, c.network.Allowed = c.id.String(), t.permitted.RangesOf
-		if err := w.clusterProblems(ctx, all, c, t); err != nil {
+		of := t
+		if c == w.removed {
+			of = kept
+		}
+		if err := w.clusterProblems(ctx, all, c, of); err != nil {
 			return nil, err
 		}
 	}
@@ -125,6 +138,14 @@ func (w *world) brokerProblems(ctx context.Context, f *findings, exports map[typ
 	heartbeats := len(w.clusters)
 	if w.hub != nil {
 		heartbeats++
+	}
+	if w.removed != nil {
+		heartbeats--
+	}
+	for _, m := range members.Items {
+		if removed := w.removed != nil && m.Name == w.removed.id.String(); m.Removed() != removed {
+			f.add("member %s: removed is %t", m.Name, m.Removed())
+		}
 	}
 	if len(members.Items) != len(w.clusters) || len(leases.Items) != heartbeats {
 		f.add("%d members and %d leases of %d and %d", len(members.Items), len(leases.Items), len(w.clusters), heartbeats)

@@ -32,8 +32,10 @@ type way struct {
 	random *rand.Rand
 	cut    bool
 	trouble
-	during context.Context // ends whatever is on the way
-	end    context.CancelFunc
+	revoked    bool            // new requests are refused; open watches go on
+	uncompared bool            // requests of comparisons are refused
+	during     context.Context // ends whatever is on the way
+	end        context.CancelFunc
 }
 
 func newWay(random *rand.Rand) *way {
@@ -75,20 +77,45 @@ func (w *way) heal() {
 	}
 }
 
-// fate is what becomes of one request.
-type fate struct {
-	cut, refused, lost bool
-	kind               int
-	during             context.Context
-}
-
-func (w *way) draw() fate {
+// revoke has the credentials of the way's programs be invalid, or valid again.
+func (w *way) revoke(revoked bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return fate{
-		cut: w.cut, refused: w.random.Float64() < w.refuse, lost: w.random.Float64() < w.lose,
-		kind: w.random.IntN(len(refusals)), during: w.during,
+	w.revoked = revoked
+}
+
+// allowComparisons has comparisons get through or not.
+func (w *way) allowComparisons(allowed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.uncompared = !allowed
+}
+
+// isComparison reports whether a request lists metadata: of agents, only comparisons do.
+func isComparison(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
+}
+
+// fate is what becomes of one request.
+type fate struct {
+	cut, lost bool
+	refused   *apierrors.StatusError
+	during    context.Context
+}
+
+func (w *way) draw(r *http.Request) fate {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := fate{cut: w.cut, lost: w.random.Float64() < w.lose, during: w.during}
+	switch {
+	case w.revoked:
+		f.refused = apierrors.NewUnauthorized("Unauthorized")
+	case w.uncompared && isComparison(r):
+		f.refused = apierrors.NewServiceUnavailable("no comparisons")
+	case w.random.Float64() < w.refuse:
+		f.refused = refusals[w.random.IntN(len(refusals))]
 	}
+	return f
 }
 
 // hold returns after as long as something is held up just now.
@@ -132,13 +159,13 @@ func (t traveller) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !isPrompt(r) {
 		t.way.hold(r.Context())
 	}
-	fate := t.way.draw()
+	fate := t.way.draw(r)
 	if fate.cut || t.life.Err() != nil {
 		return nil, errCut
 	}
 	write := r.Method != http.MethodGet
-	if fate.refused {
-		return refusal(r, refusals[fate.kind])
+	if fate.refused != nil {
+		return refusal(r, fate.refused)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	leave := context.AfterFunc(fate.during, cancel)

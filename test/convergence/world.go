@@ -48,6 +48,8 @@ type world struct {
 	hub      *runningHub // nil for none
 	// permitted is what the broker's administrators have permitted members; nil if they never have.
 	permitted map[string]string
+	removed   *cluster // from the clusterset; nil for none
+	quiet     bool     // each act is followed to its end
 	guards    []*guard
 	began     time.Time
 	names     []string // of the services that users have to do with: the fewer, the more comes together
@@ -236,6 +238,36 @@ func (w *world) await(ctx context.Context, allowed time.Duration) error {
 	w.slowest = max(w.slowest, took)
 	w.note("all is as it should be after %v", took)
 	return nil
+}
+
+// still is for how long nothing is written at rest. Some controllers look again after 5 s.
+const still = 10 * time.Second
+
+// settle returns an error unless everything becomes right within a time, and stays so until nothing is written any more.
+func (w *world) settle(ctx context.Context, allowed time.Duration) error {
+	if err := w.await(ctx, allowed); err != nil {
+		return err
+	}
+	began := time.Now()
+	for before, now := "", w.writes(); before != now; {
+		if time.Since(began) > usual {
+			return fmt.Errorf("things are written all the time:\n%s\nthen\n%s", before, now)
+		}
+		pause(ctx, still)
+		before, now = now, w.writes()
+	}
+	problems, err := w.problems(ctx)
+	if err == nil && len(problems) > 0 {
+		err = fmt.Errorf("all was as it should be, and is not any more at rest:\n%s", strings.Join(problems, "\n"))
+	}
+	return err
+}
+
+// allowComparisons has members' comparisons reach the broker or not.
+func (w *world) allowComparisons(allowed bool) {
+	for _, c := range w.clusters {
+		c.broker.allowComparisons(allowed)
+	}
 }
 
 // turnClocks sets clocks that were fast back, so that they are slow by as much, or the other way round.
