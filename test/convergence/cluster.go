@@ -162,7 +162,11 @@ func (c *cluster) restartAgent(i int) error {
 	return nil
 }
 
+// end ends a process that may have ended.
 func (p *process) end() error {
+	if p.life.Err() != nil {
+		return nil
+	}
 	p.kill()
 	if err := <-p.done; err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("an agent has ended: %w", err)
