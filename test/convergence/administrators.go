@@ -147,7 +147,9 @@ func changeNodes(ctx context.Context, w *world, c *cluster) error {
 	if zone := []string{"a", "b", "c", ""}[w.random.IntN(4)]; zone != "" {
 		node.Labels[corev1.LabelTopologyZone] = zone
 	}
-	address := netip.AddrFrom4([4]byte{10, byte(200 + w.clusters[w.random.IntN(len(w.clusters))].number), 0, byte(1 + w.random.IntN(40))})
+	from := w.someCluster()
+	n := max(1, from.users.address-w.random.IntN(20)) // older pods are gone
+	address := netip.AddrFrom4([4]byte{10, byte(200 + from.number), byte(n / 200), byte(1 + n%200)})
 	if w.random.IntN(2) == 0 {
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.String()}}
 	}
