@@ -139,7 +139,7 @@ func (w *world) while(ctx context.Context) {
 	}
 }
 
-// changeService has a Service be as somebody wants it, and then its endpoints follow.
+// changeService has a Service be as somebody wants it, and then, as a rule, its endpoints follow.
 func changeService(ctx context.Context, w *world, c *cluster) error {
 	key := w.someName()
 	if !c.users.namespaces[key.Namespace] {
@@ -151,6 +151,9 @@ func changeService(ctx context.Context, w *world, c *cluster) error {
 	}
 	if c.users.services[key] == nil {
 		return nil
+	}
+	if len(c.users.slicesOf(key)) > 0 && w.random.IntN(3) == 0 {
+		return nil // an event of the Service alone
 	}
 	for _, s := range c.users.slicesOf(key) {
 		s = s.DeepCopy()
