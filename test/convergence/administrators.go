@@ -154,6 +154,9 @@ func changeNodes(ctx context.Context, w *world, c *cluster) error {
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.String()}}
 	}
 	had := c.users.nodes[node.Name]
+	if had != nil && w.random.IntN(2) == 0 {
+		node.Labels = had.Labels // a change of the zone decides again about all imports
+	}
 	switch {
 	case had == nil:
 		c.users.nodes[node.Name] = node
