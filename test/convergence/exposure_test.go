@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -101,15 +102,31 @@ func TestWithdrawnPolicyRestrictsItsExport(t *testing.T) {
 				policy.Annotations = map[string]string{names.AnnotationRevision: "5"}
 				planes.Create(t, p.admin, policy)
 				p.within("it is exported", time.Minute, p.published("web", true))
+				follows := func(when string) {
+					t.Helper()
+					export, policy := made.Export("shop", "web"), brokerv1alpha1.ServicePolicySpec{}
+					planes.Read(t, p.from, export)
+					planes.NoError(t, json.Unmarshal([]byte(export.Annotations[names.AnnotationPolicy]), &policy))
+					record, published := p.record("web")
+					is := record.(*brokerv1alpha1.ExportedService).Spec
+					var ports []brokerv1alpha1.PolicyPort
+					for _, port := range is.Ports {
+						ports = append(ports, brokerv1alpha1.PolicyPort{Port: port.Port})
+					}
+					if policy.Ports == nil { // the policy exposes all
+						policy.Ports = []brokerv1alpha1.PolicyPort{{Port: 80}, {Port: 81}}
+					}
+					if !published || (is.Scope == brokerv1alpha1.ScopeHub) != (spec.Scope == brokerv1alpha1.ScopeHub) ||
+						policy.Scope != spec.Scope || !slices.Equal(policy.Consumers, spec.Consumers) ||
+						!slices.Equal(is.Consumers, policy.Consumers) || !slices.Equal(ports, policy.Ports) {
+						t.Errorf("%s: published=%t, the record is %+v, the ServiceExport's policy %+v", when, published, is, policy)
+					}
+				}
 				<-time.After(10 * time.Second) // the ServiceExport has its annotations and its status
-				before, _ := p.record("web")
+				follows("the policy is there")
 				planes.Change(t, p.admin, policy, func(p *brokerv1alpha1.ServicePolicy) { layout.Withdraw(p) })
 				<-time.After(5 * time.Minute)
-				after, _ := p.record("web")
-				if was, is := before.(*brokerv1alpha1.ExportedService).Spec, after.(*brokerv1alpha1.ExportedService).Spec; was.Scope != is.Scope ||
-					!slices.Equal(was.Consumers, is.Consumers) || len(was.Ports) != len(is.Ports) {
-					t.Errorf("the record was %+v, and is %+v", was, is)
-				}
+				follows("the policy is withdrawn")
 			})
 		})
 	}
@@ -140,23 +157,28 @@ func TestPermissionFollowed(t *testing.T) {
 						return nil
 					}
 				}
-				follows := func(data map[string]string, when string, clusters []string, addresses ...string) {
+				both := func(c client.Client) func() error {
+					return imports(c, []string{"sim1", "sim2"}, "10.1.1.1", "10.2.1.1")
+				}
+				one := func(c client.Client) func() error { return imports(c, []string{"sim2"}, "10.2.1.1") }
+				follows := func(data map[string]string, when string, meanwhile, then func(client.Client) func() error) {
 					t.Helper()
 					if away {
 						planes.NoError(t, p.exporter.Stop())
 					}
 					planes.Permit(t, p.admin, data)
 					if away {
-						p.within(when+", in the other cluster", time.Minute, imports(p.to, clusters, addresses...))
+						<-time.After(time.Minute)
+						if err := meanwhile(p.to)(); err != nil {
+							t.Errorf("%s, in the other cluster: %v", when, err)
+						}
 						planes.NoError(t, p.exporter.Start(t.Context()))
 					}
-					p.within(when, time.Minute, imports(p.from, clusters, addresses...), imports(p.to, clusters, addresses...))
+					p.within(when, time.Minute, then(p.from), then(p.to))
 				}
-				both := []string{"sim1", "sim2"}
-				p.within("both", time.Minute, imports(p.from, both, "10.1.1.1", "10.2.1.1"), imports(p.to, both, "10.1.1.1", "10.2.1.1"))
-				follows(map[string]string{"namespaces.sim1": "other"}, "taken away", both[1:], "10.2.1.1")
-				away = false // its record is withdrawn until its agent writes it
-				follows(map[string]string{}, "given back", both, "10.1.1.1", "10.2.1.1")
+				p.within("both", time.Minute, both(p.from), both(p.to))
+				follows(map[string]string{"namespaces.sim1": "other"}, "taken away", one, one)
+				follows(map[string]string{}, "given back", one, both) // its record is withdrawn until its agent writes it
 			})
 		})
 	}
