@@ -89,7 +89,7 @@ type process struct {
 	// identity is this replica's name in the election.
 	identity string
 	leading  atomic.Bool
-	refused  servicepolicy.Refused
+	failed   servicepolicy.Failed
 	// published are the members' published objects. They outlive a term, as providers do.
 	published *loadbalancer.Published
 	// providers carry the load balancers' traffic across terms, until another replica leads.
@@ -108,7 +108,7 @@ func (p *process) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	comparer := &servicepolicy.Comparer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Refused: &p.refused, Log: p.log}
+	comparer := &servicepolicy.Comparer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Failed: &p.failed, Log: p.log}
 	known := p.published.Read(mgr.GetAPIReader())
 	follow := func(ctx context.Context) error { return p.published.Follow(ctx, mgr.GetCache()) }
 	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), manager.RunnableFunc(follow), hosts, comparer} {
@@ -158,7 +158,7 @@ func (p *process) controllers(mgr ctrl.Manager, hosts *loadbalancer.Hosts, known
 	c, live, cache, clusterset := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), p.options.Clusterset
 	recorder := mgr.GetEventRecorder("atoll-hub")
 	add := func(one manager.Runnable, e error) { all, err = append(all, one), errors.Join(err, e) }
-	add(servicepolicy.New(c, live, cache, clusterset, p.published.Border, p.published.View, known, &p.published.Changes, &p.refused, recorder))
+	add(servicepolicy.New(c, live, cache, clusterset, p.published.Border, p.published.View, known, &p.published.Changes, &p.failed, recorder))
 	add(loadbalancer.New(c, cache, p.published, known, hosts, p.providers, recorder, p.options.AbandonAfter))
 	add(p.published.View.Reader(view.Connection{Live: live, Border: p.published.Border}))
 	return all, err

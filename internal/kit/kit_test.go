@@ -104,6 +104,10 @@ func TestWatchOutlivesItsController(t *testing.T) {
 	}
 }
 
+func denied(code int32, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: message}}
+}
+
 func TestOutcome(t *testing.T) {
 	resource := schema.GroupResource{Resource: "things"}
 	terminating := apierrors.NewForbidden(resource, "a", errors.New("it is being terminated"))
@@ -118,6 +122,14 @@ func TestOutcome(t *testing.T) {
 		"one within another error":  {err: fmt.Errorf("writing: %w", apierrors.NewConflict(resource, "a", nil)), again: outdatedPause},
 		"a quota":                   {err: apierrors.NewForbidden(resource, "a", errors.New("exceeded quota")), again: refusedPause, refused: true},
 		"an invalid object":         {err: apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", nil), again: refusedPause, refused: true},
+		"a policy's 401":            {err: denied(401, "ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no"), again: refusedPause, refused: true},
+		"a policy's 413":            {err: denied(413, "no"), again: refusedPause, refused: true},
+		"a webhook's 400":           {err: denied(400, `admission webhook "x" denied the request: no`), again: refusedPause, refused: true},
+		"a webhook's 409":           {err: denied(409, `admission webhook "x" denied the request: no`), again: refusedPause, refused: true},
+		"a webhook that is down":    {err: apierrors.NewInternalError(errors.New(`failed calling webhook "x": EOF`)), again: refusedPause, refused: true},
+		"an unknown user":           {err: apierrors.NewUnauthorized("no token"), failed: true},
+		"an internal error":         {err: apierrors.NewInternalError(errors.New("etcd is away")), failed: true},
+		"too many requests":         {err: apierrors.NewTooManyRequestsError("later"), failed: true},
 		"somebody else's":           {err: &TakenError{"Thing", "n", "a"}, again: refusedPause, refused: true},
 		"a namespace that goes":     {err: terminating},
 		"an API server that is off": {err: errors.New("connection refused"), failed: true},

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,12 +45,28 @@ func Outcome(err error) (result reconcile.Result, refusal string, _ error) {
 		return After(time.Duration(later)), "", nil
 	case err == nil, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, "", nil
+	case isRefusal(err), errors.As(err, &taken):
+		return After(wait.Jitter(refusedPause, jitter)), err.Error(), nil
 	case apierrors.IsConflict(err):
 		return Outdated(), "", nil
-	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), errors.As(err, &taken):
-		return After(wait.Jitter(refusedPause, jitter)), err.Error(), nil
 	}
 	return reconcile.Result{}, "", err
+}
+
+// isRefusal reports whether the API server, or one of its policies or webhooks, refuses a write. Policies choose their
+// status code, and a webhook that does not answer gives 500 (Internal Server Error): those are known by their text.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch status.Status().Code {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return slices.ContainsFunc([]string{"denied the request", "denied request: ", "failed calling webhook"}, func(text string) bool {
+		return strings.Contains(status.Status().Message, text)
+	})
 }
 
 // Outdated returns the result of a write that was based on an outdated copy.

@@ -12,9 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
@@ -136,4 +138,57 @@ func forbid(t *testing.T, resource, namespace string) (allow func()) {
 		return nil
 	})
 	return func() { remove(t, lab.Broker, policy...) }
+}
+
+// What policies and webhooks refuse is a refusal, whatever their status code; so is a webhook's silence.
+func TestEachRefusalIsOne(t *testing.T) {
+	const ns = "refusals"
+	namespace(t, ns, "c1")
+	configMaps := []admissionv1.RuleWithOperations{{
+		Operations: []admissionv1.OperationType{admissionv1.Create},
+		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+	}}
+	labelled := func(name string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"refused-by": name}}
+	}
+	there := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}}
+	refusers := map[string]client.Object{
+		"webhook": &admissionv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: ns + "-webhook"},
+			Webhooks: []admissionv1.ValidatingWebhook{{
+				Name: "down.atoll.dev", Rules: configMaps, NamespaceSelector: there, ObjectSelector: labelled("webhook"), AdmissionReviewVersions: []string{"v1"},
+				SideEffects: ptr.To(admissionv1.SideEffectClassNone), ClientConfig: admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/")},
+			}},
+		},
+	}
+	for _, reason := range []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge} {
+		name := strings.ToLower(string(reason))
+		var resources []admissionv1.NamedRuleWithOperations
+		for _, r := range configMaps {
+			resources = append(resources, admissionv1.NamedRuleWithOperations{RuleWithOperations: r})
+		}
+		match := &admissionv1.MatchResources{ResourceRules: resources, NamespaceSelector: there, ObjectSelector: labelled(name)}
+		refusers[name] = &admissionv1.ValidatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: ns + "-" + name},
+			Spec:       admissionv1.ValidatingAdmissionPolicySpec{MatchConstraints: match, Validations: []admissionv1.Validation{{Expression: "false", Reason: &reason}}},
+		}
+		create(t, "c1", &admissionv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: ns + "-" + name},
+			Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: ns + "-" + name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+		})
+	}
+	for name, refuser := range refusers {
+		create(t, "c1", refuser)
+		var err error
+		planes.Eventually(t, name+" refuses", func() error {
+			o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: name, Labels: map[string]string{"refused-by": name}}}
+			if err = on["c1"].Create(t.Context(), o); err == nil {
+				return errors.New("it does not yet")
+			}
+			return nil
+		})
+		if _, refusal, other := kit.Outcome(err); refusal == "" || other != nil {
+			t.Errorf("%s is no refusal: %v", name, err)
+		}
+	}
 }

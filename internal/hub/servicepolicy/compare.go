@@ -36,9 +36,9 @@ type Comparer struct {
 	Client     client.Client
 	Reader     client.Reader
 	Clusterset string
-	// Refused are the MultiClusterServices whose policies cannot be right.
-	Refused *Refused
-	Log     *slog.Logger
+	// Failed are the MultiClusterServices whose policies cannot be right.
+	Failed *Failed
+	Log    *slog.Logger
 }
 
 // Start implements manager.Runnable. It fails when the policies stay wrong, because a watch may have stopped
@@ -65,7 +65,7 @@ func (v *Comparer) Start(ctx context.Context) error {
 	return nil
 }
 
-// compare increments the Lease's counter if all policies are right, except those that the API server refuses, and reports
+// compare increments the Lease's counter if all policies are right, except those that cannot be written, and reports
 // whether they are. The Lease says that some are refused, so that members keep policies that are missing.
 func (v *Comparer) compare(ctx context.Context) (bool, error) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
@@ -104,7 +104,7 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 		delete(standing, key)
 	}
 	wrong = slices.AppendSeq(wrong, maps.Keys(standing)) // should have been withdrawn
-	if slices.ContainsFunc(wrong, func(key types.NamespacedName) bool { return !v.Refused.Has(key) }) {
+	if slices.ContainsFunc(wrong, func(key types.NamespacedName) bool { return !v.Failed.Has(key) }) {
 		return false, nil
 	}
 	layout.SetCount(lease, layout.Counter(lease).Count+1, len(wrong) > 0)

@@ -40,31 +40,31 @@ type reconciler struct {
 	permissions func() permissions.Members
 	recorder    events.EventRecorder
 	withdrawn   kit.Since[types.NamespacedName]
-	refused     *Refused
+	failed      *Failed
 }
 
-// Refused are the MultiClusterServices whose policies the API server refuses. The zero value is empty.
-type Refused struct{ services sync.Map }
+// Failed are the MultiClusterServices whose policies could not be written when that was last tried. The zero value is empty.
+type Failed struct{ services sync.Map }
 
-// Has reports whether the API server refuses a service's policy.
-func (r *Refused) Has(service types.NamespacedName) bool {
-	_, has := r.services.Load(service)
+// Has reports whether a service's policy could not be written.
+func (f *Failed) Has(service types.NamespacedName) bool {
+	_, has := f.services.Load(service)
 	return has
 }
 
-func (r *Refused) set(service types.NamespacedName, refused bool) {
-	if refused {
-		r.services.Store(service, nil)
+func (f *Failed) set(service types.NamespacedName, failed bool) {
+	if failed {
+		f.services.Store(service, nil)
 	} else {
-		r.services.Delete(service)
+		f.services.Delete(service)
 	}
 }
 
 // New returns the controller. It reads from the cache, whose border is b, and with live past the cache. It writes to
-// the clusterset's namespace, in which members may export what v says when it is known, and notes what is refused there.
+// the clusterset's namespace, in which members may export what v says when it is known, and notes what cannot be written there.
 // changes are v's.
-func New(c client.Client, live client.Reader, from cache.Cache, clusterset string, b *border.Border, v *view.View, known <-chan struct{}, changes *kit.Changes[kit.Scope], refused *Refused, recorder events.EventRecorder) (controller.Controller, error) {
-	r := &reconciler{client: c, live: live, clusterset: clusterset, border: b, permissions: v.Permissions, refused: refused, recorder: recorder}
+func New(c client.Client, live client.Reader, from cache.Cache, clusterset string, b *border.Border, v *view.View, known <-chan struct{}, changes *kit.Changes[kit.Scope], failed *Failed, recorder events.EventRecorder) (controller.Controller, error) {
+	r := &reconciler{client: c, live: live, clusterset: clusterset, border: b, permissions: v.Permissions, failed: failed, recorder: recorder}
 	return kit.New("servicepolicy", r,
 		kit.Watch(from, &networkingv1alpha1.MultiClusterService{}, kit.Same[*networkingv1alpha1.MultiClusterService]),
 		kit.Watch(from, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
@@ -134,12 +134,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	again, failed := r.apply(ctx, req.NamespacedName, s.mcs)
 	result, refusal, err := kit.Outcome(failed)
 	if err != nil {
+		r.failed.set(req.NamespacedName, true)
 		return result, fmt.Errorf("writing the ServicePolicy of MultiClusterService %s: %w", req, err)
 	}
 	if failed != nil && refusal == "" {
 		return result, nil // a conflict says nothing about the policy
 	}
-	r.refused.set(req.NamespacedName, refusal != "")
+	r.failed.set(req.NamespacedName, refusal != "")
 	if s.refusal = refusal; s.mcs != nil {
 		if err = r.applyConditions(ctx, s); apierrors.IsConflict(err) {
 			return kit.Behind(), nil

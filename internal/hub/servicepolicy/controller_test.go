@@ -71,7 +71,7 @@ func (w *world) reconciler() (*reconciler, chan string) {
 	recorder := events.NewFakeRecorder(10)
 	return &reconciler{
 		client: w, live: w, clusterset: "set", border: border.New(names.HubOwner, nil, border.NewBudget(0, nil)),
-		permissions: func() permissions.Members { return nil }, refused: &Refused{}, recorder: recorder,
+		permissions: func() permissions.Members { return nil }, failed: &Failed{}, recorder: recorder,
 	}, recorder.Events
 }
 
@@ -206,8 +206,8 @@ func TestRefusedWrites(t *testing.T) {
 		if (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
 			t.Errorf("%s: %+v, %v", name, result, err)
 		}
-		if refused := r.refused.Has(web); refused != (name == "forbidden") {
-			t.Errorf("%s: refused is %t", name, refused)
+		if failed := r.failed.Has(web); failed != (name != "conflict") {
+			t.Errorf("%s: failed is %t", name, failed)
 		}
 	}
 }
@@ -340,20 +340,20 @@ func TestCompare(t *testing.T) {
 		"a withdrawal is refused":      {[]client.Object{lease(), policyOf(usual, false)}, true, 5, true},
 	} {
 		w := newWorld(t, tt.objects...)
-		refused := &Refused{}
-		refused.set(web, tt.refused)
-		right, err := (&Comparer{Client: w, Reader: w, Clusterset: "set", Refused: refused}).compare(t.Context())
+		failed := &Failed{}
+		failed.set(web, tt.refused)
+		right, err := (&Comparer{Client: w, Reader: w, Clusterset: "set", Failed: failed}).compare(t.Context())
 		have := lease()
 		if readErr := w.Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil || readErr != nil || right != tt.right || layout.Counter(have).Count != tt.count || layout.Counter(have).Refused != tt.refused {
 			t.Errorf("%s: %t, %v, %v, counter %+v", name, right, err, readErr, layout.Counter(have))
 		}
 	}
 	w := newWorld(t, lease()) // as after a restore to a time before the MultiClusterService was created
-	if right, err := (&Comparer{Client: newWorld(t, usual), Reader: w, Clusterset: "set", Refused: &Refused{}}).compare(t.Context()); err != nil || right {
+	if right, err := (&Comparer{Client: newWorld(t, usual), Reader: w, Clusterset: "set", Failed: &Failed{}}).compare(t.Context()); err != nil || right {
 		t.Errorf("what only the cache has counts as right: %v", err)
 	}
 	w.err = apierrors.NewConflict(corev1.Resource("leases"), "hub", nil)
-	if _, err := (&Comparer{Client: w, Reader: w, Clusterset: "set", Refused: &Refused{}}).compare(t.Context()); err == nil {
+	if _, err := (&Comparer{Client: w, Reader: w, Clusterset: "set", Failed: &Failed{}}).compare(t.Context()); err == nil {
 		t.Error("a conflict counts as confirmed")
 	}
 }
