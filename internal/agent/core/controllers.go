@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/atoll-mcs/atoll/internal/agent/catalogue"
-	"github.com/atoll-mcs/atoll/internal/agent/imports/ownslice"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/service"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/serviceimport"
 	importedslice "github.com/atoll-mcs/atoll/internal/agent/imports/slice"
@@ -37,11 +36,10 @@ func (c *core) addProcessControllers() error {
 	var failed error
 	add := func(r manager.Runnable, err error) { all, failed = append(all, r), errors.Join(failed, err) }
 	add(service.New(c.cluster, member, c.recorder, c.imports))
-	add(ownslice.New(c.cluster, member, c.hints, c.Pace, c.imports, c.Metrics))
 	add(serviceimport.New(c.cluster, member, c.pace, c.recorder))
 	add(importedslice.New(importedslice.Dependencies{
 		Cluster: c.cluster, Network: c.network, Hints: c.hints, Hosts: c.hosts, Lost: c.lost,
-		Pace: c.pace, Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
+		Pace: c.pace, Limits: c.Pace, Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
 	}, member))
 	add(exportstatus.New(c.cluster, member, c.recorder, c.exports, c.missing))
 	add(importstatus.New(c.cluster, member, c.recorder, c.imports))

@@ -1,4 +1,5 @@
-// Package slice keeps the EndpointSlices imported from other clusters, one for each published slice.
+// Package slice keeps the imported EndpointSlices: one for each slice that another cluster publishes, and one for each slice
+// of this cluster's own exported Services, which needs no broker.
 package slice
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
+	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
-	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
@@ -30,7 +31,11 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// Request is a source slice of another cluster. The name of the imported slice is derived from it.
+// withdrawDelay is how long the endpoints of this cluster's own slice stay when it is deleted: they may have moved to another
+// slice.
+const withdrawDelay = 50 * time.Millisecond
+
+// Request is a source slice of a cluster. The name of the imported slice is derived from it.
 type Request struct {
 	Cluster names.ClusterID
 	Source  types.NamespacedName
@@ -44,8 +49,10 @@ type Dependencies struct {
 	Hints   *hints.Hints
 	Hosts   *local.Hosts
 	// Lost are the lost clusters, as far as known.
-	Lost     *lost.Set
+	Lost *lost.Set
+	// Pace delays the changes of other clusters' slices, Limits those of each of this cluster's own.
 	Pace     *border.Pace
+	Limits   pace.Limits
 	Recorder events.EventRecorder
 	Problems *status.Problems
 	Metrics  *metrics.Metrics
@@ -54,17 +61,20 @@ type Dependencies struct {
 // Reconciler writes imported slices.
 type Reconciler struct {
 	Dependencies
-	seen metrics.Stopwatch[Request] // since a change on the broker was seen
+	pacer *pace.Pacer[Request]
+	going kit.Since[Request]         // own slices whose source is gone
+	seen  metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
 // New returns the controller.
 func New(d Dependencies, member cache.Cache) (controller.TypedController[Request], error) {
-	r := &Reconciler{Dependencies: d}
+	r := &Reconciler{Dependencies: d, pacer: pace.New[Request](d.Limits)}
 	return kit.New("importedslice", r,
 		kit.WaitFor[Request](d.Hints.Known()),
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.serviceImport),
-		kit.Watch(member, &corev1.Service{}, r.derived),
+		kit.Watch(member, &mcsv1beta1.ServiceExport{}, r.serviceExport),
+		kit.Watch(member, &corev1.Service{}, r.service),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
 		kit.On(&d.Hints.Changes, r.of),
 		kit.On(&d.Hosts.Changes, r.at),
@@ -78,11 +88,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the imported EndpointSlice of %v: %w", req, err)
 	}
-	in, err := r.gather(ctx, req, have)
+	gather := r.gather
+	if req.Cluster == r.Cluster.ID {
+		gather = r.gatherOwn
+	}
+	in, err := gather(ctx, req, have)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the objects that EndpointSlice %v depends on: %w", req, err)
 	}
 	if in.waits {
+		r.going.Over(req)
 		return reconcile.Result{}, nil
 	}
 	d := decide(in, req, r.Network, r.Cluster.ID)
@@ -100,21 +115,41 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		}
 	}
 	now := time.Now()
-	if (have == nil || !endpoints.Same(have, d.want)) && d.want != nil && !endpoints.Withdraws(have, d.want) { // removals do not wait
-		if wait := r.Pace.Wait(req.Cluster.String(), req.Source.Namespace, req.key(), now); wait > 0 {
-			return kit.After(wait), nil
-		}
+	if wait := r.wait(req, have, d.want, now); wait > 0 {
+		return kit.After(wait), nil
 	}
 	result, refusal, err := kit.Outcome(imported.Write(ctx, r.Cluster, have, d.want))
 	if err != nil {
 		return result, fmt.Errorf("importing EndpointSlice %v: %w", req, err)
 	}
-	r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
+	if req.Cluster != r.Cluster.ID {
+		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
+	}
 	if refusal == "" && result.RequeueAfter == 0 {
 		r.measure(in.service, req, have, d.want, now)
 	}
 	r.note(in, req, d, refusal)
 	return result, nil
+}
+
+// wait returns how long a write must wait. Withdrawals of other clusters' endpoints do not.
+func (r *Reconciler) wait(req Request, have, want *discoveryv1.EndpointSlice, now time.Time) time.Duration {
+	own := req.Cluster == r.Cluster.ID
+	if own && want == nil && have != nil {
+		return max(0, withdrawDelay-r.going.For(req, now))
+	}
+	r.going.Over(req)
+	switch {
+	case want == nil, have != nil && endpoints.Same(have, want):
+		return 0
+	case own && have == nil:
+		return 0
+	case own:
+		return r.pacer.Wait(req, endpoints.Withdraws(have, want), now)
+	case endpoints.Withdraws(have, want):
+		return 0
+	}
+	return r.Pace.Wait(req.Cluster.String(), req.Source.Namespace, req.key(), now)
 }
 
 // measure counts a slice and its write, and the time since this cluster saw the change and since the other cluster made
@@ -136,44 +171,3 @@ func (r *Reconciler) measure(service types.NamespacedName, req Request, have, wa
 }
 
 func (req Request) key() string { return req.Source.String() + "." + req.Cluster.String() }
-
-func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.EndpointSlice) (in inputsOf, err error) {
-	published, known := r.Cluster.View.Slice(req.Cluster, req.Source)
-	if published != nil {
-		in.source, in.state, in.detail = published.Value, published.State, published.Detail
-	}
-	switch {
-	case in.source != nil:
-		in.service = layout.Service(in.source)
-	case have != nil:
-		in.service = types.NamespacedName{Namespace: have.Namespace, Name: have.Labels[names.LabelServiceName]}
-	}
-	if in.service.Name == "" {
-		return in, nil
-	}
-	if in.imp, err = imported.Import(ctx, r.Cluster.Client, in.service); err != nil || in.imp == nil {
-		return in, err
-	}
-	rules, err := r.Cluster.Refusals(ctx, in.service.Namespace)
-	if err != nil {
-		return in, err
-	}
-	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
-	export, exportKnown := r.Cluster.View.Export(req.Cluster, in.service)
-	if export != nil && export.Record.Spec.Consumes(r.Cluster.ID.String()) {
-		in.record = export.Record
-	}
-	if !in.imports() {
-		in.waits = !exportKnown // the service is queued when this is known
-		return in, nil
-	}
-	if in.derived, err = imported.ServiceName(ctx, r.Cluster.Client, in.imp); err != nil || in.derived == "" || !r.Lost.Known() {
-		in.waits = true // the Service's event queues the slice, or everything is queued
-		return in, err
-	}
-	if in.kept = !known; in.record.Spec.OnClusterLoss != names.OnLossKeep {
-		in.out = r.Lost.Endpoints(req.Cluster.String())
-	}
-	in.member = r.Cluster.View.Cluster(req.Cluster)
-	return in, nil
-}

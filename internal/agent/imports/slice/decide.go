@@ -23,11 +23,11 @@ import (
 
 type inputsOf struct {
 	service types.NamespacedName
-	// source is the slice on the broker that counts, or nil, with its state and the detail of the state.
+	// source is the slice on the broker that counts, or this cluster's own, or nil, with its state and the detail of the state.
 	source *discoveryv1.EndpointSlice
 	state  border.State
 	detail string
-	// imp is the ServiceImport, or nil. record is the source cluster's record, or nil if it exports nothing.
+	// imp is the ServiceImport, or nil. record is what the source cluster exports, or nil.
 	imp    *mcsv1beta1.ServiceImport
 	record *brokerv1alpha1.ExportedService
 	// derived is the name of the import's derived Service.
@@ -90,18 +90,21 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 	if text := endpoints.OverlappingRanges(network, self, req.Cluster, in.member, in.source); text != "" {
 		return decision{warnings: append(warnings, status.Warning{Reason: ReasonOverlappingRanges, Message: text})}
 	}
-	clean, left := network.Slice(req.Cluster, in.source)
+	own, clean, left := req.Cluster == self, in.source, []validation.Refused(nil)
+	if !own {
+		clean, left = network.Slice(req.Cluster, in.source)
+	}
 	clean, gone := without(clean, in.out)
 	if gone > 0 {
 		warnings = append(warnings, status.Warning{Reason: ReasonEndpointsLost, Message: fmt.Sprintf(
 			"Cluster %q sends no heartbeat. Number of endpoints that were withdrawn because they do not answer: %d. The other endpoints are kept.", req.Cluster, gone)})
 	}
 	d := decision{warnings: warnings, want: endpoints.Import{
-		Import: in.imp, Service: in.derived, Cluster: req.Cluster, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
+		Import: in.imp, Service: in.derived, Cluster: req.Cluster, Own: own, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
 	}.Slice(clean)}
 	if len(left) > 0 {
 		d.warnings = append(warnings, refused(req.Cluster, validation.Summary(left)))
-	} else if count, first := validation.RefusedOf(in.source); count > 0 {
+	} else if count, first := validation.RefusedOf(in.source); count > 0 && !own {
 		d.warnings = append(warnings, refused(req.Cluster, first))
 	}
 	return d

@@ -19,9 +19,27 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// local maps an imported slice of this cluster to its source.
-func (r *Reconciler) local(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []Request {
-	return r.importedHere(slices.DeleteFunc(e.Versions(), func(s *discoveryv1.EndpointSlice) bool { return !inputs.IsImported(s) })) // a user may have changed its labels
+// local maps a slice of this cluster, imported or not, to its source.
+func (r *Reconciler) local(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) (all []Request) {
+	for _, s := range e.Versions() { // a user may have changed its labels
+		switch {
+		case inputs.IsImported(s):
+			all = append(all, sources(s)...)
+		case inputs.SourceService(s).Name != "":
+			all = append(all, Request{r.Cluster.ID, client.ObjectKeyFromObject(s)})
+		}
+	}
+	return all
+}
+
+// sources returns requests for the sources of imported slices.
+func sources(here ...*discoveryv1.EndpointSlice) []Request {
+	all := make([]Request, 0, len(here))
+	for _, s := range here {
+		cluster, source := imported.Source(s)
+		all = append(all, Request{cluster, source})
+	}
+	return all
 }
 
 // changed maps a change to the slices that it concerns.
@@ -30,7 +48,7 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []Request {
 	case s == kit.Scope{}:
 		return r.all(ctx)
 	case s.Member == r.Cluster.ID:
-		return nil
+		return nil // its objects have events of their own
 	case s.Slice.Name != "":
 		req := Request{s.Member, s.Slice}
 		r.seen.Start(req)
@@ -40,7 +58,7 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []Request {
 		if err != nil {
 			return nil // the cache has stopped
 		}
-		return append(requests(r.Cluster.View.SlicesBy(s.Member)), r.importedHere(here)...)
+		return append(requests(r.Cluster.View.SlicesBy(s.Member)), sources(here...)...)
 	}
 	return slices.DeleteFunc(r.of(ctx, s.Service), func(req Request) bool { return s.Member != "" && req.Cluster != s.Member })
 }
@@ -52,12 +70,22 @@ func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.
 	return r.of(ctx, client.ObjectKeyFromObject(e.Latest()))
 }
 
-// derived maps a new derived Service to the slices of its import.
-func (r *Reconciler) derived(ctx context.Context, e kit.Event[*corev1.Service]) []Request {
+func (r *Reconciler) serviceExport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceExport]) []Request {
+	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation {
+		return nil
+	}
+	return r.own(ctx, client.ObjectKeyFromObject(e.Latest()))
+}
+
+// service maps a new derived Service to the slices of its import, and another Service to its own.
+func (r *Reconciler) service(ctx context.Context, e kit.Event[*corev1.Service]) []Request {
 	if imp := imported.Created(e); imp.Name != "" {
 		return r.of(ctx, imp)
 	}
-	return nil
+	if e.Initial || imported.Of(e.Latest()).Name != "" {
+		return nil
+	}
+	return r.own(ctx, client.ObjectKeyFromObject(e.Latest()))
 }
 
 // namespace maps a new namespace, or one with changed refusals, to the slices of its imports.
@@ -77,32 +105,43 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 	return all
 }
 
-// of returns requests for the slices that other clusters published of a service, and for those imported of it.
+// of returns requests for the slices that clusters publish of a service, and for those imported of it.
 func (r *Reconciler) of(ctx context.Context, service types.NamespacedName) []Request {
-	here, err := r.Cluster.Imported(ctx, service)
-	if err != nil {
-		return nil // the cache has stopped
-	}
-	return append(requests(r.Cluster.View.SlicesOf(service)), r.importedHere(here)...)
+	return append(requests(r.Cluster.View.SlicesOf(service)), r.own(ctx, service)...)
 }
 
-func (r *Reconciler) importedHere(here []*discoveryv1.EndpointSlice) []Request {
-	var all []Request
-	for _, s := range here {
-		if cluster, source := imported.Source(s); cluster != r.Cluster.ID {
-			all = append(all, Request{cluster, source})
-		}
+// own returns requests for the slices of this cluster's own Service, and for all that are imported under its name.
+func (r *Reconciler) own(ctx context.Context, service types.NamespacedName) []Request {
+	here, err := r.Cluster.Imported(ctx, service)
+	if err != nil {
+		return nil // the cache has stopped, or not synced yet: its first list queues every slice
+	}
+	all := sources(here...)
+	own, err := r.Cluster.Sources(ctx, service)
+	if err != nil {
+		return all
+	}
+	for _, s := range own {
+		all = append(all, Request{r.Cluster.ID, client.ObjectKeyFromObject(s)})
 	}
 	return all
 }
 
-// all returns requests for all slices of other clusters, and for all imported slices.
+// all returns requests for all slices of other clusters and of exported Services, and for all imported slices.
 func (r *Reconciler) all(ctx context.Context) []Request {
 	here, err := r.Cluster.AllImported(ctx)
 	if err != nil {
 		return nil // the cache has stopped
 	}
-	return append(requests(r.Cluster.View.Slices()), r.importedHere(here)...)
+	exports, err := local.ServiceExports(ctx, r.Cluster.Client)
+	if err != nil {
+		return nil
+	}
+	all := append(requests(r.Cluster.View.Slices()), sources(here...)...)
+	for _, e := range exports {
+		all = append(all, r.own(ctx, e.NamespacedName)...)
+	}
+	return all
 }
 
 // at returns requests for imported slices with endpoints in ranges that now belong to this cluster's nodes, and for other
@@ -112,9 +151,9 @@ func (r *Reconciler) at(ctx context.Context, added []netip.Prefix) []Request {
 	if err != nil {
 		return nil // the cache has stopped
 	}
-	all := r.importedHere(slices.DeleteFunc(here, func(s *discoveryv1.EndpointSlice) bool {
+	all := sources(slices.DeleteFunc(here, func(s *discoveryv1.EndpointSlice) bool {
 		return !slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return in(e.Addresses, added) })
-	}))
+	})...)
 	for _, req := range requests(r.Cluster.View.Slices()) {
 		published, _ := r.Cluster.View.Slice(req.Cluster, req.Source)
 		if published != nil && len(r.Problems.Of(layout.Service(published.Value))[req.part()].Warnings) > 0 {

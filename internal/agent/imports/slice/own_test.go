@@ -1,4 +1,4 @@
-package ownslice
+package slice
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
@@ -34,9 +33,9 @@ import (
 )
 
 var (
-	web   = types.NamespacedName{Namespace: "shop", Name: "web"}
-	usual = types.NamespacedName{Namespace: "shop", Name: names.ImportedSlice("c1", "web-x")}
-	req   = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web-x"}}
+	web       = types.NamespacedName{Namespace: "shop", Name: "web"}
+	usualName = types.NamespacedName{Namespace: "shop", Name: names.ImportedSlice("c1", "web-x")}
+	ownReq    = Request{Cluster: "c1", Source: types.NamespacedName{Namespace: "shop", Name: "web-x"}}
 )
 
 // world is cluster c1 without a broker. It records the writes, and answers them with err.
@@ -75,9 +74,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		},
 	}).Build()
 	w.Reconciler = &Reconciler{
-		cluster: &inputs.Cluster{ID: "c1", Client: c, Live: c, View: view.New("", "c1", nil, &kit.Changes[kit.Scope]{})},
-		hints:   hints.New("c1", "", false, c), pacer: pace.New[types.NamespacedName](pace.Limits{}),
-		problems: &status.Problems{}, metrics: metrics.New(metrics.NewTraffic()),
+		Dependencies: Dependencies{
+			Cluster: &inputs.Cluster{ID: "c1", Client: c, Live: c, View: view.New("", "c1", nil, &kit.Changes[kit.Scope]{})},
+			Hints:   hints.New("c1", "", false, c), Problems: &status.Problems{}, Metrics: metrics.New(metrics.NewTraffic()),
+		},
+		pacer: pace.New[Request](pace.Limits{}),
 	}
 	return w
 }
@@ -99,7 +100,7 @@ func exported() *objects {
 			Type: corev1.ServiceTypeClusterIP, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}},
 		}},
 		export: &mcsv1beta1.ServiceExport{ObjectMeta: meta},
-		source: slice(req.Name, "10.1.0.1"),
+		source: slice(ownReq.Source.Name, "10.1.0.1"),
 		imp: &mcsv1beta1.ServiceImport{ObjectMeta: meta, Spec: mcsv1beta1.ServiceImportSpec{
 			Type: mcsv1beta1.ClusterSetIP, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, Ports: []mcsv1beta1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}},
 		}},
@@ -125,11 +126,11 @@ func slice(name string, addresses ...string) *discoveryv1.EndpointSlice {
 
 // ours is an imported slice of this cluster.
 func ours(addresses ...string) *discoveryv1.EndpointSlice {
-	s := slice(usual.Name, addresses...)
+	s := slice(usualName.Name, addresses...)
 	s.Labels = map[string]string{
 		discoveryv1.LabelManagedBy: names.AgentManager, discoveryv1.LabelServiceName: "web-clusterset", names.LabelServiceName: "web", names.LabelSourceCluster: "c1",
 	}
-	s.Annotations = map[string]string{names.AnnotationSourceSlice: req.Name}
+	s.Annotations = map[string]string{names.AnnotationSourceSlice: ownReq.Source.Name}
 	return s
 }
 
@@ -156,23 +157,24 @@ func (o *objects) list() (all []client.Object) {
 	return all
 }
 
+// This cluster's own slices.
 func TestReconcile(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*objects)
 		writes string
 		left   string // the addresses of the usual slice
 	}{
-		"new":                         {func(*objects) {}, "create " + usual.Name, "10.1.0.1"},
-		"changed":                     {func(o *objects) { o.have = ours("10.1.0.9") }, "update " + usual.Name, "10.1.0.1"},
-		"a user's slice has the name": {func(o *objects) { o.have = slice(usual.Name, "10.9.9.9") }, "create " + names.OtherImportedSlice(usual.Name), "10.9.9.9"},
+		"new":                         {func(*objects) {}, "create " + usualName.Name, "10.1.0.1"},
+		"changed":                     {func(o *objects) { o.have = ours("10.1.0.9") }, "update " + usualName.Name, "10.1.0.1"},
+		"a user's slice has the name": {func(o *objects) { o.have = slice(usualName.Name, "10.9.9.9") }, "create " + names.OtherImportedSlice(usualName.Name), "10.9.9.9"},
 		"no derived Service yet":      {func(o *objects) { o.derived = nil }, "", ""},
 		"the derived Service is gone": {func(o *objects) { o.derived, o.have = nil, ours("10.1.0.9") }, "", "10.1.0.9"},
-		"the source is gone":          {func(o *objects) { o.source, o.have = nil, ours("10.1.0.1") }, "delete " + usual.Name, ""},
-		"the source left the Service": {func(o *objects) { o.source.Labels, o.have = nil, ours("10.1.0.1") }, "delete " + usual.Name, ""},
+		"the source is gone":          {func(o *objects) { o.source, o.have = nil, ours("10.1.0.1") }, "delete " + usualName.Name, ""},
+		"the source left the Service": {func(o *objects) { o.source.Labels, o.have = nil, ours("10.1.0.1") }, "delete " + usualName.Name, ""},
 		"the source is Atoll's own":   {func(o *objects) { o.source.Labels[discoveryv1.LabelManagedBy] = names.AgentManager }, "", ""},
-		"not exported":                {func(o *objects) { o.export, o.have = nil, ours("10.1.0.1") }, "delete " + usual.Name, ""},
-		"the Service is gone":         {func(o *objects) { o.service, o.have = nil, ours("10.1.0.1") }, "delete " + usual.Name, ""},
-		"no import":                   {func(o *objects) { o.imp, o.have = nil, ours("10.1.0.1") }, "delete " + usual.Name, ""},
+		"not exported":                {func(o *objects) { o.export, o.have = nil, ours("10.1.0.1") }, "delete " + usualName.Name, ""},
+		"the Service is gone":         {func(o *objects) { o.service, o.have = nil, ours("10.1.0.1") }, "delete " + usualName.Name, ""},
+		"no import":                   {func(o *objects) { o.imp, o.have = nil, ours("10.1.0.1") }, "delete " + usualName.Name, ""},
 		"another tool's import":       {func(o *objects) { o.imp.Labels = nil }, "", ""},
 		"an import without IP family": {func(o *objects) { o.imp.Spec.IPFamilies = nil }, "", ""},
 		"an import without port":      {func(o *objects) { o.imp.Spec.Ports = nil }, "", ""},
@@ -180,7 +182,7 @@ func TestReconcile(t *testing.T) {
 			o.source.AddressType = discoveryv1.AddressTypeIPv6
 			o.source.Endpoints[0].Addresses[0] = "fd00::1"
 		}, "", ""},
-		"no import, and a user's slice": {func(o *objects) { o.imp, o.have = nil, slice(usual.Name, "10.9.9.9") }, "", "10.9.9.9"},
+		"no import, and a user's slice": {func(o *objects) { o.imp, o.have = nil, slice(usualName.Name, "10.9.9.9") }, "", "10.9.9.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -188,16 +190,16 @@ func TestReconcile(t *testing.T) {
 				tt.change(o)
 				w := newWorld(t, o.list()...)
 				for range 3 { // the last time writes nothing
-					if _, err := w.Reconcile(t.Context(), req); err != nil {
+					if _, err := w.Reconcile(t.Context(), ownReq); err != nil {
 						t.Fatal(err)
 					}
 					<-time.After(withdrawDelay)
 				}
-				if got := strings.Join(w.writes, ", "); got != tt.writes || len(w.problems.Of(web)) > 0 {
-					t.Errorf("it writes %q, want %q; problems %v", got, tt.writes, w.problems.Of(web))
+				if got := strings.Join(w.writes, ", "); got != tt.writes || len(w.Problems.Of(web)) > 0 != strings.Contains(name, "has the name") {
+					t.Errorf("it writes %q, want %q; problems %v", got, tt.writes, w.Problems.Of(web))
 				}
 				have, left := &discoveryv1.EndpointSlice{}, []string{}
-				if err := client.IgnoreNotFound(w.cluster.Client.Get(t.Context(), usual, have)); err != nil {
+				if err := client.IgnoreNotFound(w.Cluster.Client.Get(t.Context(), usualName, have)); err != nil {
 					t.Fatal(err)
 				}
 				for _, e := range have.Endpoints {
@@ -215,9 +217,9 @@ func TestReconcile(t *testing.T) {
 func TestOtherName(t *testing.T) {
 	o := exported()
 	o.have = ours("10.1.0.9")
-	o.have.Name = names.OtherImportedSlice(usual.Name)
+	o.have.Name = names.OtherImportedSlice(usualName.Name)
 	w := newWorld(t, o.list()...)
-	if _, err := w.Reconcile(t.Context(), req); err != nil || strings.Join(w.writes, ", ") != "update "+o.have.Name {
+	if _, err := w.Reconcile(t.Context(), ownReq); err != nil || strings.Join(w.writes, ", ") != "update "+o.have.Name {
 		t.Errorf("it writes %q, %v", w.writes, err)
 	}
 }
@@ -230,15 +232,15 @@ func TestRequests(t *testing.T) {
 		slice *discoveryv1.EndpointSlice
 		want  string
 	}{
-		"a Service's slice":        {slice("web-y"), "web-y"},
-		"the imported slice":       {ours("10.1.0.1"), "web-x"},
-		"another cluster's":        {others, ""},
+		"a Service's slice":        {slice("web-y"), "c1/web-y"},
+		"the imported slice":       {ours("10.1.0.1"), "c1/web-x"},
+		"another cluster's":        {others, "c2/web-x"},
 		"a member's on the broker": {published, ""},
 		"of no Service":            {&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}, ""},
 	} {
 		got := ""
-		for _, r := range newWorld(t).slice(t.Context(), kit.Event[*discoveryv1.EndpointSlice]{Old: tt.slice}) {
-			got += r.Name
+		for _, r := range newWorld(t).local(t.Context(), kit.Event[*discoveryv1.EndpointSlice]{Old: tt.slice}) {
+			got += r.Cluster.String() + "/" + r.Source.Name
 		}
 		if got != tt.want {
 			t.Errorf("%s: it queues %q, want %q", name, got, tt.want)
@@ -252,7 +254,7 @@ func TestWithdrawsLater(t *testing.T) {
 		o := exported()
 		o.source, o.have = nil, ours("10.1.0.1")
 		w := newWorld(t, o.list()...)
-		if result, err := w.Reconcile(t.Context(), req); err != nil || result.RequeueAfter != withdrawDelay || len(w.writes) > 0 {
+		if result, err := w.Reconcile(t.Context(), ownReq); err != nil || result.RequeueAfter != withdrawDelay || len(w.writes) > 0 {
 			t.Errorf("%+v, %v after %q", result, err, w.writes)
 		}
 	})
@@ -271,13 +273,13 @@ func TestRefusedWrites(t *testing.T) {
 	} {
 		w := newWorld(t, exported().list()...)
 		w.err = tt.err
-		result, err := w.Reconcile(t.Context(), req)
-		if got := w.problems.Of(web)["c1/web-x"].Failure; (got != "") != tt.problem || (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
+		result, err := w.Reconcile(t.Context(), ownReq)
+		if got := w.Problems.Of(web)["c1/web-x"].Failure; (got != "") != tt.problem || (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
 			t.Errorf("%s: %+v, %v, problem %q", name, result, err, got)
 		}
 		w.err = nil
-		if _, err := w.Reconcile(t.Context(), req); err != nil || len(w.writes) != 1 || len(w.problems.Of(web)) > 0 {
-			t.Errorf("%s: later it writes %q, %v, problems %v", name, w.writes, err, w.problems.Of(web))
+		if _, err := w.Reconcile(t.Context(), ownReq); err != nil || len(w.writes) != 1 || len(w.Problems.Of(web)) > 0 {
+			t.Errorf("%s: later it writes %q, %v, problems %v", name, w.writes, err, w.Problems.Of(web))
 		}
 	}
 }

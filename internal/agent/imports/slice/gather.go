@@ -1,0 +1,88 @@
+package slice
+
+import (
+	"context"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// gather reads what the import of another cluster's slice depends on.
+func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.EndpointSlice) (in inputsOf, err error) {
+	published, known := r.Cluster.View.Slice(req.Cluster, req.Source)
+	if published != nil {
+		in.source, in.state, in.detail = published.Value, published.State, published.Detail
+	}
+	switch {
+	case in.source != nil:
+		in.service = layout.Service(in.source)
+	case have != nil:
+		in.service = types.NamespacedName{Namespace: have.Namespace, Name: have.Labels[names.LabelServiceName]}
+	}
+	if in.service.Name == "" {
+		return in, nil
+	}
+	if in.imp, err = imported.Import(ctx, r.Cluster.Client, in.service); err != nil || in.imp == nil {
+		return in, err
+	}
+	rules, err := r.Cluster.Refusals(ctx, in.service.Namespace)
+	if err != nil {
+		return in, err
+	}
+	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
+	export, exportKnown := r.Cluster.View.Export(req.Cluster, in.service)
+	if export != nil && export.Record.Spec.Consumes(r.Cluster.ID.String()) {
+		in.record = export.Record
+	}
+	if !in.imports() {
+		in.waits = !exportKnown // the service is queued when this is known
+		return in, nil
+	}
+	if in.derived, err = imported.ServiceName(ctx, r.Cluster.Client, in.imp); err != nil || in.derived == "" || !r.Lost.Known() {
+		in.waits = true // the Service's event queues the slice, or everything is queued
+		return in, err
+	}
+	if in.kept = !known; in.record.Spec.OnClusterLoss != names.OnLossKeep {
+		in.out = r.Lost.Endpoints(req.Cluster.String())
+	}
+	in.member = r.Cluster.View.Cluster(req.Cluster)
+	return in, nil
+}
+
+// gatherOwn reads what the import of this cluster's own slice depends on.
+func (r *Reconciler) gatherOwn(ctx context.Context, req Request, have *discoveryv1.EndpointSlice) (in inputsOf, err error) {
+	source, err := kit.Get(ctx, r.Cluster.Client, req.Source, &discoveryv1.EndpointSlice{}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return in, err
+	}
+	if source != nil && inputs.SourceService(source).Name != "" {
+		in.source, in.state, in.service = source, border.Full, inputs.SourceService(source)
+	} else {
+		if have != nil {
+			in.service = types.NamespacedName{Namespace: have.Namespace, Name: have.Labels[names.LabelServiceName]}
+		}
+		return in, nil
+	}
+	if in.imp, err = imported.Import(ctx, r.Cluster.Client, in.service); err != nil || in.imp == nil {
+		return in, err
+	}
+	own, err := r.Cluster.Own(ctx, in.service)
+	if err != nil || own.Service == nil || own.Contribution == nil {
+		return in, err
+	}
+	if in.record = (&brokerv1alpha1.ExportedService{Spec: *own.Contribution}); !in.imports() {
+		return in, nil
+	}
+	in.derived, err = imported.ServiceName(ctx, r.Cluster.Client, in.imp)
+	in.waits = in.derived == ""
+	return in, err
+}
