@@ -135,7 +135,12 @@ func TestOutcome(t *testing.T) {
 		"an API server that is off": {err: errors.New("connection refused"), failed: true},
 		"a definition that is gone": {err: apierrors.NewNotFound(resource, "a"), failed: true},
 	} {
-		result, refusal, err := Outcome(tt.err)
+		out := OutcomeOf(tt.err)
+		refusal := out.Refusal
+		result, err := out.Result("writing %d", 1)
+		if out.Done() != (err == nil && result.RequeueAfter == 0) || (out.Failure() != "") != (tt.refused || tt.failed) {
+			t.Errorf("%s: done is %t, the failure is %q", name, out.Done(), out.Failure())
+		}
 		if result.RequeueAfter < tt.again || result.RequeueAfter > 2*tt.again || (refusal != "") != tt.refused || (err != nil) != tt.failed {
 			t.Errorf("%s: %v, %q, %v", name, result.RequeueAfter, refusal, err)
 		}

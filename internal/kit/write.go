@@ -34,23 +34,54 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("%s %s/%s already exists and was not created by Atoll: delete or rename the existing object", e.Kind, e.Namespace, e.Name)
 }
 
-// Outcome interprets the error of a write. A conflict (the cache is outdated) and a namespace in deletion are no
-// errors. A refusal by the API server is returned as refusal, for a condition, and is retried after a pause. Other
-// errors are returned and retried with backoff.
-func Outcome(err error) (result reconcile.Result, refusal string, _ error) {
+// Outcome is what came of a write.
+type Outcome struct {
+	// Refusal is what the API server says if it refuses the write; the write is retried after a pause.
+	Refusal string
+	// Err is another error; the write is retried with backoff.
+	Err error
+	// again is when to retry, 0 for not.
+	again time.Duration
+}
+
+// OutcomeOf interprets the error of a write. A conflict (the cache is outdated) is retried soon. A namespace in deletion
+// ends all writes.
+func OutcomeOf(err error) Outcome {
 	var taken *TakenError
 	var later laterError
 	switch {
 	case errors.As(err, &later):
-		return After(time.Duration(later)), "", nil
+		return Outcome{again: time.Duration(later)}
 	case err == nil, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return reconcile.Result{}, "", nil
+		return Outcome{}
 	case isRefusal(err), errors.As(err, &taken):
-		return After(wait.Jitter(refusedPause, jitter)), err.Error(), nil
+		return Outcome{Refusal: err.Error(), again: wait.Jitter(refusedPause, jitter)}
 	case apierrors.IsConflict(err):
-		return Outdated(), "", nil
+		return Outcome{again: wait.Jitter(outdatedPause, jitter)}
 	}
-	return reconcile.Result{}, "", err
+	return Outcome{Err: err}
+}
+
+// Done reports whether the write need not be retried.
+func (o Outcome) Done() bool { return o.Err == nil && o.again == 0 }
+
+// Failure returns the refusal or the error, or "".
+func (o Outcome) Failure() string {
+	if o.Err != nil {
+		return o.Err.Error()
+	}
+	return o.Refusal
+}
+
+// Result returns a reconciler's result. An error says what was done to what.
+func (o Outcome) Result(format string, args ...any) (reconcile.Result, error) {
+	switch {
+	case o.Err != nil:
+		return reconcile.Result{}, fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), o.Err)
+	case o.again > 0:
+		return After(o.again), nil
+	}
+	return reconcile.Result{}, nil
 }
 
 // isRefusal reports whether the API server, or one of its policies or webhooks, refuses a write. Policies choose their

@@ -110,14 +110,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return kit.After(wait), nil
 		}
 	}
-	result, refusal, err := kit.Outcome(write(ctx))
-	if err == nil && refusal != "" {
-		err = fmt.Errorf("writing the aggregated ServiceImport of %s: %s", req, refusal)
+	out := kit.OutcomeOf(write(ctx))
+	switch {
+	case out.Refusal != "":
+		return reconcile.Result{}, fmt.Errorf("writing the aggregated ServiceImport of %s: %s", req, out.Refusal)
+	case out.Done():
+		return kit.After(again), nil
 	}
-	if err == nil && result.RequeueAfter == 0 {
-		result = kit.After(again)
-	}
-	return result, err
+	return out.Result("writing the aggregated ServiceImport of %s", req)
 }
 
 // change returns the function that writes the difference, or nil. follows says that it only completes another write.

@@ -132,16 +132,15 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("reading the objects of MultiClusterService %s: %w", req, err)
 	}
 	again, failed := r.apply(ctx, req.NamespacedName, s.mcs)
-	result, refusal, err := kit.Outcome(failed)
-	if err != nil {
-		r.failed.set(req.NamespacedName, true)
-		return result, fmt.Errorf("writing the ServicePolicy of MultiClusterService %s: %w", req, err)
+	out := kit.OutcomeOf(failed)
+	if out.Done() || out.Failure() != "" { // a conflict says nothing about the policy
+		r.failed.set(req.NamespacedName, out.Failure() != "")
 	}
-	if failed != nil && refusal == "" {
-		return result, nil // a conflict says nothing about the policy
+	result, err := out.Result("writing the ServicePolicy of MultiClusterService %s", req)
+	if err != nil || out.Failure() == "" && !out.Done() {
+		return result, err
 	}
-	r.failed.set(req.NamespacedName, refusal != "")
-	if s.refusal = refusal; s.mcs != nil {
+	if s.refusal = out.Refusal; s.mcs != nil {
 		if err = r.applyConditions(ctx, s); apierrors.IsConflict(err) {
 			return kit.Behind(), nil
 		}

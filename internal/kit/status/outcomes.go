@@ -1,7 +1,7 @@
 package status
 
-// Outcome is the result of a controller's work for a service.
-type Outcome struct {
+// Problem is the result of a controller's work for a service.
+type Problem struct {
 	// Waiting is true if it was not tried, because its inputs are unknown.
 	Waiting bool
 	// Failure is the failure that the controller retries; "" for none.

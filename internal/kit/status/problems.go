@@ -1,24 +1,44 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Problems collects the problems of services, for the controller that owns their conditions. Each part of a service has
 // one writer. The zero value is empty.
 type Problems struct {
 	mu      sync.Mutex
-	of      map[types.NamespacedName]map[string]Outcome
-	slices  map[types.NamespacedName]types.NamespacedName // the service of each slice with a problem; the part names the slice
+	of      map[types.NamespacedName]map[Part]Problem
+	slices  map[slice]types.NamespacedName // the service of each slice with a problem
 	changes kit.Changes[types.NamespacedName]
+}
+
+// Part is a part of a service: an EndpointSlice of a cluster, or, if zero, the service's one other object.
+type Part struct {
+	// Cluster is "" for what this cluster publishes.
+	Cluster names.ClusterID
+	Slice   string
+}
+
+// Compare orders parts.
+func (p Part) Compare(other Part) int {
+	return cmp.Or(strings.Compare(p.Cluster.String(), other.Cluster.String()), strings.Compare(p.Slice, other.Slice))
+}
+
+type slice struct {
+	namespace string
+	part      Part
 }
 
 // Changes publishes the services whose problems change.
@@ -32,8 +52,8 @@ func Reported(_ context.Context, service types.NamespacedName) []reconcile.Reque
 	return []reconcile.Request{{NamespacedName: service}}
 }
 
-// Set sets the problem of a service's part, such as an EndpointSlice; the zero Outcome means none.
-func (p *Problems) Set(service types.NamespacedName, part string, now Outcome) {
+// Set sets the problem of a service's part, such as an EndpointSlice; the zero Problem means none.
+func (p *Problems) Set(service types.NamespacedName, part Part, now Problem) {
 	if p.set(service, part, now) {
 		p.changes.Publish(service)
 	}
@@ -41,19 +61,19 @@ func (p *Problems) Set(service types.NamespacedName, part string, now Outcome) {
 
 // SetSlice is Set for an EndpointSlice, which may move to another service. If it has none, service is the zero name in
 // the slice's namespace.
-func (p *Problems) SetSlice(service types.NamespacedName, part string, now Outcome) {
-	slice := types.NamespacedName{Namespace: service.Namespace, Name: part}
+func (p *Problems) SetSlice(service types.NamespacedName, part Part, now Problem) {
+	of := slice{service.Namespace, part}
 	p.mu.Lock()
-	before, found := p.slices[slice]
+	before, found := p.slices[of]
 	if p.slices == nil {
-		p.slices = map[types.NamespacedName]types.NamespacedName{}
+		p.slices = map[slice]types.NamespacedName{}
 	}
-	if p.slices[slice] = service; service.Name == "" || now.none() {
-		delete(p.slices, slice)
+	if p.slices[of] = service; service.Name == "" || now.none() {
+		delete(p.slices, of)
 	}
 	p.mu.Unlock()
 	if found && before != service {
-		p.Set(before, part, Outcome{})
+		p.Set(before, part, Problem{})
 	}
 	if service.Name != "" {
 		p.Set(service, part, now)
@@ -69,9 +89,9 @@ func (p *Problems) Clear() {
 	p.changes.Publish(reported...)
 }
 
-func (o Outcome) none() bool { return o.Failure == "" && len(o.Warnings) == 0 }
+func (o Problem) none() bool { return o.Failure == "" && len(o.Warnings) == 0 }
 
-func (p *Problems) set(service types.NamespacedName, part string, now Outcome) (changed bool) {
+func (p *Problems) set(service types.NamespacedName, part Part, now Problem) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.of[service][part]
@@ -79,10 +99,10 @@ func (p *Problems) set(service types.NamespacedName, part string, now Outcome) (
 		return false
 	}
 	if p.of == nil {
-		p.of = map[types.NamespacedName]map[string]Outcome{}
+		p.of = map[types.NamespacedName]map[Part]Problem{}
 	}
 	if p.of[service] == nil {
-		p.of[service] = map[string]Outcome{}
+		p.of[service] = map[Part]Problem{}
 	}
 	p.of[service][part] = now
 	if now.none() {
@@ -95,7 +115,7 @@ func (p *Problems) set(service types.NamespacedName, part string, now Outcome) (
 }
 
 // Of returns the problems of a service, by part.
-func (p *Problems) Of(service types.NamespacedName) map[string]Outcome {
+func (p *Problems) Of(service types.NamespacedName) map[Part]Problem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.of[service])

@@ -29,9 +29,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Part is the controller's part of a service in status.Problems.
-const Part = "service"
-
 // Reconciler writes derived Services.
 type Reconciler struct {
 	cluster  *inputs.Cluster
@@ -66,19 +63,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	warning, err := r.apply(ctx, req.NamespacedName, have)
-	result, refusal, err := kit.Outcome(err)
-	problem := status.Outcome{Failure: refusal}
+	out := kit.OutcomeOf(err)
+	problem := status.Problem{Failure: out.Refusal}
 	switch {
 	case have.UID == "":
-		problem = status.Outcome{}
-	case err == nil && refusal == "" && warning != "":
+		problem = status.Problem{}
+	case out.Failure() == "" && warning != "":
 		problem.Warnings = []status.Warning{{Reason: "TrafficDistributionNotSupported", Message: warning}}
 	}
-	if err != nil {
-		return result, fmt.Errorf("writing the derived Service of %s: %w", req, err)
+	if out.Err == nil {
+		r.problems.Set(req.NamespacedName, status.Part{}, problem)
 	}
-	r.problems.Set(req.NamespacedName, Part, problem)
-	return result, nil
+	return out.Result("writing the derived Service of %s", req)
 }
 
 // apply writes the difference. have has no UID if there is no import.

@@ -169,7 +169,7 @@ func TestReconcile(t *testing.T) {
 			if said := <-w.events; !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
 				t.Errorf("it says %q, want %q", said, tt.says)
 			}
-			if got := w.problems.Of(web)[Part].Failure; !strings.Contains(got, tt.problem) || tt.problem == "" && got != "" {
+			if got := w.problems.Of(web)[status.Part{}].Failure; !strings.Contains(got, tt.problem) || tt.problem == "" && got != "" {
 				t.Errorf("the problem is %q, want %q", got, tt.problem)
 			}
 		})
@@ -199,7 +199,7 @@ func TestRefusedWrites(t *testing.T) {
 			w := newWorld(t, append(tt.objects, serviceImport())...)
 			w.refuse = func(*corev1.Service) error { return tt.err }
 			result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
-			if (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails || (w.problems.Of(web)[Part].Failure != "") != tt.problem {
+			if (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails || (w.problems.Of(web)[status.Part{}].Failure != "") != tt.problem {
 				t.Errorf("result %+v, %v, problems %v", result, err, w.problems.Of(web))
 			}
 			w.refuse = func(*corev1.Service) error { return nil }
@@ -293,7 +293,7 @@ func TestTrafficDistribution(t *testing.T) {
 	}
 	for _, service := range []types.NamespacedName{web, api, web} {
 		w.reconcile(t, service)
-		if p := w.problems.Of(service)[Part]; p.Failure != "" || len(p.Warnings) != 1 || p.Warnings[0].Reason != "TrafficDistributionNotSupported" {
+		if p := w.problems.Of(service)[status.Part{}]; p.Failure != "" || len(p.Warnings) != 1 || p.Warnings[0].Reason != "TrafficDistributionNotSupported" {
 			t.Errorf("%s has %+v", service, p)
 		}
 	}

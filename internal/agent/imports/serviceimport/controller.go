@@ -105,12 +105,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if have.UID != "" && (!local.Managed(have) || have.DeletionTimestamp != nil) {
 		return reconcile.Result{}, nil
 	}
-	result, refusal, err := kit.Outcome(r.apply(ctx, req.NamespacedName, have, exported))
-	if err != nil {
-		return result, fmt.Errorf("writing ServiceImport %s: %w", req, err)
+	out := kit.OutcomeOf(r.apply(ctx, req.NamespacedName, have, exported))
+	if out.Err == nil {
+		r.sayRefused(req.NamespacedName, have, exported.Own.Export, out.Refusal)
 	}
-	r.sayRefused(req.NamespacedName, have, exported.Own.Export, refusal)
-	return result, nil
+	return out.Result("writing ServiceImport %s", req)
 }
 
 func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, have *mcsv1beta1.ServiceImport, exported local.Exported) error {
@@ -166,7 +165,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	return nil
 }
 
-// awaitRecord returns an error for kit.Outcome if a new import must wait for the record of this cluster's export. It does
+// awaitRecord returns an error for kit.OutcomeOf if a new import must wait for the record of this cluster's export. It does
 // not if other clusters export the service, too.
 func (r *Reconciler) awaitRecord(ctx context.Context, service types.NamespacedName, exports []merge.Export) error {
 	if slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID != r.cluster.ID.String() }) {

@@ -45,7 +45,7 @@ func TestTheRecordComesFirst(t *testing.T) {
 			for _, id := range tt.exporters {
 				exports = append(exports, merge.Export{ClusterID: id})
 			}
-			result, _, err := kit.Outcome(r.awaitRecord(t.Context(), web, exports))
+			result, err := kit.OutcomeOf(r.awaitRecord(t.Context(), web, exports)).Result("waiting")
 			if err != nil || (result.RequeueAfter > 0) != tt.waits || result.RequeueAfter > recordLead {
 				t.Errorf("it waits %v, %v", result.RequeueAfter, err)
 			}

@@ -118,18 +118,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if wait := r.wait(req, have, d.want, now); wait > 0 {
 		return kit.After(wait), nil
 	}
-	result, refusal, err := kit.Outcome(imported.Write(ctx, r.Cluster, have, d.want))
-	if err != nil {
-		return result, fmt.Errorf("importing EndpointSlice %v: %w", req, err)
+	out := kit.OutcomeOf(imported.Write(ctx, r.Cluster, have, d.want))
+	if out.Err != nil {
+		return out.Result("importing EndpointSlice %v", req)
 	}
 	if req.Cluster != r.Cluster.ID {
 		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
 	}
-	if refusal == "" && result.RequeueAfter == 0 {
+	if out.Done() {
 		r.measure(in.service, req, have, d.want, now)
 	}
-	r.note(in, req, d, refusal)
-	return result, nil
+	r.note(in, req, d, out.Refusal)
+	return out.Result("importing EndpointSlice %v", req)
 }
 
 // wait returns how long a write must wait. Withdrawals of other clusters' endpoints do not.

@@ -170,12 +170,14 @@ func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Warning {
 // note reports the result to the controller of the import's conditions.
 func (r *Reconciler) note(in inputsOf, req Request, d decision, refusal string) {
 	in.service.Namespace = req.Source.Namespace
-	problem := status.Outcome{Failure: refusal, Warnings: d.warnings}
+	problem := status.Problem{Failure: refusal, Warnings: d.warnings}
 	if in.imp == nil {
-		problem = status.Outcome{}
+		problem = status.Problem{}
 	}
 	r.Problems.SetSlice(in.service, req.part(), problem)
 }
 
 // part names the slice among the parts of its service that have problems.
-func (req Request) part() string { return req.Cluster.String() + "/" + req.Source.Name }
+func (req Request) part() status.Part {
+	return status.Part{Cluster: req.Cluster, Slice: req.Source.Name}
+}

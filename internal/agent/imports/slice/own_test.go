@@ -274,7 +274,7 @@ func TestRefusedWrites(t *testing.T) {
 		w := newWorld(t, exported().list()...)
 		w.err = tt.err
 		result, err := w.Reconcile(t.Context(), ownReq)
-		if got := w.Problems.Of(web)["c1/web-x"].Failure; (got != "") != tt.problem || (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
+		if got := w.Problems.Of(web)[ownReq.part()].Failure; (got != "") != tt.problem || (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
 			t.Errorf("%s: %+v, %v, problem %q", name, result, err, got)
 		}
 		w.err = nil

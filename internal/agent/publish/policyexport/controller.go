@@ -67,29 +67,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	wanted := policy != nil && policy.Spec.Provides(r.cluster.ID.String()) &&
 		service != nil && service.DeletionTimestamp == nil && contribution.Validate(service).Valid
-	var refusal string
-	var result reconcile.Result
+	var out kit.Outcome
 	switch {
 	case export != nil && wanted && contribution.ByPolicy(export) && export.DeletionTimestamp == nil:
-		result, refusal, err = kit.Outcome(r.because(ctx, export))
+		out = kit.OutcomeOf(r.because(ctx, export))
 	case export == nil && wanted:
-		result, refusal, err = kit.Outcome(r.create(ctx, req.NamespacedName))
+		out = kit.OutcomeOf(r.create(ctx, req.NamespacedName))
 	case export != nil && !wanted && known && contribution.ByPolicy(export) && export.DeletionTimestamp == nil:
-		result, refusal, err = kit.Outcome(r.remove(ctx, export))
-	}
-	if err != nil {
-		return result, fmt.Errorf("writing ServiceExport %s: %w", req, err)
+		out = kit.OutcomeOf(r.remove(ctx, export))
 	}
 	switch {
-	case refusal == "":
+	case out.Refusal == "":
 	case wanted:
 		status.Say(r.recorder, service, nil, corev1.EventTypeWarning, "ExportRefused", "Export", fmt.Sprintf(
-			"A MultiClusterService exports this Service, but this cluster's API server rejects the ServiceExport. The agent retries every 20 to 30 seconds. The API server's message: %s", refusal))
+			"A MultiClusterService exports this Service, but this cluster's API server rejects the ServiceExport. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
 	default:
 		status.Say(r.recorder, export, nil, corev1.EventTypeWarning, "DeletionRefused", "Unexport", fmt.Sprintf(
-			"No MultiClusterService asks for this ServiceExport any longer, but this cluster's API server rejects its deletion. The agent retries every 20 to 30 seconds. The API server's message: %s", refusal))
+			"No MultiClusterService asks for this ServiceExport any longer, but this cluster's API server rejects its deletion. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
 	}
-	return result, nil
+	return out.Result("writing ServiceExport %s", req)
 }
 
 func (r *Reconciler) create(ctx context.Context, service types.NamespacedName) error {

@@ -22,9 +22,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 )
 
-// Part is this controller's part of a service in status.Problems.
-const Part = "record"
-
 // Reconciler writes records.
 type Reconciler struct {
 	cluster *inputs.Cluster
@@ -112,20 +109,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		err = r.cluster.Stages.Do(kit.Exported, write)
 	}
-	result, refusal, err := kit.Outcome(err)
-	problem := status.Outcome{Failure: refusal}
-	if err != nil {
-		problem.Failure = err.Error()
-		err = fmt.Errorf("writing the ExportedService of %s: %w", req, err)
+	out, problem := kit.OutcomeOf(err), status.Problem{}
+	if t.own.Export != nil {
+		problem.Failure = out.Failure()
 	}
-	if t.own.Export == nil {
-		problem = status.Outcome{}
+	r.problems.Set(req.NamespacedName, status.Part{}, problem)
+	if out.Done() && t.again > 0 {
+		return kit.After(t.again), nil
 	}
-	r.problems.Set(req.NamespacedName, Part, problem)
-	if err == nil && result.RequeueAfter == 0 && t.again > 0 {
-		result = kit.After(t.again)
-	}
-	return result, err
+	return out.Result("writing the ExportedService of %s", req)
 }
 
 // isCurrent reports whether the cache has the newest version of a Service. ServiceExports and Services have separate

@@ -75,7 +75,7 @@ func TestProblems(t *testing.T) {
 			c.SetBroker(b)
 			r := &Reconciler{cluster: c, broker: b, problems: &status.Problems{}}
 			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
-			if got := r.problems.Of(web)[Part].Failure; (got != "") != tt.problem || (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
+			if got := r.problems.Of(web)[status.Part{}].Failure; (got != "") != tt.problem || (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
 				t.Errorf("%+v, %v, problem %q", result, err, got)
 			}
 			answer = nil

@@ -28,9 +28,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 )
 
-// Part is the prefix of this controller's parts of a service in status.Problems. The source slice's name follows.
-const Part = "slice/"
-
 // Reconciler writes slices. A request names a source slice in this cluster, or is a result of names.ClusterIPSlice.
 type Reconciler struct {
 	cluster  *inputs.Cluster
@@ -92,7 +89,7 @@ func (r *Reconciler) Pending(ctx context.Context, source types.NamespacedName) (
 func (r *Reconciler) Missing(ctx context.Context, service types.NamespacedName) (bool, error) {
 	problems := r.problems.Of(service)
 	for _, source := range r.Of(ctx, service) {
-		if problems[Part+source.Name].Failure != "" {
+		if problems[status.Part{Slice: source.Name}].Failure != "" {
 			continue
 		}
 		if have, err := r.broker.Slice(ctx, r.cluster.Clusterset, r.cluster.ID, source); err != nil {
@@ -119,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if t.wait > 0 {
 		if t.have != nil && layout.Withdrawn(t.have) { // the write succeeded, only its answer was lost
-			r.note(layout.Service(t.have), req.Name, nil, "", "", nil)
+			r.note(layout.Service(t.have), req.Name, nil, "", "")
 		}
 		return kit.After(t.wait), nil
 	}
@@ -132,18 +129,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else {
 		err = write()
 	}
-	result, refusal, err := kit.Outcome(err)
-	if err == nil && refusal == "" && result.RequeueAfter == 0 {
+	out := kit.OutcomeOf(err)
+	if out.Done() {
 		r.measure(t.of.service, req.NamespacedName, t.have, t.decision)
 	} else {
 		r.transit.Stop(req.NamespacedName)
 	}
 	t.of.service.Namespace = req.Namespace
-	r.note(t.of.service, req.Name, t.want, t.refused, refusal, err)
-	if err != nil {
-		err = fmt.Errorf("publishing EndpointSlice %s: %w", req, err)
-	}
-	return result, err
+	r.note(t.of.service, req.Name, t.want, t.refused, out.Failure())
+	return out.Result("publishing EndpointSlice %s", req)
 }
 
 func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, have *discoveryv1.EndpointSlice) (of inputsOf, err error) {
@@ -210,16 +204,13 @@ func (r *Reconciler) measure(service, source types.NamespacedName, have *discove
 }
 
 // note reports the result to the controller of the export's conditions.
-func (r *Reconciler) note(service types.NamespacedName, name string, want *discoveryv1.EndpointSlice, refused string, refusal string, err error) {
-	problem := status.Outcome{Failure: refusal}
-	if err != nil {
-		problem.Failure = err.Error()
-	}
+func (r *Reconciler) note(service types.NamespacedName, name string, want *discoveryv1.EndpointSlice, refused, failure string) {
+	problem := status.Problem{Failure: failure}
 	if want != nil && refused != "" {
 		problem.Warnings = []status.Warning{{
 			Reason:  "EndpointsInvalid",
 			Message: fmt.Sprintf("Some parts of the Service's EndpointSlices are not exported: %s. All other parts are exported. Correct the EndpointSlices.", refused),
 		}}
 	}
-	r.problems.SetSlice(service, Part+name, problem)
+	r.problems.SetSlice(service, status.Part{Slice: name}, problem)
 }

@@ -22,9 +22,9 @@ import (
 // Progress is the input of an export's conditions, besides the cluster's contribution.
 type Progress struct {
 	// Record is the result of writing the record, if known.
-	Record status.Outcome
+	Record status.Problem
 	// Endpoints is the result of publishing the endpoints, if Tried.
-	Endpoints status.Outcome
+	Endpoints status.Problem
 	Tried     bool
 	// Conflicts are those with other clusters' exports.
 	Conflicts []merge.Conflict

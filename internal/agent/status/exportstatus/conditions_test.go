@@ -19,8 +19,8 @@ import (
 var cut = status.Warning{Reason: "EndpointsTruncated", Message: "Some are left out."}
 
 // outcome is how writing a record went, if the broker has been reached.
-func outcome(brokerSeen bool, failure string) status.Outcome {
-	return status.Outcome{Waiting: !brokerSeen, Failure: failure}
+func outcome(brokerSeen bool, failure string) status.Problem {
+	return status.Problem{Waiting: !brokerSeen, Failure: failure}
 }
 
 func TestReady(t *testing.T) {
@@ -28,24 +28,24 @@ func TestReady(t *testing.T) {
 		name                    string
 		valid, brokerSeen       bool
 		record                  string
-		endpoints               status.Outcome
+		endpoints               status.Problem
 		status, reason, message string
 	}{
-		{"all is well", true, true, "", status.Outcome{}, "True", "Exported", "The Service is exported to the clusterset."},
+		{"all is well", true, true, "", status.Problem{}, "True", "Exported", "The Service is exported to the clusterset."},
 		{
-			"with something to say", true, true, "", status.Outcome{Warnings: []status.Warning{cut}},
+			"with something to say", true, true, "", status.Problem{Warnings: []status.Warning{cut}},
 			"True", "Exported", "The Service is exported to the clusterset. Some are left out.",
 		},
 		{
-			"the record is refused", true, true, "no", status.Outcome{Failure: "not either"},
+			"the record is refused", true, true, "no", status.Problem{Failure: "not either"},
 			"False", "Failed", "The export did not reach the broker. The agent retries: no",
 		},
 		{
-			"an endpoint is refused", true, true, "", status.Outcome{Failure: "no", Warnings: []status.Warning{cut}},
+			"an endpoint is refused", true, true, "", status.Problem{Failure: "no", Warnings: []status.Warning{cut}},
 			"False", "Failed", "Not all endpoints reached the broker. The agent retries: no",
 		},
-		{"nothing to export", false, true, "", status.Outcome{}, "False", "Pending", "Nothing is exported until this ServiceExport is valid."},
-		{"no broker", true, false, "", status.Outcome{}, "False", "Pending", "The agent has not reached the broker yet."},
+		{"nothing to export", false, true, "", status.Problem{}, "False", "Pending", "Nothing is exported until this ServiceExport is valid."},
+		{"no broker", true, false, "", status.Problem{}, "False", "Pending", "The agent has not reached the broker yet."},
 	} {
 		own := local.Own{Validity: contribution.Validity{Valid: tt.valid}}
 		got := ready(own, Progress{Record: outcome(tt.brokerSeen, tt.record), Endpoints: tt.endpoints})
@@ -62,7 +62,7 @@ func TestReady(t *testing.T) {
 func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
 	own := local.Own{Validity: contribution.Validity{Valid: true}}
 	says := func(warnings ...status.Warning) []metav1.Condition {
-		return []metav1.Condition{{Type: "Valid"}, ready(own, Progress{Endpoints: status.Outcome{Warnings: warnings}})}
+		return []metav1.Condition{{Type: "Valid"}, ready(own, Progress{Endpoints: status.Problem{Warnings: warnings}})}
 	}
 	another := status.Warning{Reason: "Another", Message: "There is more."}
 	both := []status.Warning{cut, another}
@@ -74,7 +74,7 @@ func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
 		"one was said":                {says(cut), says(both...), []status.Warning{another}},
 		"both were":                   {says(both...), says(both...), nil},
 		"another condition alone":     {says(), []metav1.Condition{{Type: "Valid"}}, nil},
-		"Ready has else to say":       {says(), []metav1.Condition{ready(own, Progress{Record: status.Outcome{Failure: "no"}, Endpoints: status.Outcome{Warnings: both}})}, nil},
+		"Ready has else to say":       {says(), []metav1.Condition{ready(own, Progress{Record: status.Problem{Failure: "no"}, Endpoints: status.Problem{Warnings: both}})}, nil},
 		"Ready stands as it was said": {says(cut), says(cut), nil},
 	} {
 		export := &mcsv1beta1.ServiceExport{Status: mcsv1beta1.ServiceExportStatus{Conditions: tt.before}}
@@ -91,7 +91,7 @@ func TestRefusedPartsAreAWarning(t *testing.T) {
 		t.Errorf("of nothing: %v", got)
 	}
 	own.Refused = []validation.Refused{{Part: `exported label "team"`, Reason: "is not a label"}}
-	got := Conditions(own, Progress{Endpoints: status.Outcome{Warnings: Warnings(own, false)}, Tried: true})
+	got := Conditions(own, Progress{Endpoints: status.Problem{Warnings: Warnings(own, false)}, Tried: true})
 	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `: exported label "team": is not a label.`) {
 		t.Errorf("%+v", got)
 	}

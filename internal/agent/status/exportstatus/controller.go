@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -22,8 +21,6 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
-	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
-	"github.com/atoll-mcs/atoll/internal/agent/publish/slice"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
@@ -121,10 +118,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	wanted := Conditions(own, so)
 	stands, transitions, err := status.ApplyExport(ctx, r.cluster.Client, own.Export, names.ManagerExport, wanted...)
-	result, refusal, err := kit.Outcome(err)
+	out := kit.OutcomeOf(err)
 	switch {
-	case err != nil || refusal != "":
-		return result, err
+	case out.Failure() != "":
+		return out.Result("writing the conditions of ServiceExport %s", req)
 	case !stands:
 		return kit.Outdated(), nil
 	}
@@ -136,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	for _, warning := range NewWarnings(own.Export, wanted, so.Endpoints.Warnings) {
 		status.Say(r.recorder, own.Export, nil, corev1.EventTypeWarning, warning.Reason, "Export", warning.Message)
 	}
-	return result, nil
+	return out.Result("writing the conditions of ServiceExport %s", req)
 }
 
 // serviceIsLate reports whether an export's Service exists but is not in the cache yet: ServiceExports have a separate
@@ -164,7 +161,7 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 	}
 	so.Tried = true
 	problems := r.problems.Of(service)
-	if so.Record.Failure = problems[record.Part].Failure; so.Record.Failure == "" {
+	if so.Record.Failure = problems[status.Part{}].Failure; so.Record.Failure == "" {
 		have, err := b.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service)
 		if err != nil {
 			return so, false, err
@@ -189,8 +186,8 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 }
 
 // endpoints summarizes the publishing of a service's slices. warnings come first.
-func (r *Reconciler) endpoints(ctx context.Context, service types.NamespacedName, problems map[string]status.Outcome, warnings []status.Warning) (status.Outcome, error) {
-	outcome := status.Outcome{Warnings: warnings}
+func (r *Reconciler) endpoints(ctx context.Context, service types.NamespacedName, problems map[status.Part]status.Problem, warnings []status.Warning) (status.Problem, error) {
+	outcome := status.Problem{Warnings: warnings}
 	sources, err := r.cluster.Sources(ctx, service)
 	if err != nil {
 		return outcome, err
@@ -198,8 +195,8 @@ func (r *Reconciler) endpoints(ctx context.Context, service types.NamespacedName
 	if r.cluster.PublishesPods {
 		outcome.Warnings = append(outcome.Warnings, Notices(sources)...)
 	}
-	for _, part := range slices.Sorted(maps.Keys(problems)) {
-		if !strings.HasPrefix(part, slice.Part) {
+	for _, part := range slices.SortedFunc(maps.Keys(problems), status.Part.Compare) {
+		if part.Slice == "" {
 			continue
 		}
 		if outcome.Failure == "" {

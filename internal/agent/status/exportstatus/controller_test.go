@@ -17,7 +17,6 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
-	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -96,7 +95,7 @@ func TestProgress(t *testing.T) {
 				}
 			}
 			r := &Reconciler{cluster: c, problems: &status.Problems{}, missing: func(context.Context, types.NamespacedName) (bool, error) { return tt.missing, nil }}
-			r.problems.Set(web, record.Part, status.Outcome{Failure: tt.failure})
+			r.problems.Set(web, status.Part{}, status.Problem{Failure: tt.failure})
 			so, pending, err := r.progress(t.Context(), web, own)
 			if err != nil || pending != tt.pending {
 				t.Fatalf("pending %t, %v", pending, err)

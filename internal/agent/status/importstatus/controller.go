@@ -90,12 +90,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	updated := have.DeepCopy()
 	updated.Status = want
 	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
-	result, refusal, err := kit.Outcome(client.IgnoreNotFound(r.cluster.Client.Status().Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport))))
-	if err != nil || refusal != "" || result.RequeueAfter > 0 {
-		return result, err
+	out := kit.OutcomeOf(client.IgnoreNotFound(r.cluster.Client.Status().Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport))))
+	if out.Done() {
+		r.say(have, want, transition, warnings(problems))
 	}
-	r.say(have, want, transition, warnings(problems))
-	return reconcile.Result{}, nil
+	return out.Result("writing the status of ServiceImport %s", req)
 }
 
 // say records Events for new content of an import's condition Ready.

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/agent/imports/service"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
@@ -21,7 +20,7 @@ import (
 
 // want returns an import's status in a cluster with these IP families, and whether the change of Ready deserves an
 // Event. It keeps conditions that others own.
-func want(have *mcsv1beta1.ServiceImport, exported local.Exported, families []corev1.IPFamily, problems map[string]status.Outcome) (mcsv1beta1.ServiceImportStatus, bool) {
+func want(have *mcsv1beta1.ServiceImport, exported local.Exported, families []corev1.IPFamily, problems map[status.Part]status.Problem) (mcsv1beta1.ServiceImportStatus, bool) {
 	imp := have.DeepCopy()
 	imp.Status = mcsv1beta1.ServiceImportStatus{EndpointSliceObjects: mcsv1beta1.EndpointSliceObjectsPresent, Conditions: imp.Status.Conditions}
 	if len(imp.Spec.IPFamilies) == 0 || derived.Portless(imp) { // unusable in this cluster
@@ -67,19 +66,18 @@ type warning struct {
 }
 
 // warnings returns an import's warnings. If several slices have the same problem, it names one of them.
-func warnings(problems map[string]status.Outcome) []warning {
-	type about struct{ cluster, reason string }
+func warnings(problems map[status.Part]status.Problem) []warning {
+	type about struct {
+		cluster names.ClusterID
+		reason  string
+	}
 	reported := map[about]bool{}
 	var all []warning
-	for _, part := range slices.Sorted(maps.Keys(problems)) {
-		cluster, _, isSlice := strings.Cut(part, "/")
-		if !isSlice {
-			cluster = ""
-		}
+	for _, part := range slices.SortedFunc(maps.Keys(problems), status.Part.Compare) {
 		for _, r := range problems[part].Warnings {
-			if key := (about{cluster, r.Reason}); !reported[key] {
+			if key := (about{part.Cluster, r.Reason}); !reported[key] {
 				reported[key] = true
-				all = append(all, warning{names.ClusterID(cluster), r})
+				all = append(all, warning{part.Cluster, r})
 			}
 		}
 	}
@@ -87,14 +85,14 @@ func warnings(problems map[string]status.Outcome) []warning {
 }
 
 // ready returns an import's condition Ready, or nil to keep the current one while the derived Service is being written.
-func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, problems map[string]status.Outcome, leftOut string) *metav1.Condition {
+func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, problems map[status.Part]status.Problem, leftOut string) *metav1.Condition {
 	switch {
 	case len(imp.Spec.IPFamilies) == 0:
 		return NotSupported(imp, families)
 	case derived.Portless(imp):
 		return Portless(imp)
-	case problems[service.Part].Failure != "":
-		return Failed(problems[service.Part].Failure)
+	case problems[status.Part{}].Failure != "":
+		return Failed(problems[status.Part{}].Failure)
 	case imp.Annotations[names.AnnotationDerivedService] == "" || imp.Spec.Type == mcsv1beta1.ClusterSetIP && len(imp.Spec.IPs) == 0:
 		return nil
 	}
@@ -103,12 +101,11 @@ func ready(imp *mcsv1beta1.ServiceImport, families []corev1.IPFamily, problems m
 	if leftOut != "" {
 		texts = append(texts, leftOut)
 	}
-	for _, part := range slices.Sorted(maps.Keys(problems)) {
-		cluster, _, isSlice := strings.Cut(part, "/")
-		if failure := problems[part].Failure; failure != "" && isSlice {
+	for _, part := range slices.SortedFunc(maps.Keys(problems), status.Part.Compare) {
+		if failure := problems[part].Failure; failure != "" && part.Slice != "" {
 			reason = failure
-			if !slices.Contains(refused, cluster) {
-				refused = append(refused, cluster)
+			if id := part.Cluster.String(); !slices.Contains(refused, id) {
+				refused = append(refused, id)
 			}
 		}
 	}

@@ -17,22 +17,22 @@ import (
 
 // The condition says what failed, what people should know once for each cluster and reason, and stands while the derived Service is being written.
 func TestWant(t *testing.T) {
-	refused := func(message string) status.Outcome {
-		return status.Outcome{Warnings: []status.Warning{{Reason: "EndpointsRefused", Message: message}}}
+	refused := func(message string) status.Problem {
+		return status.Problem{Warnings: []status.Warning{{Reason: "EndpointsRefused", Message: message}}}
 	}
 	for name, tt := range map[string]struct {
-		problems map[string]status.Outcome
+		problems map[status.Part]status.Problem
 		service  string // the annotation
 		status   metav1.ConditionStatus
 		message  string
 	}{
 		"all is well":                  {service: "web-clusterset", status: metav1.ConditionTrue, message: "The service is imported. Clients reach the service at 10.0.0.1."},
 		"no derived Service yet":       {status: metav1.ConditionUnknown, message: "as it was"},
-		"it is refused":                {problems: map[string]status.Outcome{"service": {Failure: "quota"}}, status: metav1.ConditionFalse, message: "quota"},
-		"a slice is refused":           {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": {Failure: "quota"}, "c2/b": {Failure: "quota"}}, status: metav1.ConditionFalse, message: `The agent cannot write all endpoints from "c2"`},
-		"two slices, one warning":      {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": refused("first"), "c2/b": refused("second")}, status: metav1.ConditionTrue, message: "10.0.0.1. first"},
-		"two clusters, two warnings":   {service: "web-clusterset", problems: map[string]status.Outcome{"c2/a": refused("first"), "c3/b": refused("second")}, status: metav1.ConditionTrue, message: "10.0.0.1. first second"},
-		"a warning of the own Service": {service: "web-clusterset", problems: map[string]status.Outcome{"service": refused("of its distribution")}, status: metav1.ConditionTrue, message: "10.0.0.1. of its distribution"},
+		"it is refused":                {problems: map[status.Part]status.Problem{{}: {Failure: "quota"}}, status: metav1.ConditionFalse, message: "quota"},
+		"a slice is refused":           {service: "web-clusterset", problems: map[status.Part]status.Problem{{Cluster: "c2", Slice: "a"}: {Failure: "quota"}, {Cluster: "c2", Slice: "b"}: {Failure: "quota"}}, status: metav1.ConditionFalse, message: `The agent cannot write all endpoints from "c2"`},
+		"two slices, one warning":      {service: "web-clusterset", problems: map[status.Part]status.Problem{{Cluster: "c2", Slice: "a"}: refused("first"), {Cluster: "c2", Slice: "b"}: refused("second")}, status: metav1.ConditionTrue, message: "10.0.0.1. first"},
+		"two clusters, two warnings":   {service: "web-clusterset", problems: map[status.Part]status.Problem{{Cluster: "c2", Slice: "a"}: refused("first"), {Cluster: "c3", Slice: "b"}: refused("second")}, status: metav1.ConditionTrue, message: "10.0.0.1. first second"},
+		"a warning of the own Service": {service: "web-clusterset", problems: map[status.Part]status.Problem{{}: refused("of its distribution")}, status: metav1.ConditionTrue, message: "10.0.0.1. of its distribution"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			imp := &mcsv1beta1.ServiceImport{
