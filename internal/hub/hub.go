@@ -100,23 +100,26 @@ type process struct {
 func (p *process) term(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	mgr, err := p.newManager(ctx)
+	accepts := p.published.Border()
+	mgr, err := p.newManager(ctx, accepts)
 	if err != nil {
 		return err
 	}
+	// On each replica, so that the budget is right when it leads.
+	free := unelected(func(ctx context.Context) error { return accepts.Follow(ctx, mgr.GetCache()) })
 	hosts, err := loadbalancer.ReadHosts(ctx, mgr.GetAPIReader(), p.config, p.options.nodes(), p.log)
 	if err != nil {
 		return err
 	}
 	comparer := &servicepolicy.Comparer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Failed: &p.failed, Log: p.log}
-	known := p.published.Read(mgr.GetAPIReader())
+	known := p.published.Read(accepts, mgr.GetAPIReader())
 	follow := func(ctx context.Context) error { return p.published.Follow(ctx, mgr.GetCache()) }
-	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), manager.RunnableFunc(follow), hosts, comparer} {
+	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), manager.RunnableFunc(follow), free, hosts, comparer} {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
 	}
-	list, err := p.controllers(mgr, hosts, known)
+	list, err := p.controllers(mgr, accepts, hosts, known)
 	if err != nil {
 		return err
 	}
@@ -130,6 +133,15 @@ func (p *process) term(ctx context.Context) error {
 	}
 	return mgr.Start(ctx)
 }
+
+// unelected runs on each replica.
+type unelected func(context.Context) error
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (unelected) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (f unelected) Start(ctx context.Context) error { return f(ctx) }
 
 // lead runs while this replica leads. It reads the members' counters every 10 s, the interval at which members write
 // their Leases.
@@ -154,13 +166,13 @@ func (p *process) otherLeads() {
 }
 
 // controllers creates all controllers. Only the leader runs them.
-func (p *process) controllers(mgr ctrl.Manager, hosts *loadbalancer.Hosts, known <-chan struct{}) (all []manager.Runnable, err error) {
+func (p *process) controllers(mgr ctrl.Manager, accepts *border.Border, hosts *loadbalancer.Hosts, known <-chan struct{}) (all []manager.Runnable, err error) {
 	c, live, cache, clusterset := mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), p.options.Clusterset
 	recorder := mgr.GetEventRecorder("atoll-hub")
 	add := func(one manager.Runnable, e error) { all, err = append(all, one), errors.Join(err, e) }
-	add(servicepolicy.New(c, live, cache, clusterset, p.published.Border, p.published.View, known, &p.published.Changes, &p.failed, recorder))
+	add(servicepolicy.New(c, live, cache, clusterset, accepts, p.published.View, known, &p.published.Changes, &p.failed, recorder))
 	add(loadbalancer.New(c, cache, p.published, known, hosts, p.providers, recorder, p.options.AbandonAfter))
-	add(p.published.View.Reader(view.Connection{Live: live, Border: p.published.Border}))
+	add(p.published.View.Reader(view.Connection{Live: live, Border: accepts}))
 	return all, err
 }
 
@@ -185,7 +197,7 @@ func scheme() *runtime.Scheme {
 }
 
 // newManager returns a manager with the caches of Caches.
-func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
+func (p *process) newManager(ctx context.Context, accepts *border.Border) (manager.Manager, error) {
 	lease, err := lifecycle.ObservedLock(p.config, names.HubNamespace, leaderElectionID, p.identity, p.otherLeads)
 	if err != nil {
 		return nil, err
@@ -197,7 +209,7 @@ func (p *process) newManager(ctx context.Context) (manager.Manager, error) {
 		LeaderElectionResourceLockInterface: lease,
 		Metrics:                             metricsserver.Options{BindAddress: p.options.MetricsAddress, SecureServing: p.options.MetricsTLS},
 		PprofBindAddress:                    p.options.PprofAddress,
-		Cache:                               cache.Options{ByObject: Caches(p.options.Clusterset, p.published.Border)},
+		Cache:                               cache.Options{ByObject: Caches(p.options.Clusterset, accepts)},
 	})
 	mgr, err := ctrl.NewManager(p.config, options)
 	if err != nil {

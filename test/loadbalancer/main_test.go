@@ -100,14 +100,15 @@ func start(t *testing.T) (stop func()) {
 	if published == nil {
 		published = loadbalancer.NewPublished(clusterset, budget)
 	}
+	accepts := published.Border()
 	mgr, err := ctrl.NewManager(configuration, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, Cache: cache.Options{ByObject: atollhub.Caches(clusterset, published.Border)},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, Cache: cache.Options{ByObject: atollhub.Caches(clusterset, accepts)},
 	})
 	noError(t, err)
-	known := published.Read(mgr.GetAPIReader())
+	known := published.Read(accepts, mgr.GetAPIReader())
 	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return published.Follow(ctx, mgr.GetCache()) })))
-	reader, err := published.View.Reader(view.Connection{Live: mgr.GetAPIReader(), Border: published.Border})
+	reader, err := published.View.Reader(view.Connection{Live: mgr.GetAPIReader(), Border: accepts})
 	noError(t, err)
 	noError(t, mgr.Add(reader))
 	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // as a hub does every 10 s
@@ -117,6 +118,7 @@ func start(t *testing.T) (stop func()) {
 	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
 	noError(t, err)
 	noError(t, mgr.Add(hosts))
+	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return accepts.Follow(ctx, mgr.GetCache()) })))
 	c, err := loadbalancer.New(mgr.GetClient(), mgr.GetCache(), published, known, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
 	noError(t, err)
 	noError(t, mgr.Add(c))

@@ -1,5 +1,6 @@
 // Package core runs the controllers of a member cluster. controllers.go lists them. Controllers that need only that
-// cluster run in a manager, the others in a session (session.go): an unreachable broker delays only them.
+// cluster and the view run in a manager, those that write to the broker in a session (session.go): an unreachable broker
+// delays only them.
 package core
 
 import (

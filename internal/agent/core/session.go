@@ -114,7 +114,10 @@ func (c *core) session(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return brokers.Start(ctx) })
 	group.Go(func() error { return c.awaitRestore(ctx) })
-	if err = c.follow(ctx, brokers.GetCache()); err == nil {
+	if err = borders.Follow(ctx, brokers.GetCache()); err == nil {
+		err = c.follow(ctx, brokers.GetCache())
+	}
+	if err == nil {
 		err = c.expectOwners(ctx)
 	}
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package inputs reads the inputs of the agent's controllers: this cluster's exports, and other clusters'
-// exports from the cache of the broker.
+// Package inputs reads the inputs of the agent's controllers: this cluster's exports, and what is believed of other
+// clusters' exports.
 package inputs
 
 import (
@@ -110,7 +110,7 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 	return own, nil
 }
 
-// Exports reads the exports of a service: this cluster's from its objects, others' from the broker (required).
+// Exports reads the exports of a service: this cluster's from its objects, others' from the view, which must be known.
 func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (exported local.Exported, err error) {
 	namespace, err := kit.Get(ctx, c.Client, client.ObjectKey{Name: service.Namespace}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy)
 	if err != nil || namespace == nil || namespace.DeletionTimestamp != nil {
@@ -118,7 +118,7 @@ func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (ex
 	}
 	exported.Rules = refusal.In(service.Namespace, namespace.Labels, namespace.Annotations, c.Refuses)
 	policy := c.Policy(service)
-	others, awaited := c.others(service)
+	others, awaited := c.View.Service(service)
 	exported.Awaited, exported.Revisions = awaited, map[names.ClusterID]int64{}
 	if exported.Own, err = c.own(ctx, service, policy); err != nil || !policy.Consumes(c.ID.String()) {
 		return exported, err
@@ -152,7 +152,7 @@ func (c *Cluster) Refusals(ctx context.Context, name string) (refusal.Rules, err
 // all clusters report the same conflicts. In a namespace that is closed to imports, other exports do not count: there
 // the name has a different meaning in each cluster.
 func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName, own *merge.Export) ([]merge.Export, error) {
-	others, _ := c.others(service)
+	others, _ := c.View.Service(service)
 	rules, err := c.Refusals(ctx, service.Namespace)
 	if err != nil {
 		return nil, err
@@ -197,19 +197,10 @@ func specs(exports []view.Export) (all []merge.Export) {
 	return all
 }
 
-// others returns the permitted exports of a service from other clusters, and the clusters whose exports are unknown; none
-// before the broker was reached.
-func (c *Cluster) others(service types.NamespacedName) ([]view.Export, []names.ClusterID) {
-	if c.Broker() == nil {
-		return nil, nil
-	}
-	return c.View.Service(service)
-}
-
 // Published returns the exports of a service by the records of all clusters, including this one, and the clusters whose
 // exports are unknown.
 func (c *Cluster) Published(ctx context.Context, b *Broker, service types.NamespacedName) ([]merge.Export, []names.ClusterID, error) {
-	others, awaited := c.others(service)
+	others, awaited := c.View.Service(service)
 	all := specs(others)
 	own, err := b.Record(ctx, c.Clusterset, c.ID, service)
 	if own != nil && !layout.Withdrawn(own) && c.View.Permissions().MayExport(c.ID, service.Namespace) {

@@ -8,6 +8,7 @@
 package border
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -77,6 +79,24 @@ func (b *Border) Transform(object any) (any, error) {
 	}
 	return object, nil
 }
+
+// Follow frees the budget of slices that a cache no longer has, which Transform does not see, until ctx is done.
+func (b *Border) Follow(ctx context.Context, from cache.Cache) error {
+	return kit.Follow(ctx, from, &discoveryv1.EndpointSlice{}, func(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
+		if e.Deleted() {
+			b.Forget(e.Old.Name)
+		}
+	})
+}
+
+// Keep counts the content of a slice, by its name on the broker, that is kept although the cache no longer has it. It
+// reduces the room for others. Release frees it.
+func (b *Border) Keep(slice kit.Scope, name string, bytes int64) {
+	b.budget.Keep(slice, "kept "+name, bytes)
+}
+
+// Release is described at Keep.
+func (b *Border) Release(name string) { b.budget.Forget("kept " + name) }
 
 // Forget frees the budget of a slice, by its name on the broker, whose content is not held any more.
 func (b *Border) Forget(slice string) { b.budget.Forget(slice) }

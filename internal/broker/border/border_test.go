@@ -246,7 +246,7 @@ func TestBudget(t *testing.T) {
 				}
 				for name, bytes := range waits {
 					_, member, _ := strings.Cut(name, ".")
-					if used := want[names.ClusterID(member)].Bytes; used > limit || used <= limit*9/10 && used+bytes <= limit {
+					if used := want[names.ClusterID(member)].Bytes; used > limit || used+bytes <= limit {
 						t.Fatalf("%d are used, and %s waits for %d", used, name, bytes)
 					}
 				}

@@ -45,8 +45,8 @@ type Usage struct {
 	Waiting int
 }
 
-// NewBudget returns a budget with a limit in bytes for each member, 0 for none. When a member's usage falls to 90 % of
-// the limit, room (may be nil) is called, without locks, for the waiting slices that fit now. They count from then on.
+// NewBudget returns a budget with a limit in bytes for each member, 0 for none. When a member's usage falls, room (may be
+// nil) is called, without locks, for the waiting slices that fit now. They count from then on.
 func NewBudget(limit int64, room func(kit.Scope)) *Budget {
 	if room == nil {
 		room = func(kit.Scope) {}
@@ -57,13 +57,20 @@ func NewBudget(limit int64, room func(kit.Scope)) *Budget {
 // Hold replaces the count of a slice, which has the given name on the broker, with bytes, and returns whether there is
 // room. A slice without room to grow is not held any more.
 func (b *Budget) Hold(slice kit.Scope, name string, bytes int64) (ok bool) {
+	return b.count(slice, name, bytes, false)
+}
+
+// Keep is Hold, whether there is room or not.
+func (b *Budget) Keep(slice kit.Scope, name string, bytes int64) { b.count(slice, name, bytes, true) }
+
+func (b *Budget) count(slice kit.Scope, name string, bytes int64, always bool) (ok bool) {
 	b.change(name, func(had int64) {
 		m := b.members[slice.Member]
 		if m == nil {
 			m = &member{waiting: map[string]waiting{}}
 			b.members[slice.Member] = m
 		}
-		if ok = b.limit <= 0 || bytes <= had || m.bytes+bytes <= b.limit; ok {
+		if ok = always || b.limit <= 0 || bytes <= had || m.bytes+bytes <= b.limit; ok {
 			m.held++
 			m.bytes += bytes
 		} else {
@@ -106,7 +113,7 @@ func (b *Budget) change(name string, set func(had int64)) {
 	var fit []kit.Scope
 	if counted {
 		if b.slices[name].bytes < old.bytes {
-			fit = b.release(m, name)
+			fit = b.release(m)
 		}
 		if m.held+len(m.waiting) == 0 {
 			delete(b.members, old.member)
@@ -118,13 +125,10 @@ func (b *Budget) change(name string, set func(had int64)) {
 	}
 }
 
-// release returns the waiting slices of a member that fit now, except one, and counts them.
-func (b *Budget) release(m *member, except string) (fit []kit.Scope) {
-	if m.bytes > b.limit-b.limit/10 {
-		return nil
-	}
+// release returns the waiting slices of a member that fit now, and counts them.
+func (b *Budget) release(m *member) (fit []kit.Scope) {
 	for name, w := range m.waiting {
-		if name != except && m.bytes+w.bytes <= b.limit {
+		if m.bytes+w.bytes <= b.limit {
 			fit = append(fit, w.slice)
 			delete(m.waiting, name)
 			b.slices[name] = entry{w.slice.Member, w.bytes}

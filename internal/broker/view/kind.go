@@ -35,8 +35,9 @@ type kind[O client.Object] struct {
 	name func(kit.Scope) string
 	// state returns what a connection's border has found.
 	state func(*border.Border, O) (border.State, string)
-	// without returns an object without its content; nil for kinds that are never stubs.
+	// without returns an object without its content, size its content's bytes; nil for kinds that have no budget.
 	without func(O) O
+	size    func(O) int64
 }
 
 // sameVersion reports whether two objects are one version of one object.
@@ -140,13 +141,14 @@ func newSlices(v *View) *kind[*discoveryv1.EndpointSlice] {
 		without: func(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 			return &discoveryv1.EndpointSlice{ObjectMeta: s.ObjectMeta, AddressType: s.AddressType}
 		},
+		size: func(s *discoveryv1.EndpointSlice) int64 { return int64(s.Size()) },
 	}
 }
 
 func pointers[T any](items []T) []*T {
 	all := make([]*T, len(items))
-	for i := range items {
-		all[i] = &items[i]
+	for i, item := range items {
+		all[i] = &item // a pointer into the list would hold all of it
 	}
 	return all
 }
@@ -210,9 +212,6 @@ func (k *kind[O]) replace(b *border.Border, items []O) {
 
 // event records a change of an object in the cache.
 func (k *kind[O]) event(b *border.Border, e kit.Event[O]) {
-	if e.Deleted() && k.without != nil { // the cache's transform does not see deletions
-		b.Forget(e.Old.GetName())
-	}
 	var key kit.Scope
 	for _, version := range e.Versions() { // they have the same key, but somebody may have edited one such that it has none
 		key = cmp.Or(key, k.key(version))
@@ -224,6 +223,7 @@ func (k *kind[O]) event(b *border.Border, e kit.Event[O]) {
 	if !e.Deleted() {
 		object = k.at(key, b, e.New)
 	}
+	k.view.Events.Publish(key)
 	k.view.change(func(now time.Time) { k.objects.Put(key, object, now) })
 }
 
@@ -259,7 +259,7 @@ func (k *kind[O]) read(ctx context.Context, c Connection, key kit.Scope, counter
 }
 
 // want decides again about the objects of a service, or of all in a namespace if its name is empty, because they are wanted,
-// or are not any more. It returns the names of those whose content it has dropped.
+// or are not any more. It returns the names of those that are not.
 func (k *kind[O]) want(service types.NamespacedName, now time.Time) (dropped []string) {
 	services := []types.NamespacedName{service}
 	if service.Name == "" {
@@ -267,7 +267,7 @@ func (k *kind[O]) want(service types.NamespacedName, now time.Time) (dropped []s
 	}
 	for _, service := range services {
 		for _, key := range slices.Clone(k.objects.services.of(service)) {
-			if k.objects.Want(key, k.without, now) {
+			if k.objects.Want(key, k.without, now); !k.view.wants(service) {
 				dropped = append(dropped, k.name(key))
 			}
 		}
@@ -275,14 +275,25 @@ func (k *kind[O]) want(service types.NamespacedName, now time.Time) (dropped []s
 	return dropped
 }
 
-// take returns the keys to publish, and those to read.
-func (k *kind[O]) take() (changed, reads []kit.Scope) {
+// take returns the keys to publish, and those to read, and what counts the contents that are kept.
+func (k *kind[O]) take() (changed, reads []kit.Scope, count []func()) {
 	all, reads := k.objects.Take()
 	for _, one := range all {
 		one.Key.Service = one.Service
 		changed = append(changed, one.Key)
 	}
-	return changed, reads
+	for key, content := range k.objects.TakeKept() {
+		if k.size == nil {
+			continue
+		}
+		from, name := k.view.border, k.name(key)
+		if content == nil {
+			count = append(count, func() { from.Release(name) })
+		} else {
+			count = append(count, func() { from.Keep(key, name, k.size(content.Value)) })
+		}
+	}
+	return changed, reads, count
 }
 
 func (k *kind[O]) observe(began time.Time, counters map[names.ClusterID]belief.Counter) {

@@ -63,7 +63,8 @@ type Answer[O any] struct {
 
 // Rules are what differs between kinds of objects.
 type Rules[K comparable, O any] struct {
-	// Owner returns the owner of an object, OwnerState its state for an object with this last content.
+	// Owner returns the owner of an object, OwnerState its state for an object that was last believed or, if it was not,
+	// that is found.
 	Owner      func(K) names.ClusterID
 	OwnerState func(key K, last O) belief.Owner
 	// Service returns the service of an object. Compare orders the objects of a service.
@@ -90,6 +91,7 @@ type Objects[K comparable, O any] struct {
 	number   int                     // of the last read for which Observe has asked
 	changed  []Changed[K]
 	reads    []K
+	kept     map[K]*Object[O]
 }
 
 // Changed is an object whose answer has changed, with a service that it had before or has now.
@@ -135,9 +137,9 @@ func (s *Objects[K, O]) Get(key K) Answer[O] {
 		return Answer[O]{State: Unknown}
 	case e == nil:
 		return Answer[O]{State: None}
-	case e.believed == nil && (e.applied.Exists || s.unread[key]), waits && e.believed != nil && e.believed.State == border.Stub:
+	case e.believed == nil && e.applied.Exists, s.unread[key] && (e.believed == nil || e.believed.State == border.Stub):
 		return Answer[O]{State: Unknown}
-	case e.believed == nil:
+	case e.believed == nil, waits && e.believed.State == border.Stub: // its content was never seen, and has had no effect
 		return Answer[O]{State: None}
 	case waits:
 		return Answer[O]{Kept, e.believed}
@@ -153,8 +155,27 @@ func (s *Objects[K, O]) Take() (changed []Changed[K], reads []K) {
 	return changed, reads
 }
 
+// TakeKept returns the objects whose contents are kept since the last call although the broker has something else, and as
+// nil those that are not any more.
+func (s *Objects[K, O]) TakeKept() map[K]*Object[O] {
+	kept := s.kept
+	s.kept = nil
+	return kept
+}
+
+// keeps returns an entry's content if it is kept although the broker has something else.
+func (e *entry[O]) keeps() *Object[O] {
+	if e.believed == nil || e.believed == e.cached || e.believed.State != border.Full {
+		return nil
+	}
+	return e.believed
+}
+
 // Applied records that this cluster applied an object before this process began. Call it before Replace.
 func (s *Objects[K, O]) Applied(key K, service types.NamespacedName, revision int64) {
+	if s.entries[key] != nil {
+		return // it was seen since: the first connection has ended early
+	}
 	e := s.entry(key)
 	e.applied = belief.Applied{Exists: true, Revision: revision}
 	s.group(key, e, service)
@@ -206,16 +227,15 @@ func (s *Objects[K, O]) Owner(id names.ClusterID, joined bool, now time.Time) {
 	}
 }
 
-// Want decides again about an object after a change of what Wants returns for it. It drops unwanted content, and reports
-// whether there was some. without returns the content of a stub.
-func (s *Objects[K, O]) Want(key K, without func(O) O, now time.Time) (dropped bool) {
+// Want decides again about an object after a change of what Wants returns for it, and drops unwanted content. without
+// returns the content of a stub.
+func (s *Objects[K, O]) Want(key K, without func(O) O, now time.Time) {
 	s.update(key, func(e *entry[O]) {
 		if e.cached != nil && (e.cached.State == border.Full || e.cached.State == border.OverLimit) && !s.rules.Wants(e.cached.Value) {
-			e.cached, dropped = &Object[O]{Value: without(e.cached.Value), Revision: e.cached.Revision, State: border.Stub}, true
+			e.cached = &Object[O]{Value: without(e.cached.Value), Revision: e.cached.Revision, State: border.Stub}
 		}
 		s.decide(key, e, belief.Owner{}, now)
 	})
-	return dropped
 }
 
 // Room decides again about an object that does not wait for room any more.
@@ -305,13 +325,19 @@ func (s *Objects[K, O]) Suspicious() int { return len(s.suspects) }
 func (s *Objects[K, O]) update(key K, change func(*entry[O])) {
 	before := s.Get(key)
 	e := s.entry(key)
-	service := e.service
+	service, kept := e.service, e.keeps()
 	if change(e); e.believed != nil {
 		s.group(key, e, s.rules.Service(key, e.believed.Value))
 	} else if e.cached != nil {
 		s.group(key, e, s.rules.Service(key, e.cached.Value))
 	}
 	now := e.service
+	if keeps := e.keeps(); keeps != kept {
+		if s.kept == nil {
+			s.kept = map[K]*Object[O]{}
+		}
+		s.kept[key] = keeps
+	}
 	s.release(key, e)
 	if after := s.Get(key); after.State == before.State && s.isSame(after.Object, before.Object) {
 		return
@@ -340,6 +366,8 @@ func (s *Objects[K, O]) decide(key K, e *entry[O], confirmation belief.Owner, no
 	var last O
 	if e.believed != nil {
 		last = e.believed.Value
+	} else if object != nil {
+		last = object.Value
 	}
 	owner := s.rules.OwnerState(key, last)
 	owner.Confirmed, owner.Refused = confirmation.Confirmed, confirmation.Refused

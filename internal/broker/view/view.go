@@ -35,8 +35,10 @@ type View struct {
 	lost       func(names.ClusterID) bool
 	changes    *kit.Changes[kit.Scope]
 	reads      kit.Changes[kit.Scope]
+	// Events publishes the objects of which a cache has shown a change, before Changes do, if it changes an answer.
+	Events kit.Changes[kit.Scope]
 
-	mu        sync.RWMutex // guards memory only: no read, write, callback or publication
+	mu        sync.RWMutex // guards memory only: no read, write or publication
 	policies  *kind[*brokerv1alpha1.ServicePolicy]
 	records   *kind[*brokerv1alpha1.ExportedService]
 	slices    *kind[*discoveryv1.EndpointSlice]
@@ -51,7 +53,7 @@ type anyKind interface {
 	reset()
 	follow(context.Context, Connection) error
 	read(ctx context.Context, c Connection, key kit.Scope, counter func() (belief.Counter, error)) error
-	take() (changed, reads []kit.Scope)
+	take() (changed, reads []kit.Scope, count []func())
 	observe(time.Time, map[names.ClusterID]belief.Counter)
 	owner(id names.ClusterID, joined bool, now time.Time)
 	suspicious() int
@@ -93,13 +95,17 @@ func (v *View) Forget() {
 // change changes the view, and publishes what that changes. It is the only way to change objects.
 func (v *View) change(f func(now time.Time)) {
 	var changed, reads []kit.Scope
+	var count []func()
 	v.mu.Lock()
 	f(time.Now())
 	for _, k := range v.kinds() {
-		c, r := k.take()
-		changed, reads = append(changed, c...), append(reads, r...)
+		c, r, n := k.take()
+		changed, reads, count = append(changed, c...), append(reads, r...), append(count, n...)
 	}
 	v.mu.Unlock()
+	for _, f := range count {
+		f()
+	}
 	v.changes.Publish(changed...)
 	v.reads.Publish(reads...)
 }

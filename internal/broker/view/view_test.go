@@ -457,3 +457,116 @@ func TestForget(t *testing.T) {
 		}
 	}
 }
+
+// publishes has a member write a slice with ten endpoints, and the cache show it.
+func (c *clusterset) publishes(source string, service types.NamespacedName, revision int64) (key kit.Scope) {
+	key = kit.Scope{Member: "c2", Slice: types.NamespacedName{Namespace: service.Namespace, Name: source}}
+	slice := objects.Published("c2", service.Namespace, source, service.Name)
+	for i := range 10 {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.2.0.%d", i)}})
+	}
+	layout.SetRevision(slice, revision-1)
+	c.versions++
+	slice.SetResourceVersion(strconv.Itoa(c.versions))
+	c.stored[key] = slice
+	c.shows(key)
+	return key
+}
+
+func (c *clusterset) shows(key kit.Scope) {
+	before, _ := c.cached[key].(*discoveryv1.EndpointSlice)
+	now, _ := c.transformed(key).(*discoveryv1.EndpointSlice)
+	c.cached[key] = now
+	if now == nil {
+		delete(c.cached, key)
+		c.from.Border.Forget(before.Name)
+	}
+	c.view.slices.event(c.from.Border, kit.Event[*discoveryv1.EndpointSlice]{Old: before, New: now})
+}
+
+// What a backup revives is suspicious if the service is wanted, by its name alone, too; what is not wanted never is.
+func TestWithdrawnAndRestored(t *testing.T) {
+	for wanted, of := range map[string]types.NamespacedName{"the service": services[0], "the namespace": {Namespace: services[0].Namespace}, "nothing": {Namespace: "other"}} {
+		c := newClusterset()
+		c.view.Want(of, true)
+		c.connect()
+		key := c.publishes("a", services[0], 8)
+		layout.Withdraw(c.stored[key])
+		c.shows(key)
+		c.publishes("a", services[0], 5)
+		if suspicious := c.view.Waits(); suspicious != (wanted != "nothing") {
+			t.Errorf("%s is wanted: the restored slice is suspicious: %t", wanted, suspicious)
+		}
+		if slice, _ := c.view.Slice(key.Member, key.Slice); wanted != "nothing" && slice != nil {
+			t.Errorf("%s is wanted: the restored slice counts: %+v", wanted, slice)
+		}
+	}
+}
+
+// What is kept because its deletion is suspicious counts, so that a member which deletes without withdrawing gains nothing.
+func TestWhatIsKeptCounts(t *testing.T) {
+	c := newClusterset()
+	c.view.Want(services[0], true)
+	c.connect()
+	var keys []kit.Scope
+	for _, source := range []string{"a", "b", "c", "d"} {
+		key := c.publishes(source, services[0], 1)
+		delete(c.stored, key)
+		c.shows(key)
+		keys = append(keys, key)
+	}
+	if slice, _ := c.view.Slice("c2", keys[0].Slice); slice == nil || slice.State != border.Full {
+		t.Errorf("the first is %+v", slice)
+	}
+	key := c.publishes("e", services[0], 1)
+	if slice, _ := c.view.Slice("c2", key.Slice); slice == nil || slice.State != border.OverLimit {
+		t.Errorf("there is room beside all that is kept: %+v", slice)
+	}
+	for range 4 {
+		c.compare(t) // the owner confirms that it has deleted them
+	}
+	if slice, _ := c.view.Slice("c2", key.Slice); slice == nil || slice.State != border.Full {
+		t.Errorf("there is no room, although nothing is kept any more: %+v", slice)
+	}
+}
+
+// A slice that moves to another service concerns both.
+func TestMovedSlice(t *testing.T) {
+	c := newClusterset()
+	c.view.Want(types.NamespacedName{Namespace: "shop"}, true)
+	c.connect()
+	key := c.publishes("a", services[0], 1)
+	c.published = nil
+	c.publishes("a", services[1], 2)
+	for _, service := range services[:2] {
+		if !slices.ContainsFunc(c.published, func(p kit.Scope) bool { return p.Service == service && p.Slice == key.Slice }) {
+			t.Errorf("nothing is published for %v: %v", service, c.published)
+		}
+	}
+	if len(c.view.SlicesOf(services[0])) != 0 || len(c.view.SlicesOf(services[1])) != 1 {
+		t.Errorf("the services have %v and %v", c.view.SlicesOf(services[0]), c.view.SlicesOf(services[1]))
+	}
+}
+
+// A member that is removed has nothing; when it joins again, its revisions may start at any number.
+func TestRemovedMember(t *testing.T) {
+	c := newClusterset()
+	c.view.Want(types.NamespacedName{Namespace: "shop"}, true)
+	c.connect()
+	member := objects.Member("c2")
+	for _, revision := range []int64{9, 1} {
+		member.Spec.State = ""
+		c.view.member(member.DeepCopy())
+		key := c.publishes("a", services[0], revision)
+		if slice, _ := c.view.Slice("c2", key.Slice); slice == nil || slice.Revision != revision {
+			t.Errorf("of revision %d counts %+v", revision, slice)
+		}
+		member.Spec.State = brokerv1alpha1.MemberRemoved
+		c.view.member(member.DeepCopy())
+		if slice, known := c.view.Slice("c2", key.Slice); slice != nil || !known {
+			t.Errorf("the removed member has %+v", slice)
+		}
+		delete(c.stored, key)
+		c.shows(key)
+	}
+}

@@ -27,42 +27,46 @@ type Published struct {
 	// View is what is believed; it wants the services with load balancers. Changes publishes its changes.
 	View    *view.View
 	Changes kit.Changes[kit.Scope]
-	// Border is what caches of the clusterset's objects must use.
-	Border *border.Border
 
 	clusterset string
+	budget     int64
 
-	mu    sync.Mutex
-	known chan struct{} // closed when View is known in this term
-	live  client.Reader
+	mu     sync.Mutex
+	known  chan struct{} // closed when View is known in this term
+	live   client.Reader
+	border *border.Border
 }
 
 // NewPublished returns the published objects of a clusterset. budget limits the bytes kept per member; 0 is unlimited.
 func NewPublished(clusterset string, budget int64) *Published {
-	p := &Published{clusterset: clusterset}
+	p := &Published{clusterset: clusterset, budget: budget}
 	p.View = view.New(clusterset, names.HubOwner, never, &p.Changes)
-	p.Border = border.New(names.HubOwner, p.View.Wants, border.NewBudget(budget, p.View.Room))
 	return p
+}
+
+// Border returns the border of a term, which the caches of the clusterset's objects must use.
+func (p *Published) Border() *border.Border {
+	return border.New(names.HubOwner, p.View.Wants, border.NewBudget(p.budget, p.View.Room))
 }
 
 // never is which members' endpoints a hub withdraws itself: it checks backends, and does not treat members as unreachable.
 func never(names.ClusterID) bool { return false }
 
-// Read sets the reader for a term of leadership, which bypasses caches. It returns a channel that is closed when the view is
+// Read sets the border of a term, and its reader, which bypasses caches. It returns a channel that is closed when the view is
 // known, after Follow.
-func (p *Published) Read(live client.Reader) (known <-chan struct{}) {
+func (p *Published) Read(accepts *border.Border, live client.Reader) (known <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.live, p.known = live, make(chan struct{})
+	p.border, p.live, p.known = accepts, live, make(chan struct{})
 	return p.known
 }
 
 // Follow has the view follow a cache while this replica leads, until ctx is done.
 func (p *Published) Follow(ctx context.Context, from cache.Cache) error {
 	p.mu.Lock()
-	known, live := p.known, p.live
+	known, live, accepts := p.known, p.live, p.border
 	p.mu.Unlock()
-	if err := p.View.Follow(ctx, view.Connection{Cache: from, Live: live, Border: p.Border}); err != nil {
+	if err := p.View.Follow(ctx, view.Connection{Cache: from, Live: live, Border: accepts}); err != nil {
 		return err
 	}
 	close(known)

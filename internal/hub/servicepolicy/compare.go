@@ -18,6 +18,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -39,15 +40,22 @@ type Comparer struct {
 	// Failed are the MultiClusterServices whose policies cannot be right.
 	Failed *Failed
 	Log    *slog.Logger
+
+	last belief.Counter // as this hub has last seen it
 }
 
-// Start implements manager.Runnable. It fails when the policies stay wrong, because a watch may have stopped
-// delivering.
+// errRestored says that the broker shows an older Lease than before. Watches of a restored server can stay silent.
+var errRestored = errors.New("the broker was restored")
+
+// Start implements manager.Runnable. It fails when the broker was restored, or when the policies stay wrong, because a
+// watch may have stopped delivering.
 func (v *Comparer) Start(ctx context.Context) error {
 	for wrong := 0; ctx.Err() == nil; {
 		next := again
 		right, err := v.compare(ctx)
 		switch {
+		case errors.Is(err, errRestored):
+			return err
 		case err != nil && ctx.Err() == nil:
 			v.Log.Warn("Comparing the ServicePolicies with the MultiClusterServices failed. The hub retries.", "error", err)
 		case right:
@@ -75,9 +83,14 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading the hub's Lease: %w", err)
 	}
+	counter := layout.Counter(lease)
+	if v.last.Lease != "" && !v.last.Stands(counter) {
+		return false, errRestored
+	}
 	if err != nil {
 		return false, v.Client.Create(ctx, lease)
 	}
+	v.last = counter
 	all, cached, policies := &networkingv1alpha1.MultiClusterServiceList{}, &networkingv1alpha1.MultiClusterServiceList{}, &brokerv1alpha1.ServicePolicyList{}
 	if err := errors.Join(v.Client.List(ctx, cached, client.UnsafeDisableDeepCopy), v.Reader.List(ctx, all), v.Reader.List(ctx, policies, client.InNamespace(v.Clusterset))); err != nil {
 		return false, fmt.Errorf("listing MultiClusterServices and ServicePolicies: %w", err)
@@ -107,8 +120,12 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 	if slices.ContainsFunc(wrong, func(key types.NamespacedName) bool { return !v.Failed.Has(key) }) {
 		return false, nil
 	}
-	layout.SetCount(lease, layout.Counter(lease).Count+1, len(wrong) > 0)
-	return true, v.Client.Update(ctx, lease) // fails on a conflict
+	layout.SetCount(lease, counter.Count+1, len(wrong) > 0)
+	if err := v.Client.Update(ctx, lease); err != nil { // such as a conflict
+		return true, err
+	}
+	v.last = layout.Counter(lease)
+	return true, nil
 }
 
 // identities returns the UIDs of MultiClusterServices.

@@ -348,7 +348,26 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: %t, %v, %v, counter %+v", name, right, err, readErr, layout.Counter(have))
 		}
 	}
-	w := newWorld(t, lease()) // as after a restore to a time before the MultiClusterService was created
+	known := lease()
+	known.UID = "lease"
+	w := newWorld(t, known)
+	c := &Comparer{Client: w, Reader: w, Clusterset: "set", Failed: &Failed{}}
+	for range 2 {
+		if right, err := c.compare(t.Context()); err != nil || !right {
+			t.Errorf("the same broker: %t, %v", right, err)
+		}
+	}
+	restored := lease()
+	restored.UID = "lease"
+	c.Reader = newWorld(t, restored)
+	if _, err := c.compare(t.Context()); !errors.Is(err, errRestored) {
+		t.Errorf("an older Lease: %v", err)
+	}
+	c.Reader = newWorld(t)
+	if _, err := c.compare(t.Context()); !errors.Is(err, errRestored) {
+		t.Errorf("no Lease any more: %v", err)
+	}
+	w = newWorld(t, lease()) // as after a restore to a time before the MultiClusterService was created
 	if right, err := (&Comparer{Client: newWorld(t, usual), Reader: w, Clusterset: "set", Failed: &Failed{}}).compare(t.Context()); err != nil || right {
 		t.Errorf("what only the cache has counts as right: %v", err)
 	}

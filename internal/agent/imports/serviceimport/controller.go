@@ -171,12 +171,14 @@ func (r *Reconciler) awaitRecord(ctx context.Context, service types.NamespacedNa
 	if slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID != r.cluster.ID.String() }) {
 		return nil
 	}
-	record, err := r.cluster.Broker().Record(ctx, r.cluster.Clusterset, r.cluster.ID, service)
-	if err != nil {
-		return fmt.Errorf("reading the ExportedService of %s: %w", service, err)
-	}
-	if record != nil {
-		return nil
+	if b := r.cluster.Broker(); b != nil {
+		record, err := b.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service)
+		if err != nil {
+			return fmt.Errorf("reading the ExportedService of %s: %w", service, err)
+		}
+		if record != nil {
+			return nil
+		}
 	}
 	return kit.Later(recordLead - r.unrecorded.For(service, time.Now()))
 }

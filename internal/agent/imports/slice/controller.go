@@ -69,6 +69,11 @@ type Reconciler struct {
 // New returns the controller.
 func New(d Dependencies, member cache.Cache) (controller.TypedController[Request], error) {
 	r := &Reconciler{Dependencies: d, pacer: pace.New[Request](d.Limits)}
+	d.Cluster.View.Events.Subscribe(func(s kit.Scope) {
+		if s.Slice.Name != "" {
+			r.seen.Start(Request{s.Member, s.Slice})
+		}
+	})
 	return kit.New("importedslice", r,
 		kit.WaitFor[Request](d.Hints.Known()),
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local),

@@ -50,9 +50,7 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []Request {
 	case s.Member == r.Cluster.ID:
 		return nil // its objects have events of their own
 	case s.Slice.Name != "":
-		req := Request{s.Member, s.Slice}
-		r.seen.Start(req)
-		return []Request{req}
+		return []Request{{s.Member, s.Slice}}
 	case s.Service.Name == "":
 		here, err := r.Cluster.ImportedFrom(ctx, s.Member)
 		if err != nil {
