@@ -30,7 +30,7 @@ type State string
 const (
 	// Full is an object with all of its valid content.
 	Full State = "Full"
-	// Stub is an EndpointSlice without its content, because its service was not wanted when the cache received it.
+	// Stub is an EndpointSlice without its content, because its service was not wanted when it was read.
 	Stub State = "Stub"
 	// OverLimit is an EndpointSlice without its content, because its member's slices exceed their budget.
 	OverLimit State = "OverLimit"
