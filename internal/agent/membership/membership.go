@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -71,15 +70,9 @@ type Membership struct {
 	now chan struct{}
 
 	turn chan struct{} // full while the heartbeat is read and written, so that last is the newest
-	last heartbeat     // as last seen
-	had  bool          // whether it ever existed
+	last layout.Mark   // as last seen
 	// renewed is the heartbeat's content when this replica last wanted to renew it, or nil.
 	renewed *metav1.MicroTime
-}
-
-type heartbeat struct {
-	version int64
-	counter belief.Counter
 }
 
 // Renew requests an immediate renewal of the heartbeat.
@@ -215,7 +208,7 @@ func (m *Membership) applyLease(ctx context.Context, requested bool) (version st
 	if err != nil {
 		lease = &coordinationv1.Lease{ObjectMeta: m.meta(), Spec: lease.Spec}
 		if err = m.Broker.Create(ctx, lease); err == nil {
-			m.last, m.had = heartbeatOf(lease), true // a new Lease: notice has already handled the old one's loss
+			m.last = layout.MarkOf(lease) // a new Lease: notice has already handled the old one's loss
 		}
 	} else if err = m.Broker.Update(ctx, lease); err == nil {
 		m.notice(lease)
@@ -238,16 +231,10 @@ func (m *Membership) begin(ctx context.Context) error {
 
 func (m *Membership) end() { <-m.turn }
 
-func heartbeatOf(lease *coordinationv1.Lease) heartbeat {
-	version, _ := strconv.ParseInt(lease.ResourceVersion, 10, 64)
-	return heartbeat{version, layout.Counter(lease)}
-}
-
 // notice calls Restored if this cluster's heartbeat is gone (no UID), replaced or older. Call it between begin and end.
 func (m *Membership) notice(lease *coordinationv1.Lease) {
-	now, last, had := heartbeatOf(lease), m.last, m.had
-	m.last, m.had = now, had || now.counter.Lease != ""
-	if had && (now.counter.Lease != last.counter.Lease || now.version < last.version || now.counter.Count < last.counter.Count) {
+	now, last := layout.MarkOf(lease), m.last
+	if m.last = now; !last.IsReached(now) {
 		m.Log.Warn("This cluster's heartbeat on the broker is not the last heartbeat that the agent wrote. The broker may have been wiped or restored. The agent reads and publishes all objects again.")
 		m.Restored()
 	}

@@ -123,6 +123,24 @@ func Counters(leases []coordinationv1.Lease) map[names.ClusterID]belief.Counter 
 	return all
 }
 
+// Mark is how far a broker's history has come, by a Lease that its owner writes often.
+type Mark struct {
+	version int64
+	counter belief.Counter
+}
+
+// MarkOf returns the mark of a Lease, the zero Mark if it does not exist.
+func MarkOf(lease *coordinationv1.Lease) Mark {
+	version, _ := strconv.ParseInt(lease.ResourceVersion, 10, 64)
+	return Mark{version, Counter(lease)}
+}
+
+// IsReached reports whether a later read shows a broker with the same history: else it was wiped, or restored to an earlier
+// state. The zero Mark is always reached.
+func (m Mark) IsReached(now Mark) bool {
+	return m.counter.Lease == "" || m.counter.Stands(now.counter) && m.version <= now.version
+}
+
 // SetCount sets a Lease's count of comparisons, and whether the broker refuses some of the member's objects.
 func SetCount(lease *coordinationv1.Lease, count int64, refused bool) {
 	if lease.Annotations == nil {

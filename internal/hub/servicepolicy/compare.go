@@ -14,18 +14,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 const (
-	// interval is the time between comparisons, again the time to the next one after a mismatch.
-	interval, again = time.Minute, 10 * time.Second
+	// renewal is the time between renewals of the hub's Lease, interval that between comparisons, after a match.
+	renewal, interval = 10 * time.Second, time.Minute
 	// patience is how many mismatches in a row the hub tolerates before it rebuilds its caches.
 	patience = 6
 )
@@ -41,7 +41,7 @@ type Comparer struct {
 	Failed *Failed
 	Log    *slog.Logger
 
-	last belief.Counter // as this hub has last seen it
+	last layout.Mark // of the hub's Lease, as last seen
 }
 
 // errRestored says that the broker shows an older Lease than before. Watches of a restored server can stay silent.
@@ -50,47 +50,60 @@ var errRestored = errors.New("the broker was restored")
 // Start implements manager.Runnable. It fails when the broker was restored, or when the policies stay wrong, because a
 // watch may have stopped delivering.
 func (v *Comparer) Start(ctx context.Context) error {
+	next := time.Now()
 	for wrong := 0; ctx.Err() == nil; {
-		next := again
-		right, err := v.compare(ctx)
-		switch {
-		case errors.Is(err, errRestored):
+		lease, err := v.renew(ctx)
+		if errors.Is(err, errRestored) {
 			return err
-		case err != nil && ctx.Err() == nil:
-			v.Log.Warn("Comparing the ServicePolicies with the MultiClusterServices failed. The hub retries.", "error", err)
-		case right:
-			wrong, next = 0, interval
-		default:
-			if wrong++; wrong > patience {
-				return errors.New("the ServicePolicies do not match the MultiClusterServices")
+		}
+		if err == nil && !time.Now().Before(next) {
+			var right bool
+			if right, err = v.compare(ctx, lease); err == nil && right {
+				wrong, next = 0, time.Now().Add(interval)
+			} else if err == nil {
+				if wrong++; wrong > patience {
+					return errors.New("the ServicePolicies do not match the MultiClusterServices")
+				}
 			}
+		}
+		if err != nil && ctx.Err() == nil {
+			v.Log.Warn("Comparing the ServicePolicies with the MultiClusterServices failed. The hub retries.", "error", err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(wait.Jitter(next, 0.1)):
+		case <-time.After(wait.Jitter(renewal, 0.1)):
 		}
 	}
 	return nil
 }
 
-// compare increments the Lease's counter if all policies are right, except those that cannot be written, and reports
-// whether they are. The Lease says that some are refused, so that members keep policies that are missing.
-func (v *Comparer) compare(ctx context.Context) (bool, error) {
+// renew reads and writes the hub's Lease, so that a restore of the broker to an earlier state shows.
+func (v *Comparer) renew(ctx context.Context) (*coordinationv1.Lease, error) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: v.Clusterset, Name: names.HubOwner.String(), Labels: map[string]string{names.LabelSourceCluster: ""}, // so that members list it with their own
 	}}
 	err := v.Reader.Get(ctx, client.ObjectKeyFromObject(lease), lease)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading the hub's Lease: %w", err)
+		return nil, fmt.Errorf("reading the hub's Lease: %w", err)
 	}
-	counter := layout.Counter(lease)
-	if v.last.Lease != "" && !v.last.Stands(counter) {
-		return false, errRestored
+	if !v.last.IsReached(layout.MarkOf(lease)) {
+		return nil, errRestored
 	}
+	write := func(o client.Object) error { return v.Client.Update(ctx, o) }
 	if err != nil {
-		return false, v.Client.Create(ctx, lease)
+		write = func(o client.Object) error { return v.Client.Create(ctx, o) }
 	}
-	v.last = counter
+	lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
+	if err := write(lease); err != nil { // such as a conflict
+		return nil, fmt.Errorf("writing the hub's Lease: %w", err)
+	}
+	v.last = layout.MarkOf(lease)
+	return lease, nil
+}
+
+// compare increments the Lease's counter if all policies are right, except those that cannot be written, and reports
+// whether they are. The Lease says that some are refused, so that members keep policies that are missing.
+func (v *Comparer) compare(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	all, cached, policies := &networkingv1alpha1.MultiClusterServiceList{}, &networkingv1alpha1.MultiClusterServiceList{}, &brokerv1alpha1.ServicePolicyList{}
 	if err := errors.Join(v.Client.List(ctx, cached, client.UnsafeDisableDeepCopy), v.Reader.List(ctx, all), v.Reader.List(ctx, policies, client.InNamespace(v.Clusterset))); err != nil {
 		return false, fmt.Errorf("listing MultiClusterServices and ServicePolicies: %w", err)
@@ -120,11 +133,11 @@ func (v *Comparer) compare(ctx context.Context) (bool, error) {
 	if slices.ContainsFunc(wrong, func(key types.NamespacedName) bool { return !v.Failed.Has(key) }) {
 		return false, nil
 	}
-	layout.SetCount(lease, counter.Count+1, len(wrong) > 0)
+	layout.SetCount(lease, layout.Counter(lease).Count+1, len(wrong) > 0)
 	if err := v.Client.Update(ctx, lease); err != nil { // such as a conflict
-		return true, err
+		return false, fmt.Errorf("writing the hub's Lease: %w", err)
 	}
-	v.last = layout.Counter(lease)
+	v.last = layout.MarkOf(lease)
 	return true, nil
 }
 

@@ -327,7 +327,7 @@ func TestCompare(t *testing.T) {
 		count   int64
 		refused bool // the API server refuses the policy
 	}{
-		"no Lease yet":                 {[]client.Object{usual, policyOf(usual, false)}, false, 0, false},
+		"no Lease yet":                 {[]client.Object{usual, policyOf(usual, false)}, true, 1, false},
 		"nothing to compare":           {[]client.Object{lease()}, true, 5, false},
 		"right":                        {[]client.Object{lease(), usual, policyOf(usual, false)}, true, 5, false},
 		"a missing policy":             {[]client.Object{lease(), usual}, false, 4, false},
@@ -342,7 +342,12 @@ func TestCompare(t *testing.T) {
 		w := newWorld(t, tt.objects...)
 		failed := &Failed{}
 		failed.set(web, tt.refused)
-		right, err := (&Comparer{Client: w, Reader: w, Clusterset: "set", Failed: failed}).compare(t.Context())
+		c := &Comparer{Client: w, Reader: w, Clusterset: "set", Failed: failed}
+		renewed, err := c.renew(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		right, err := c.compare(t.Context(), renewed)
 		have := lease()
 		if readErr := w.Get(t.Context(), client.ObjectKeyFromObject(have), have); err != nil || readErr != nil || right != tt.right || layout.Counter(have).Count != tt.count || layout.Counter(have).Refused != tt.refused {
 			t.Errorf("%s: %t, %v, %v, counter %+v", name, right, err, readErr, layout.Counter(have))
@@ -353,26 +358,24 @@ func TestCompare(t *testing.T) {
 	w := newWorld(t, known)
 	c := &Comparer{Client: w, Reader: w, Clusterset: "set", Failed: &Failed{}}
 	for range 2 {
-		if right, err := c.compare(t.Context()); err != nil || !right {
-			t.Errorf("the same broker: %t, %v", right, err)
+		if _, err := c.renew(t.Context()); err != nil {
+			t.Errorf("the same broker: %v", err)
 		}
 	}
-	restored := lease()
-	restored.UID = "lease"
-	c.Reader = newWorld(t, restored)
-	if _, err := c.compare(t.Context()); !errors.Is(err, errRestored) {
+	c.Reader = newWorld(t, known) // its resource version is lower
+	if _, err := c.renew(t.Context()); !errors.Is(err, errRestored) {
 		t.Errorf("an older Lease: %v", err)
 	}
 	c.Reader = newWorld(t)
-	if _, err := c.compare(t.Context()); !errors.Is(err, errRestored) {
+	if _, err := c.renew(t.Context()); !errors.Is(err, errRestored) {
 		t.Errorf("no Lease any more: %v", err)
 	}
 	w = newWorld(t, lease()) // as after a restore to a time before the MultiClusterService was created
-	if right, err := (&Comparer{Client: newWorld(t, usual), Reader: w, Clusterset: "set", Failed: &Failed{}}).compare(t.Context()); err != nil || right {
+	if right, err := (&Comparer{Client: newWorld(t, usual), Reader: w, Clusterset: "set", Failed: &Failed{}}).compare(t.Context(), lease()); err != nil || right {
 		t.Errorf("what only the cache has counts as right: %v", err)
 	}
 	w.err = apierrors.NewConflict(corev1.Resource("leases"), "hub", nil)
-	if _, err := (&Comparer{Client: w, Reader: w, Clusterset: "set", Failed: &Failed{}}).compare(t.Context()); err == nil {
+	if _, err := (&Comparer{Client: w, Reader: w, Clusterset: "set", Failed: &Failed{}}).compare(t.Context(), lease()); err == nil {
 		t.Error("a conflict counts as confirmed")
 	}
 }
