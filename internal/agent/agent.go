@@ -55,15 +55,15 @@ func scheme() *runtime.Scheme {
 	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install)
 }
 
-func (s *session) newManager(ctx context.Context, caches cache.Options) (manager.Manager, error) {
-	mgr, err := ctrl.NewManager(s.local, lifecycle.Options(ctx, ctrl.Options{
+func (m *member) newManager(ctx context.Context, caches cache.Options) (manager.Manager, error) {
+	mgr, err := ctrl.NewManager(m.local, lifecycle.Options(ctx, ctrl.Options{
 		Scheme:                  scheme(),
-		Logger:                  s.logger.WithValues("cluster", s.membership.ClusterID),
-		LeaderElection:          s.options.LeaderElect,
+		Logger:                  m.logger.WithValues("cluster", m.membership.ClusterID),
+		LeaderElection:          m.options.LeaderElect,
 		LeaderElectionID:        leaderElectionID,
 		LeaderElectionNamespace: names.SystemNamespace,
-		Metrics:                 metricsserver.Options{BindAddress: s.options.MetricsAddress, SecureServing: s.options.MetricsTLS},
-		PprofBindAddress:        s.options.PprofAddress,
+		Metrics:                 metricsserver.Options{BindAddress: m.options.MetricsAddress, SecureServing: m.options.MetricsTLS},
+		PprofBindAddress:        m.options.PprofAddress,
 		Cache:                   caches,
 	}))
 	if err != nil {

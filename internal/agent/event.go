@@ -19,16 +19,16 @@ import (
 const deployment = "atoll-agent"
 
 // warn records an Event on the agent's Deployment. It does not block: callers must not wait for the API server.
-func (s *session) warn(ctx context.Context, reason, action, text string) {
+func (m *member) warn(ctx context.Context, reason, action, text string) {
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		c, err := client.New(s.local, client.Options{Scheme: scheme()})
+		c, err := client.New(m.local, client.Options{Scheme: scheme()})
 		if err == nil {
-			err = c.Create(ctx, deploymentEvent(ctx, c, s.membership.ClusterID.String(), corev1.EventTypeWarning, reason, action, text))
+			err = c.Create(ctx, deploymentEvent(ctx, c, m.membership.ClusterID.String(), corev1.EventTypeWarning, reason, action, text))
 		}
 		if err != nil && ctx.Err() == nil {
-			s.log.Error("recording an Event on the agent's Deployment failed", "reason", reason, "error", err)
+			m.log.Error("recording an Event on the agent's Deployment failed", "reason", reason, "error", err)
 		}
 	}()
 }

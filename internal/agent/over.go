@@ -13,7 +13,7 @@ import (
 const sayOverEach = time.Minute
 
 // sayOverBudgetOf logs and records Events when the clusters that list this one as over their budget change.
-func (s *session) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
+func (m *member) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
 	last, when := "", time.Time{}
 	for {
 		select {
@@ -26,12 +26,12 @@ func (s *session) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
 			continue
 		}
 		if last = text; text == "" {
-			s.log.Info("This cluster no longer exceeds the per-member budget of any other cluster.")
+			m.log.Info("This cluster no longer exceeds the per-member budget of any other cluster.")
 			continue
 		}
-		s.log.Warn(text)
+		m.log.Warn(text)
 		if time.Since(when) >= sayOverEach {
-			s.warn(ctx, "OverBudget", "Export", text)
+			m.warn(ctx, "OverBudget", "Export", text)
 			when = time.Now()
 		}
 	}

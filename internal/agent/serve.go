@@ -27,13 +27,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logger) error {
+func (m *member) serve(ctx context.Context, config *rest.Config, log *slog.Logger) error {
 	config.QPS = -1 // the API server's priority and fairness limits requests, not the client
 	c, err := broker.Connect(config)
 	if err != nil {
 		return err
 	}
-	if !lifecycle.Retry(ctx, log, "reading this cluster's properties", s.describe) {
+	if !lifecycle.Retry(ctx, log, "reading this cluster's properties", m.describe) {
 		return nil
 	}
 	hostname, err := os.Hostname()
@@ -41,34 +41,34 @@ func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logg
 		return fmt.Errorf("reading this replica's hostname: %w", err)
 	}
 	var running atomic.Pointer[core.Agent]
-	heartbeats := lost.NewHeartbeats(s.membership.ClusterID, s.options.LeaseTimeout)
-	member := membership.New()
-	member.Broker, member.Namespace, member.Facts, member.Holder = c, s.membership.Clusterset, s.facts, hostname
-	member.Timeout, member.Placed, member.Now, member.Log, member.Heartbeats = s.options.LeaseTimeout, s.placed, s.options.now(), log, heartbeats.Observe
+	heartbeats := lost.NewHeartbeats(m.membership.ClusterID, m.options.LeaseTimeout)
+	entry := membership.New()
+	entry.Broker, entry.Namespace, entry.Facts, entry.Holder = c, m.membership.Clusterset, m.facts, hostname
+	entry.Timeout, entry.Placed, entry.Now, entry.Log, entry.Heartbeats = m.options.LeaseTimeout, m.placed, m.options.now(), log, heartbeats.Observe
 	restored := make(chan struct{}, 1)
-	member.Restored = func() {
+	entry.Restored = func() {
 		select {
 		case restored <- struct{}{}:
 		default: // already notified
 		}
 	}
-	member.Pods = func(published []string) []string {
+	entry.Pods = func(published []string) []string {
 		if a := running.Load(); a != nil {
-			return podRanges(s.options.PodCIDRs, a.Hosts(), published)
+			return podRanges(m.options.PodCIDRs, a.Hosts(), published)
 		}
-		return podRanges(s.options.PodCIDRs, nil, published)
+		return podRanges(m.options.PodCIDRs, nil, published)
 	}
-	member.OverBudget = s.namesOverBudget(ctx, &running)
+	entry.OverBudget = m.namesOverBudget(ctx, &running)
 	for ctx.Err() == nil {
-		err := member.Check(ctx)
+		err := entry.Check(ctx)
 		if err == nil {
-			log.Info("starting", "version", version.String(), "broker", s.membership.Server, "clusterset", s.membership.Clusterset)
-			err = s.take(ctx, member, heartbeats, restored, config, &running, log)
+			log.Info("starting", "version", version.String(), "broker", m.membership.Server, "clusterset", m.membership.Clusterset)
+			err = m.take(ctx, entry, heartbeats, restored, config, &running, log)
 		}
 		if taken := (*membership.TakenError)(nil); errors.As(err, &taken) {
 			log.Error("This cluster does not take part in the clusterset.", "error", err)
-			s.warn(context.WithoutCancel(ctx), "ClusterIDTaken", "Join", taken.Error())
-			if !lifecycle.Retry(ctx, log, "checking this cluster's membership", member.Check) {
+			m.warn(context.WithoutCancel(ctx), "ClusterIDTaken", "Join", taken.Error())
+			if !lifecycle.Retry(ctx, log, "checking this cluster's membership", entry.Check) {
 				return nil
 			}
 		} else if err != nil {
@@ -79,41 +79,41 @@ func (s *session) serve(ctx context.Context, config *rest.Config, log *slog.Logg
 }
 
 // take runs the controllers while the cluster id belongs to this cluster.
-func (s *session) take(ctx context.Context, member *membership.Membership, heartbeats *lost.Heartbeats, restored <-chan struct{}, config *rest.Config, running *atomic.Pointer[core.Agent], log *slog.Logger) error {
+func (m *member) take(ctx context.Context, entry *membership.Membership, heartbeats *lost.Heartbeats, restored <-chan struct{}, config *rest.Config, running *atomic.Pointer[core.Agent], log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var group errgroup.Group
 	group.Go(func() error {
 		defer cancel()
-		return member.Run(ctx)
+		return entry.Run(ctx)
 	})
-	lifecycle.Terms(ctx, log, "checking for the Multi-Cluster Services API", s.served, func(ctx context.Context) error {
-		mgr, err := s.newManager(ctx, core.CacheOptions())
+	lifecycle.Terms(ctx, log, "checking for the Multi-Cluster Services API", m.served, func(ctx context.Context) error {
+		mgr, err := m.newManager(ctx, core.CacheOptions())
 		if err != nil {
 			return err
 		}
-		refuses, _ := s.options.refuses() // Validate has read it
-		measured := metrics.New(s.traffic)
+		refuses, _ := m.options.refuses() // Validate has read it
+		measured := metrics.New(m.traffic)
 		agent, err := core.Add(ctx, mgr, core.Config{
-			ClusterID: s.membership.ClusterID, Clusterset: s.membership.Clusterset, Broker: config, Network: s.network, PodCIDRs: s.options.PodCIDRs,
-			Mode: s.options.mode(), Refuses: refuses, Region: s.options.Region, SharedZones: s.options.SharedZones,
-			Heartbeats: heartbeats, LeaseTimeout: s.options.LeaseTimeout, Renew: member.Renew, Lease: member, Restored: restored, Dial: s.options.Dial,
-			Grace: s.options.ServiceGrace, Pace: s.options.pace(), Budget: s.options.budget(), Metrics: measured, Log: log,
+			ClusterID: m.membership.ClusterID, Clusterset: m.membership.Clusterset, Broker: config, Network: m.network, PodCIDRs: m.options.PodCIDRs,
+			Mode: m.options.mode(), Refuses: refuses, Region: m.options.Region, SharedZones: m.options.SharedZones,
+			Heartbeats: heartbeats, LeaseTimeout: m.options.LeaseTimeout, Renew: entry.Renew, Lease: entry, Restored: restored, Dial: m.options.Dial,
+			Grace: m.options.ServiceGrace, Pace: m.options.pace(), Budget: m.options.budget(), Metrics: measured, Log: log,
 		})
 		if err != nil {
 			return err
 		}
 		running.Store(agent)
-		go s.sayOverBudgetOf(ctx, agent)
+		go m.sayOverBudgetOf(ctx, agent)
 		measured.LeftOut(agent.OverBudget)
 		measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, agent.Lost, agent.OverBudgetOf()) })
 		measured.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, mgr.GetClient()) })
-		measured.Connection(func() bool { return time.Since(heartbeats.Own()) < s.options.LeaseTimeout })
+		measured.Connection(func() bool { return time.Since(heartbeats.Own()) < m.options.LeaseTimeout })
 		defer measured.Serve(ctrlmetrics.Registry)()
-		if err := mgr.Add(s.health.Started()); err != nil {
+		if err := mgr.Add(m.health.Started()); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
-		if s.options.LeaderElect {
+		if m.options.LeaderElect {
 			lifecycle.NoteElection(ctx, log, mgr)
 		}
 		return mgr.Start(ctx)
@@ -123,7 +123,7 @@ func (s *session) take(ctx context.Context, member *membership.Membership, heart
 
 // namesOverBudget returns a function that computes which members the MemberCluster lists as over budget, and logs new
 // ones. Only the leader decides: the replicas' budgets differ, so they would overwrite each other's entries.
-func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[core.Agent]) func([]string) []string {
+func (m *member) namesOverBudget(ctx context.Context, running *atomic.Pointer[core.Agent]) func([]string) []string {
 	return func(published []string) (named []string) {
 		agent := running.Load()
 		if agent == nil || !agent.Leads() {
@@ -138,8 +138,8 @@ func (s *session) namesOverBudget(ctx context.Context, running *atomic.Pointer[c
 			if !slices.Contains(published, id) {
 				text := fmt.Sprintf("Cluster %q exceeds this cluster's per-member budget: %d of its objects arrive late or not at all. "+
 					"Export fewer services or endpoints in that cluster, or raise --member-budget of this cluster's agent.", id, over[id])
-				s.log.Warn(text)
-				s.warn(ctx, "MemberOverBudget", "Import", text)
+				m.log.Warn(text)
+				m.warn(ctx, "MemberOverBudget", "Import", text)
 			}
 		}
 		return validation.OverBudget(named)

@@ -32,7 +32,7 @@ func Options[R comparable]() controller.TypedOptions[R] {
 		CacheSyncTimeout:        syncTimeout,
 		ReconciliationTimeout:   reconcileTimeout,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[R](firstRetry, lastRetry),
-		// A new session's controllers reuse the previous session's names.
+		// A new connection's controllers reuse the previous one's names.
 		SkipNameValidation: ptr.To(true),
 	}
 }

@@ -167,7 +167,7 @@ func (w *world) catalogueProblems(ctx context.Context, f *findings, t *truth) er
 		if len(exports) == 0 {
 			continue
 		}
-		name := names.Aggregate(service.Namespace, service.Name)
+		name := names.CatalogueEntry(service.Namespace, service.Name)
 		entry := entries[name]
 		delete(entries, name)
 		if entry == nil {

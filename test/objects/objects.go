@@ -158,7 +158,7 @@ func Published(id, namespace, slice, service string, addresses ...string) *disco
 
 // Entry makes an entry of the catalogue that names these clusters, in its label and its annotation.
 func Entry(namespace, service, label, annotation string) *mcsv1beta1.ServiceImport {
-	entry := Import(Clusterset, names.Aggregate(namespace, service))
+	entry := Import(Clusterset, names.CatalogueEntry(namespace, service))
 	entry.Labels = map[string]string{
 		names.LabelManagedBy: names.AggregateManager, names.LabelServiceName: service, names.LabelServiceNamespace: namespace, names.LabelClusters: label,
 	}

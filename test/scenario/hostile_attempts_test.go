@@ -249,7 +249,7 @@ func (w *world) elsewhere() []hostileAttempt {
 	lease := func(name, patch string) hostileAttempt { return patching(name, objects.Lease("c1"), patch) }
 	catalogue := func(name, namespace, service string, change func(*mcsv1beta1.ServiceImport)) hostileAttempt {
 		return hostileAttempt{name: name, do: func(ctx context.Context) error {
-			entry := objects.Import(objects.Clusterset, names.Aggregate(namespace, service))
+			entry := objects.Import(objects.Clusterset, names.CatalogueEntry(namespace, service))
 			if err := w.member.Get(ctx, client.ObjectKeyFromObject(entry), entry); err != nil {
 				return err
 			}

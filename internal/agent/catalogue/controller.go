@@ -88,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil || len(awaited) > 0 { // the service is queued again when these records are known
 		return reconcile.Result{}, err
 	}
-	have, err := kit.Get(ctx, r.broker, client.ObjectKey{Namespace: r.cluster.Clusterset, Name: names.Aggregate(req.Namespace, req.Name)}, &mcsv1beta1.ServiceImport{})
+	have, err := kit.Get(ctx, r.broker, client.ObjectKey{Namespace: r.cluster.Clusterset, Name: names.CatalogueEntry(req.Namespace, req.Name)}, &mcsv1beta1.ServiceImport{})
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the aggregated ServiceImport of %s: %w", req, err)
 	}

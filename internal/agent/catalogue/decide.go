@@ -48,7 +48,7 @@ func Want(broker string, service types.NamespacedName, exports []merge.Export) *
 	imp := &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   broker,
-			Name:        names.Aggregate(service.Namespace, service.Name),
+			Name:        names.CatalogueEntry(service.Namespace, service.Name),
 			Labels:      exported.Labels,
 			Annotations: exported.Annotations,
 		},

@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/atoll-mcs/atoll/internal/agent/catalogue"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/importedslice"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/service"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/serviceimport"
-	importedslice "github.com/atoll-mcs/atoll/internal/agent/imports/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/exportedslice"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/policyexport"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
-	publishedslice "github.com/atoll-mcs/atoll/internal/agent/publish/slice"
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
@@ -54,13 +54,13 @@ func (c *core) addProcessControllers() error {
 	return nil
 }
 
-// sessionControllers returns the controllers of a session, and the one that publishes EndpointSlices.
-func (c *core) sessionControllers(b *inputs.Broker, from view.Connection) (all []manager.Runnable, published *publishedslice.Reconciler, err error) {
+// connectionControllers returns the controllers of a connection, and the one that publishes EndpointSlices.
+func (c *core) connectionControllers(b *inputs.Broker, from view.Connection) (all []manager.Runnable, published *exportedslice.Reconciler, err error) {
 	member, broker := c.mgr.GetCache(), from.Cache
 	add := func(r manager.Runnable, e error) { all, err = append(all, r), errors.Join(err, e) }
 	records, recordsReconciler, e := record.New(c.cluster, b, member, c.Grace, c.exports)
 	add(records, e)
-	slices, published, e := publishedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics)
+	slices, published, e := exportedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics)
 	add(slices, e)
 	add(&compare.Comparer{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: published, Log: c.Log}, nil)
 	add(c.cluster.View.Reader(from))
@@ -75,5 +75,5 @@ func (c *core) missing(ctx context.Context, service types.NamespacedName) (bool,
 	if published := c.published.Load(); published != nil {
 		return published.Missing(ctx, service)
 	}
-	return false, nil // a session is starting or ending; the export is queued again when one has started
+	return false, nil // a connection begins or ends; the export is queued again when one has started
 }

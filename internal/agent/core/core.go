@@ -1,5 +1,5 @@
 // Package core runs the controllers of a member cluster. controllers.go lists them. Controllers that need only that
-// cluster and the view run in a manager, those that write to the broker in a session (session.go): an unreachable broker
+// cluster and the view run in a manager, those that write to the broker in a connection (connection.go): an unreachable broker
 // delays only them.
 package core
 
@@ -26,7 +26,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
-	publishedslice "github.com/atoll-mcs/atoll/internal/agent/publish/slice"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/exportedslice"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -88,10 +88,10 @@ type core struct {
 	pace *border.Pace
 	// named receives a value when a MemberCluster has changed.
 	named chan struct{}
-	// budget is the current session's budget; it lists the members that exceed theirs.
+	// budget is the current connection's budget; it lists the members that exceed theirs.
 	budget atomic.Pointer[border.Budget]
-	// published is the current session's controller of published slices; nil without a session.
-	published atomic.Pointer[publishedslice.Reconciler]
+	// published is the current connection's controller of published slices; nil without a connection.
+	published atomic.Pointer[exportedslice.Reconciler]
 }
 
 // CacheOptions returns the options of the manager's cache.
@@ -190,7 +190,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	if err := c.addProcessControllers(); err != nil {
 		return nil, err
 	}
-	return &Agent{c.lost, c}, errors.Join(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.hints.Follow(ctx, mgr.GetCache()) })), mgr.Add(sessions{c}))
+	return &Agent{c.lost, c}, errors.Join(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.hints.Follow(ctx, mgr.GetCache()) })), mgr.Add(connections{c}))
 }
 
 func (c *core) readNetwork(ctx context.Context) (err error) {

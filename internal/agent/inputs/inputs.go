@@ -49,15 +49,15 @@ type Cluster struct {
 	broker atomic.Pointer[Broker]
 }
 
-// Broker is a session's connection to the broker.
+// Broker is a connection to the broker.
 type Broker struct {
 	// Client reads the broker from a cache with the indexes of layout, and writes to it. Live reads without the cache.
 	client.Client
 	Live client.Reader
 }
 
-// SetBroker sets a session's broker, once its caches are synced. After the session ends, they stay in use until the
-// next session's caches are synced.
+// SetBroker sets a connection's broker, once its caches are synced. After the connection ends, they stay in use until the
+// next connection's caches are synced.
 func (c *Cluster) SetBroker(b *Broker) { c.broker.Store(b) }
 
 // Broker returns the broker, or nil until its caches have synced once.

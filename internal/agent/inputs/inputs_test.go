@@ -90,7 +90,7 @@ func TestOwn(t *testing.T) {
 func TestOwnFollowsThePolicyOfItsExport(t *testing.T) {
 	const annotation = `{"serviceNamespace":"shop","serviceName":"web","scope":"Clusterset","consumers":["c2"],"ports":[{"port":80}]}`
 	believed := &brokerv1alpha1.ServicePolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.Aggregate(web.Namespace, web.Name)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.ServicePolicy(web.Namespace, web.Name)},
 		Spec: brokerv1alpha1.ServicePolicySpec{
 			ServiceNamespace: web.Namespace, ServiceName: web.Name, Scope: brokerv1alpha1.ScopeClusterset, Consumers: []string{"c3"},
 			Ports: []brokerv1alpha1.PolicyPort{{Port: 81}},

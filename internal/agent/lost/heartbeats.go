@@ -87,7 +87,7 @@ func (h *Heartbeats) Renewals() map[string]time.Time { return h.observer.Renewal
 // Own returns when this cluster's heartbeat last came back, or the zero time.
 func (h *Heartbeats) Own() time.Time { return h.observer.Own() }
 
-// Listen sets the listener, replaces a former session's, and returns the members that have a heartbeat.
+// Listen sets the listener, replaces a former connection's, and returns the members that have a heartbeat.
 func (h *Heartbeats) Listen(l Listener) []names.ClusterID {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -89,7 +89,7 @@ func TestHeartbeats(t *testing.T) {
 		if !slices.Contains(said, "?c") || slices.Contains(said, "?b") {
 			t.Errorf("one of which there was never a Lease: told %v", said)
 		}
-		// The next session's controller takes the place of one that has ended, which could not be collected otherwise, with its cache of the broker.
+		// The next connection's controller takes the place of one that has ended, which could not be collected otherwise, with its cache of the broker.
 		var next heard
 		said = nil
 		h.Listen(&next)

@@ -62,7 +62,7 @@ func newPolicies(v *View) *kind[*brokerv1alpha1.ServicePolicy] {
 			list := &brokerv1alpha1.ServicePolicyList{}
 			return list, func() []*brokerv1alpha1.ServicePolicy { return pointers(list.Items) }
 		},
-		name: func(key kit.Scope) string { return names.Aggregate(key.Service.Namespace, key.Service.Name) },
+		name: func(key kit.Scope) string { return names.ServicePolicy(key.Service.Namespace, key.Service.Name) },
 		state: func(_ *border.Border, p *brokerv1alpha1.ServicePolicy) (border.State, string) { // the border lets the hub's objects pass
 			if layout.Withdrawn(p) {
 				return border.Withdrawn, ""

@@ -167,7 +167,7 @@ func (v *View) Known() bool {
 // before Follow.
 func (v *View) AppliedPolicy(policy *brokerv1alpha1.ServicePolicy) {
 	service := policy.Spec.Service()
-	policy.Name = names.Aggregate(service.Namespace, service.Name)
+	policy.Name = names.ServicePolicy(service.Namespace, service.Name)
 	v.change(func(now time.Time) {
 		v.policies.objects.Put(kit.Scope{Service: service}, v.policies.object(nil, policy), now)
 	})

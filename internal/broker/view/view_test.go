@@ -131,7 +131,7 @@ func (c *clusterset) write(t *rapid.T) {
 		object = slice
 	case key.Member == "":
 		object = &brokerv1alpha1.ServicePolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: names.Aggregate(key.Service.Namespace, key.Service.Name)},
+			ObjectMeta: metav1.ObjectMeta{Name: names.ServicePolicy(key.Service.Namespace, key.Service.Name)},
 			Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: key.Service.Namespace, ServiceName: key.Service.Name, Consumers: rapid.SliceOfN(rapid.SampledFrom([]string{"c1", "c2"}), 0, 2).Draw(t, "consumers")},
 		}
 		if rapid.IntRange(0, 9).Draw(t, "edited") == 0 {
@@ -376,7 +376,7 @@ func (c *clusterset) checkSlices(t *rapid.T, before map[kit.Scope]string) {
 func TestConfirmed(t *testing.T) {
 	c, web := newClusterset(), services[0]
 	policy := &brokerv1alpha1.ServicePolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: names.Aggregate(web.Namespace, web.Name), Annotations: map[string]string{names.AnnotationRevision: strconv.Itoa(4)}},
+		ObjectMeta: metav1.ObjectMeta{Name: names.ServicePolicy(web.Namespace, web.Name), Annotations: map[string]string{names.AnnotationRevision: strconv.Itoa(4)}},
 		Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: web.Namespace, ServiceName: web.Name},
 	}
 	c.view.AppliedPolicy(policy)
@@ -421,7 +421,7 @@ func TestEditedPolicy(t *testing.T) {
 	c, db := newClusterset(), services[1]
 	named := func(service types.NamespacedName, of types.NamespacedName) *brokerv1alpha1.ServicePolicy {
 		policy := &brokerv1alpha1.ServicePolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: names.Aggregate(service.Namespace, service.Name)}, Spec: brokerv1alpha1.ServicePolicySpec{ServiceNamespace: of.Namespace, ServiceName: of.Name},
+			ObjectMeta: metav1.ObjectMeta{Name: names.ServicePolicy(service.Namespace, service.Name)}, Spec: brokerv1alpha1.ServicePolicySpec{ServiceNamespace: of.Namespace, ServiceName: of.Name},
 		}
 		layout.SetRevision(policy, 1)
 		return policy
@@ -432,7 +432,7 @@ func TestEditedPolicy(t *testing.T) {
 	for range 2 {
 		for service, want := range map[types.NamespacedName]State{web: Kept, db: Believed} {
 			got := c.view.policies.objects.Get(kit.Scope{Service: service})
-			if got.State != want || got.Object.Value.Name != names.Aggregate(service.Namespace, service.Name) {
+			if got.State != want || got.Object.Value.Name != names.ServicePolicy(service.Namespace, service.Name) {
 				t.Errorf("%v: %v, want %v", service, got, want)
 			}
 		}

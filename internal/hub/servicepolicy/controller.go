@@ -193,7 +193,7 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (stat
 
 // apply makes the policy match mcs, which may be nil, and returns the time until the next reconciliation.
 func (r *reconciler) apply(ctx context.Context, key types.NamespacedName, mcs *networkingv1alpha1.MultiClusterService) (again time.Duration, _ error) {
-	name := names.Aggregate(key.Namespace, key.Name)
+	name := names.ServicePolicy(key.Namespace, key.Name)
 	have, err := kit.Get(ctx, r.client, client.ObjectKey{Namespace: r.clusterset, Name: name}, &brokerv1alpha1.ServicePolicy{})
 	if err != nil {
 		return 0, err

@@ -41,7 +41,7 @@ func TestReadableNames(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
 		{Export("c1", "shop", "web"), "web.shop.c1"},
 		{Export("c1.eu", "shop", "web"), "web.shop.c1.eu"},
-		{Aggregate("shop", "web"), "web.shop"},
+		{CatalogueEntry("shop", "web"), "web.shop"},
 		{BrokerSlice("c1", "shop", "web-x7k2p"), "web-x7k2p.shop.c1"},
 		{ImportedSlice("c1", "web-x7k2p"), "web-x7k2p.c1"},
 		{DerivedServices("web", false)[0], "web-clusterset"},
@@ -121,7 +121,7 @@ func TestNamesAreInjectiveAndValid(t *testing.T) {
 			t.Fatalf("export: %+v/%s and %+v/%s", a, serviceA, b, serviceB)
 		}
 		same = a.namespace == b.namespace && serviceA == serviceB
-		if (Aggregate(a.namespace, serviceA) == Aggregate(b.namespace, serviceB)) != same {
+		if (CatalogueEntry(a.namespace, serviceA) == CatalogueEntry(b.namespace, serviceB)) != same {
 			t.Fatalf("aggregate: %s/%s and %s/%s", a.namespace, serviceA, b.namespace, serviceB)
 		}
 	})
@@ -141,7 +141,7 @@ func TestWordsDividedDifferently(t *testing.T) {
 		}
 		for i := 1; i < len(words); i++ {
 			service, rest := strings.Join(words[:i], "-"), strings.Join(words[i:], "-")
-			check("aggregate", Aggregate(rest, service), service+"/"+rest)
+			check("aggregate", CatalogueEntry(rest, service), service+"/"+rest)
 			check("imported slice", ImportedSlice(ClusterID(strings.Join(words[i:], dot)), strings.Join(words[:i], dot)), service+"/"+rest)
 			for j := i + 1; j < len(words); j++ {
 				namespace, cluster := strings.Join(words[i:j], "-"), ClusterID(strings.Join(words[j:], dot))

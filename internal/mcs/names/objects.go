@@ -22,10 +22,11 @@ func Export(cluster ClusterID, namespace, service string) string {
 	return service + "." + namespace + "." + cluster.String()
 }
 
-// Aggregate names the clusterset's ServiceImport on the broker.
-func Aggregate(namespace, service string) string {
-	return service + "." + namespace
-}
+// CatalogueEntry names the clusterset's ServiceImport of a service on the broker.
+func CatalogueEntry(namespace, service string) string { return service + "." + namespace }
+
+// ServicePolicy names the hub's policy of a service on the broker.
+func ServicePolicy(namespace, service string) string { return service + "." + namespace }
 
 // BrokerSlice names the slice on the broker for a cluster's EndpointSlice.
 func BrokerSlice(cluster ClusterID, namespace, slice string) string {

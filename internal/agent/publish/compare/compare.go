@@ -31,7 +31,7 @@ const (
 	// of CPU per object. objectsPerInterval limits all members together to 0.2 of a CPU.
 	interval           = time.Minute
 	objectsPerInterval = 5_000_000
-	// A session's first comparisons are more frequent: others may wait for them after a restore of the broker.
+	// A connection's first comparisons are more frequent: others may wait for them after a restore of the broker.
 	firstInterval = 20 * time.Second
 	first         = 4
 	// A comparison checks wrong objects this many times, with pauses: a write may be in progress.

@@ -80,7 +80,7 @@ func newWorld(t *testing.T, policy *brokerv1alpha1.ServicePolicy, objects ...cli
 // policy asks the providers, or all clusters, to export the service.
 func policy(providers ...string) *brokerv1alpha1.ServicePolicy {
 	p := &brokerv1alpha1.ServicePolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.Aggregate(web.Namespace, web.Name)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.ServicePolicy(web.Namespace, web.Name)},
 		Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: web.Namespace, ServiceName: web.Name, Scope: brokerv1alpha1.ScopeClusterset, Providers: providers},
 	}
 	layout.SetRevision(p, 6)
@@ -90,7 +90,7 @@ func policy(providers ...string) *brokerv1alpha1.ServicePolicy {
 // ofAnother is another service's policy: the view knows then that this service has none.
 func ofAnother() *brokerv1alpha1.ServicePolicy {
 	p := policy()
-	p.Name, p.Spec.ServiceName = names.Aggregate(web.Namespace, "db"), "db"
+	p.Name, p.Spec.ServiceName = names.ServicePolicy(web.Namespace, "db"), "db"
 	return p
 }
 

@@ -67,7 +67,7 @@ func TestProgress(t *testing.T) {
 			if tt.scope != "" {
 				export.Labels = map[string]string{names.LabelManagedBy: names.AgentManager}
 				policies = []*brokerv1alpha1.ServicePolicy{{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.Aggregate(web.Namespace, web.Name)},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.ServicePolicy(web.Namespace, web.Name)},
 					Spec:       brokerv1alpha1.ServicePolicySpec{ServiceNamespace: web.Namespace, ServiceName: web.Name, Scope: tt.scope},
 				}}
 				layout.SetRevision(policies[0], 1)

@@ -19,7 +19,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
-	"github.com/atoll-mcs/atoll/internal/agent/imports/slice"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/importedslice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -119,14 +119,14 @@ func (r *Reconciler) say(have *mcsv1beta1.ServiceImport, now mcsv1beta1.ServiceI
 			continue
 		}
 		action := "Import"
-		if warning.Reason == slice.ReasonClusterLost || warning.Reason == slice.ReasonEndpointsLost {
+		if warning.Reason == importedslice.ReasonClusterLost || warning.Reason == importedslice.ReasonEndpointsLost {
 			action = "Withdraw"
 		}
 		status.SayOf(r.recorder, warning.cluster, have, r.cluster.Reference(warning.cluster), corev1.EventTypeWarning, warning.Reason, action, warning.Message)
 	}
 	for _, c := range now.Clusters {
 		id := names.ClusterID(c.Cluster)
-		lost := slice.LostMessage(id)
+		lost := importedslice.LostMessage(id)
 		if strings.Contains(before, lost) && !strings.Contains(ready.Message, lost) {
 			status.SayOf(r.recorder, id, have, r.cluster.Reference(id), corev1.EventTypeNormal, "ClusterBack", "Import",
 				fmt.Sprintf("Cluster %q is back. Its endpoints are used again.", c.Cluster))

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	"github.com/atoll-mcs/atoll/internal/agent/imports/slice"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/importedslice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 )
@@ -27,10 +27,10 @@ func TestEventsNameTheirMember(t *testing.T) {
 		members     []string
 	}{
 		"the import is ready":       {now: "It is.", transition: true, members: []string{""}},
-		"warnings of two members":   {warnings: []warning{{"c2", status.Warning{Reason: "EndpointsRefused"}}, {"c3", status.Warning{Reason: slice.ReasonClusterLost}}}, before: "-", members: []string{"c2", "c3"}},
+		"warnings of two members":   {warnings: []warning{{"c2", status.Warning{Reason: "EndpointsRefused"}}, {"c3", status.Warning{Reason: importedslice.ReasonClusterLost}}}, before: "-", members: []string{"c2", "c3"}},
 		"a warning of the Service":  {warnings: []warning{{"", status.Warning{Reason: "DistributionUnsupported"}}}, before: "-", members: []string{""}},
-		"a member is back":          {before: slice.LostMessage("c2"), members: []string{"c2"}},
-		"another member stays lost": {before: slice.LostMessage("c2") + slice.LostMessage("c3"), now: slice.LostMessage("c3"), members: []string{"c2"}},
+		"a member is back":          {before: importedslice.LostMessage("c2"), members: []string{"c2"}},
+		"another member stays lost": {before: importedslice.LostMessage("c2") + importedslice.LostMessage("c3"), now: importedslice.LostMessage("c3"), members: []string{"c2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for i := range tt.warnings {

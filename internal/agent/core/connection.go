@@ -34,23 +34,23 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// sessionPause is the wait before the next session after one has failed.
-const sessionPause = 5 * time.Second
+// reconnectPause is the wait before the next connection after one has failed.
+const reconnectPause = 5 * time.Second
 
-// After a restore, sessions restart at random times within restoreSpread per member, at most maxRestoreSpread.
+// After a restore, connections restart at random times within restoreSpread per member, at most maxRestoreSpread.
 const (
 	restoreSpread    = 100 * time.Millisecond
 	maxRestoreSpread = time.Minute
 )
 
-// sessions run one after another, on every replica: a standby fills its caches too, without starting controllers.
-type sessions struct{ *core }
+// connections run one after another, on every replica: a standby fills its caches too, without starting controllers.
+type connections struct{ *core }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (sessions) NeedLeaderElection() bool { return false }
+func (connections) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (s sessions) Start(ctx context.Context) error {
+func (s connections) Start(ctx context.Context) error {
 	if err := kit.Follow(ctx, s.mgr.GetCache(), &corev1.Node{}, s.hosts.Node); err != nil { // no endpoint may have a node's address
 		return err
 	}
@@ -61,20 +61,20 @@ func (s sessions) Start(ctx context.Context) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		switch err := s.session(ctx); {
+		switch err := s.connect(ctx); {
 		case errors.Is(err, errRestored), ctx.Err() != nil:
 		case err != nil:
-			s.Log.Error("The session with the broker failed. The agent restarts the session.", "error", err)
+			s.Log.Error("The connection to the broker failed. The agent connects again.", "error", err)
 			select {
 			case <-ctx.Done():
-			case <-time.After(wait.Jitter(sessionPause, 0.5)):
+			case <-time.After(wait.Jitter(reconnectPause, 0.5)):
 			}
 		}
 	}
 	return nil
 }
 
-// errRestored ends a session because its caches may be from before the broker was restored. A watch on a restored
+// errRestored ends a connection because its caches may be from before the broker was restored. A watch on a restored
 // server can stay silent forever.
 var errRestored = errors.New("the broker was restored")
 
@@ -94,8 +94,8 @@ func (c *core) awaitRestore(ctx context.Context) error {
 	return errRestored
 }
 
-// session runs everything that needs the broker, until ctx is done or something fails.
-func (c *core) session(ctx context.Context) error {
+// connect runs everything that needs the broker, until ctx is done or something fails.
+func (c *core) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	budget := border.NewBudget(c.Budget, c.cluster.View.Room)
@@ -107,7 +107,7 @@ func (c *core) session(ctx context.Context) error {
 	}
 	b := &inputs.Broker{Client: brokers.GetClient(), Live: brokers.GetAPIReader()}
 	from := view.Connection{Cache: brokers.GetCache(), Live: brokers.GetAPIReader(), Border: borders}
-	controllers, published, err := c.sessionControllers(b, from)
+	controllers, published, err := c.connectionControllers(b, from)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 	return brokers, nil
 }
 
-// mapper lists the broker's kinds without discovery, so a session can start while the broker is unreachable.
+// mapper lists the broker's kinds without discovery, so a connection can start while the broker is unreachable.
 func mapper(scheme *runtime.Scheme) meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for kind := range scheme.AllKnownTypes() {

@@ -1,6 +1,6 @@
-// Package slice keeps this cluster's EndpointSlices on the broker: one for each slice of an exported Service or,
+// Package exportedslice keeps this cluster's EndpointSlices on the broker: one for each slice of an exported Service or,
 // in advertise mode cluster-ip, one for each cluster IP.
-package slice
+package exportedslice
 
 import (
 	"context"
@@ -45,7 +45,7 @@ type Reconciler struct {
 // New returns the controller and its reconciler. limits applies to the writes of each slice.
 func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, *Reconciler, error) {
 	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured}
-	run, err := kit.New("slice", r,
+	run, err := kit.New("exportedslice", r,
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.source),
 		kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published),
 		kit.Watch(member, &corev1.Service{}, r.service),

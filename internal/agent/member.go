@@ -35,9 +35,9 @@ type process struct {
 	traffic *metrics.Traffic // with the broker
 }
 
-// session lives as long as the cluster's membership. Its heartbeat and token continue even if the controllers, the
+// member lives as long as the cluster's membership. Its heartbeat and token continue even if the controllers, the
 // leader election or the cluster's own API server fail.
-type session struct {
+type member struct {
 	*process
 	membership credential.Membership
 	facts      brokerv1alpha1.MemberClusterSpec
@@ -112,15 +112,15 @@ func (p *process) joined(ctx context.Context, m credential.Membership, tokens *t
 // serve does an agent's work for a membership, until ctx is done. It calls placed when the cluster id is known to
 // belong to this cluster.
 func (p *process) serve(ctx context.Context, m credential.Membership, config *rest.Config, placed func()) error {
-	s := &session{process: p, membership: m, placed: placed}
+	run := &member{process: p, membership: m, placed: placed}
 	log := p.log.With("cluster", m.ClusterID)
 	config = p.traffic.Count(config)
-	return s.serve(ctx, config, log)
+	return run.serve(ctx, config, log)
 }
 
 // served returns nil when the cluster's API server serves the kinds that the controllers watch.
-func (s *session) served(ctx context.Context) error {
-	c, err := client.New(s.local, client.Options{Scheme: scheme()})
+func (m *member) served(ctx context.Context) error {
+	c, err := client.New(m.local, client.Options{Scheme: scheme()})
 	if err != nil {
 		return fmt.Errorf("creating a client for this cluster: %w", err)
 	}
@@ -133,19 +133,19 @@ func (s *session) served(ctx context.Context) error {
 }
 
 // describe reads the facts that the agent publishes about its cluster.
-func (s *session) describe(ctx context.Context) error {
-	reader, err := client.New(s.local, client.Options{Scheme: scheme()})
+func (m *member) describe(ctx context.Context) error {
+	reader, err := client.New(m.local, client.Options{Scheme: scheme()})
 	if err != nil {
 		return fmt.Errorf("creating a client for this cluster: %w", err)
 	}
-	if s.network, err = local.ReadServiceNetwork(ctx, reader); err != nil {
+	if m.network, err = local.ReadServiceNetwork(ctx, reader); err != nil {
 		return err
 	}
 	kubeSystem := &corev1.Namespace{}
 	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, kubeSystem); err != nil {
 		return fmt.Errorf("reading the cluster's UID: %w", err)
 	}
-	discoveryClient, err := discovery.NewDiscoveryClientForConfig(s.local)
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(m.local)
 	if err != nil {
 		return fmt.Errorf("creating a discovery client: %w", err)
 	}
@@ -153,15 +153,15 @@ func (s *session) describe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the API server's version: %w", err)
 	}
-	s.facts = brokerv1alpha1.MemberClusterSpec{
-		ClusterID:         s.membership.ClusterID.String(),
+	m.facts = brokerv1alpha1.MemberClusterSpec{
+		ClusterID:         m.membership.ClusterID.String(),
 		ClusterUID:        string(kubeSystem.UID),
 		KubernetesVersion: server.GitVersion,
 		AgentVersion:      version.String(),
-		Region:            s.options.Region,
-		ServiceCIDRs:      s.network.CIDRs,
-		IPFamilies:        s.network.Families,
-		AdvertiseMode:     s.options.mode(),
+		Region:            m.options.Region,
+		ServiceCIDRs:      m.network.CIDRs,
+		IPFamilies:        m.network.Families,
+		AdvertiseMode:     m.options.mode(),
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Package slice keeps the imported EndpointSlices: one for each slice that another cluster publishes, and one for each slice
+// Package importedslice keeps the imported EndpointSlices: one for each slice that another cluster publishes, and one for each slice
 // of this cluster's own exported Services, which needs no broker.
-package slice
+package importedslice
 
 import (
 	"context"
