@@ -167,8 +167,9 @@ func (m *model) apply(t *rapid.T, name string, confirmed bool) {
 func (m *model) confirm(t *rapid.T) {
 	for _, name := range m.asked {
 		if number, _ := m.view.Read(name); number > 0 {
+			stands := m.view.suspects[name].counter.Stands(m.broker.counter) // else it is as if an event had come
 			m.view.Confirm(name, number, m.found(name), m.broker.counter, m.time())
-			m.apply(t, name, true)
+			m.apply(t, name, stands)
 		}
 	}
 	m.asked = nil

@@ -13,36 +13,22 @@ type Stopwatch[K comparable] struct {
 }
 
 // Start starts a measurement, unless one is running.
-func (s *Stopwatch[K]) Start(key K) { s.start(key, time.Now()) }
-
-func (s *Stopwatch[K]) start(key K, at time.Time) {
+func (s *Stopwatch[K]) Start(key K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.since == nil {
 		s.since = map[K]time.Time{}
 	}
-	if before, running := s.since[key]; !running || at.Before(before) {
-		s.since[key] = at
-	}
-}
-
-// Move moves a measurement to another key.
-func (s *Stopwatch[K]) Move(from, to K) {
-	if at, running := s.take(from); running {
-		s.start(to, at)
+	if _, running := s.since[key]; !running {
+		s.since[key] = time.Now()
 	}
 }
 
 // Stop ends a measurement and returns its duration, or false if there was none.
 func (s *Stopwatch[K]) Stop(key K) (time.Duration, bool) {
-	at, running := s.take(key)
-	return time.Since(at), running
-}
-
-func (s *Stopwatch[K]) take(key K) (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, running := s.since[key]
 	delete(s.since, key)
-	return at, running
+	return time.Since(at), running
 }
