@@ -113,12 +113,13 @@ func TestWithdrawnPolicyRestrictsItsExport(t *testing.T) {
 					for _, port := range is.Ports {
 						ports = append(ports, brokerv1alpha1.PolicyPort{Port: port.Port})
 					}
-					if policy.Ports == nil { // the policy exposes all
-						policy.Ports = []brokerv1alpha1.PolicyPort{{Port: 80}, {Port: 81}}
+					exposed := spec.Ports
+					if exposed == nil { // the policy exposes all
+						exposed = []brokerv1alpha1.PolicyPort{{Port: 80}, {Port: 81}}
 					}
 					if !published || (is.Scope == brokerv1alpha1.ScopeHub) != (spec.Scope == brokerv1alpha1.ScopeHub) ||
-						policy.Scope != spec.Scope || !slices.Equal(policy.Consumers, spec.Consumers) ||
-						!slices.Equal(is.Consumers, policy.Consumers) || !slices.Equal(ports, policy.Ports) {
+						policy.Scope != spec.Scope || !slices.Equal(policy.Consumers, spec.Consumers) || !slices.Equal(policy.Ports, spec.Ports) ||
+						!slices.Equal(is.Consumers, spec.Consumers) || !slices.Equal(ports, exposed) {
 						t.Errorf("%s: published=%t, the record is %+v, the ServiceExport's policy %+v", when, published, is, policy)
 					}
 				}
