@@ -54,7 +54,7 @@ func (c *Cluster) applied(ctx context.Context) error {
 	}
 	for _, s := range slices {
 		if of := (kit.Scope{Member: layout.Cluster(s), Slice: types.NamespacedName{Namespace: s.Namespace, Name: layout.Source(s)}}); of.Member != c.ID {
-			c.View.AppliedSlice(of, types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[names.LabelServiceName]}, layout.Revision(s))
+			c.View.AppliedSlice(of, ImportService(s), layout.Revision(s))
 		}
 	}
 	return nil

@@ -61,6 +61,11 @@ func IsImported(slice client.Object) bool {
 	return labels[discoveryv1.LabelManagedBy] == names.AgentManager && !published
 }
 
+// ImportService returns the service of an imported EndpointSlice.
+func ImportService(slice client.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.GetNamespace(), Name: slice.GetLabels()[names.LabelServiceName]}
+}
+
 // SourceService returns the Service of an EndpointSlice; the zero name if it has none, or if Atoll manages the slice.
 func SourceService(slice client.Object) types.NamespacedName {
 	labels := slice.GetLabels()

@@ -3,6 +3,8 @@ package local
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -12,28 +14,23 @@ import (
 
 // ServiceExports returns a request for every ServiceExport that opts select.
 func ServiceExports(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]reconcile.Request, error) {
-	exports := &mcsv1beta1.ServiceExportList{}
-	if err := r.List(ctx, exports, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, err
-	}
-	requests := make([]reconcile.Request, 0, len(exports.Items))
-	for i := range exports.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&exports.Items[i])})
-	}
-	return requests, nil
+	return requests(ctx, r, &mcsv1beta1.ServiceExportList{}, opts)
 }
 
 // ServiceImports returns a request for every ServiceImport that opts select.
 func ServiceImports(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]reconcile.Request, error) {
-	imports := &mcsv1beta1.ServiceImportList{}
-	if err := r.List(ctx, imports, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+	return requests(ctx, r, &mcsv1beta1.ServiceImportList{}, opts)
+}
+
+func requests(ctx context.Context, r client.Reader, list client.ObjectList, opts []client.ListOption) (all []reconcile.Request, _ error) {
+	if err := r.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err
 	}
-	requests := make([]reconcile.Request, 0, len(imports.Items))
-	for i := range imports.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&imports.Items[i])})
-	}
-	return requests, nil
+	err := meta.EachListItem(list, func(o runtime.Object) error {
+		all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o.(client.Object))})
+		return nil
+	})
+	return all, err
 }
 
 // Managed reports whether Atoll manages a ServiceImport.

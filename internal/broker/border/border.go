@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
@@ -212,7 +213,7 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 	switch {
 	case state != Full || refused:
 		b.budget.Forget(slice.Name)
-	case !b.wants(types.NamespacedName{Namespace: namespace, Name: slice.Labels[names.LabelServiceName]}):
+	case !b.wants(layout.Service(slice)):
 		b.budget.Forget(slice.Name)
 		state = Stub
 	case b.budget.Hold(kit.Scope{Member: cluster, Slice: types.NamespacedName{Namespace: namespace, Name: source}}, slice.Name, int64(slice.Size())):

@@ -332,7 +332,7 @@ func (v *View) Lost(id names.ClusterID) {
 	v.changes.Publish(kit.Scope{Member: id})
 }
 
-// member records a MemberCluster, and publishes the member if it has changed. If a removed member has joined again, its
+// member records a MemberCluster, and publishes the member if it has changed since everything is known. If a removed member has joined again, its
 // revisions may start at any number.
 func (v *View) member(member *brokerv1alpha1.MemberCluster) {
 	id, same := names.ClusterID(member.Name), false
@@ -346,7 +346,7 @@ func (v *View) member(member *brokerv1alpha1.MemberCluster) {
 			}
 		}
 	})
-	if !same {
+	if !same && v.Known() {
 		v.changes.Publish(kit.Scope{Member: id})
 	}
 }

@@ -79,7 +79,7 @@ func (h *Hints) isNear(cluster names.ClusterID) bool {
 }
 
 func (h *Hints) slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
-	if e.Old != nil && inputs.IsImported(e.Old) && (e.New == nil || service(e.Old) != service(e.New)) {
+	if e.Old != nil && inputs.IsImported(e.Old) && (e.New == nil || inputs.ImportService(e.Old) != inputs.ImportService(e.New)) {
 		h.count(ctx, e.Old, nil)
 	}
 	if e.New != nil && inputs.IsImported(e.New) {
@@ -89,17 +89,13 @@ func (h *Hints) slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlic
 
 // count records a slice's ready endpoints, and notifies if the places of the service's ready endpoints change.
 func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, ready topology.Ready) {
-	if !h.census.Put(service(slice), slice.Name, ready) {
+	if !h.census.Put(inputs.ImportService(slice), slice.Name, ready) {
 		return
 	}
 	imp := &mcsv1beta1.ServiceImport{}
-	if h.client.Get(ctx, service(slice), imp, client.UnsafeDisableDeepCopy) == nil {
+	if h.client.Get(ctx, inputs.ImportService(slice), imp, client.UnsafeDisableDeepCopy) == nil {
 		h.tell(imp)
 	} // else the service's slices are deleted too
-}
-
-func service(slice *discoveryv1.EndpointSlice) types.NamespacedName {
-	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[names.LabelServiceName]}
 }
 
 func (h *Hints) node(ctx context.Context, e kit.Event[*corev1.Node]) {

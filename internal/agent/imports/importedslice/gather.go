@@ -4,7 +4,6 @@ import (
 	"context"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -26,7 +25,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	case in.source != nil:
 		in.service = layout.Service(in.source)
 	case have != nil:
-		in.service = types.NamespacedName{Namespace: have.Namespace, Name: have.Labels[names.LabelServiceName]}
+		in.service = inputs.ImportService(have)
 	}
 	if in.service.Name == "" {
 		return in, nil
@@ -64,14 +63,13 @@ func (r *Reconciler) gatherOwn(ctx context.Context, req Request, have *discovery
 	if err != nil {
 		return in, err
 	}
-	if source != nil && inputs.SourceService(source).Name != "" {
-		in.source, in.state, in.service = source, border.Full, inputs.SourceService(source)
-	} else {
+	if source == nil || inputs.SourceService(source).Name == "" {
 		if have != nil {
-			in.service = types.NamespacedName{Namespace: have.Namespace, Name: have.Labels[names.LabelServiceName]}
+			in.service = inputs.ImportService(have)
 		}
 		return in, nil
 	}
+	in.source, in.state, in.service = source, border.Full, inputs.SourceService(source)
 	if in.imp, err = imported.Import(ctx, r.Cluster.Client, in.service); err != nil || in.imp == nil {
 		return in, err
 	}
