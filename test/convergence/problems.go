@@ -305,6 +305,9 @@ func (c *cluster) exportProblems(ctx context.Context, f *findings, others map[ty
 		}
 		for _, want := range t.conditions(c, e, service) {
 			have := meta.FindStatusCondition(e.Status.Conditions, want.Type)
+			if have != nil && want.Reason == "Failed" && have.Status == metav1.ConditionUnknown && have.Reason == "Pending" {
+				want.Status, want.Reason = have.Status, have.Reason // writes have failed for less than 30 s
+			}
 			switch {
 			case have == nil:
 				f.add("ServiceExport %s has no condition %s", keyOf(e), want.Type)

@@ -59,6 +59,8 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 	// One has the name of a derived Service, and one the owner: another implementation's.
 	lookalike, another := service(ns, "other-clusterset", 80), service(ns, "derived-theirs", 80)
 	create(t, "c1", theirImport)
+	theirImport.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "east"}} // another implementation has imported it
+	noError(t, on["c1"].Status().Update(ctx, theirImport))
 	another.OwnerReferences = []metav1.OwnerReference{{APIVersion: mcsv1beta1.GroupVersion.String(), Kind: "ServiceImport", Name: "theirs", UID: theirImport.UID}}
 	create(t, "c1", theirs, theirSlice, lookalike, another)
 	changed := func(object client.Object, f func(client.Object)) client.Object {

@@ -52,9 +52,10 @@ func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 			expectAddresses(t, "c2", tt.ns, tt.imported...)
 		}
 		create(t, "c1", slice(tt.ns, tt.ns+"-y", tt.ns, "10.1.1.2"))
-		planes.Condition(t, on["c2"], objects.Import(tt.ns, tt.ns), "Ready", "False/Pending", tt.message)
+		planes.Condition(t, on["c2"], objects.Import(tt.ns, tt.ns), "Ready", "Unknown/Pending", tt.message)
 		expectImport(t, "c2", tt.ns, tt.ns, says(tt.message, "exceeded quota"))
-		expectSaid(t, "c2", tt.ns, "ServiceImport", "Pending", 1)
+		planes.Condition(t, on["c2"], objects.Import(tt.ns, tt.ns), "Ready", "False/Failed", tt.message)
+		expectSaid(t, "c2", tt.ns, "ServiceImport", "Failed", 1)
 		// A quota that has room for the slices there are, and for no more, keeps none of them from being changed.
 		first := slice(tt.ns, tt.ns+"-x", tt.ns)
 		change(t, "c1", first, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.1.3"} })
@@ -62,7 +63,7 @@ func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 		remove(t, "c2", quota)
 		expectImport(t, "c2", tt.ns, tt.ns, from("c1"))
 		expectAddresses(t, "c2", tt.ns, "c1/10.1.1.2", "c1/10.1.1.3")
-		expectSaid(t, "c2", tt.ns, "ServiceImport", "Pending", 1)
+		expectSaid(t, "c2", tt.ns, "ServiceImport", "Failed", 1)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestAllNamesTaken(t *testing.T) {
 	}
 	create(t, "c2", theirs...)
 	create(t, "c1", service(ns, "web", 80), export(ns, "web"))
-	planes.Condition(t, on["c2"], objects.Import(ns, "web"), "Ready", "False/Pending", "delete or rename the existing object")
+	planes.Condition(t, on["c2"], objects.Import(ns, "web"), "Ready", "Unknown/Pending", "delete or rename the existing object")
 	expectImport(t, "c2", ns, "web", says(all[0]))
 	remove(t, "c2", theirs[len(theirs)-1])
 	expectImport(t, "c2", ns, "web", from("c1"))

@@ -56,7 +56,7 @@ type ExportedServiceSpec struct {
 	// Ports are the ports of the Service. The admission policy for members restricts their names.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:XValidation:rule="self.all(p, p.port >= 1 && p.port <= 65535)",message="ports must be between 1 and 65535"
 	// +kubebuilder:validation:XValidation:rule="self.all(p, !has(p.protocol) || p.protocol in ['TCP', 'UDP', 'SCTP'])",message="protocols must be TCP, UDP or SCTP"
 	// +kubebuilder:validation:XValidation:rule="self.all(p, (!has(p.name) || size(p.name) <= 63) && (!has(p.appProtocol) || size(p.appProtocol) <= 317))",message="a port's name has at most 63 bytes, its application protocol at most 317"

@@ -36,13 +36,15 @@ func (c *core) addProcessControllers() error {
 	var failed error
 	add := func(r manager.Runnable, err error) { all, failed = append(all, r), errors.Join(failed, err) }
 	add(service.New(c.cluster, member, c.recorder, c.imports))
-	add(serviceimport.New(c.cluster, member, c.pace, c.recorder))
-	add(importedslice.New(importedslice.Dependencies{
+	add(serviceimport.New(c.cluster, member, c.pace, c.recorder, c.imports, c.exports))
+	slices, missing, err := importedslice.New(importedslice.Dependencies{
 		Cluster: c.cluster, Network: c.network, Hints: c.hints, Hosts: c.hosts, Lost: c.lost,
 		Pace: c.pace, Limits: c.Pace, Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
-	}, member))
+	}, member)
+	add(slices, err)
+	add(policyexport.New(c.cluster, member, c.recorder))
 	add(exportstatus.New(c.cluster, member, c.recorder, c.exports, c.missing))
-	add(importstatus.New(c.cluster, member, c.recorder, c.imports))
+	add(importstatus.New(c.cluster, member, c.recorder, c.imports, missing))
 	if failed != nil {
 		return failed
 	}
@@ -64,7 +66,6 @@ func (c *core) connectionControllers(b *inputs.Broker, from view.Connection) (al
 	add(slices, e)
 	add(&compare.Comparer{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: published, Log: c.Log}, nil)
 	add(c.cluster.View.Reader(from))
-	add(policyexport.New(c.cluster, b, member, c.recorder))
 	add(catalogue.New(c.cluster, b, broker, c.Heartbeats))
 	add(lost.NewController(c.cluster, b, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
 	return all, published, err

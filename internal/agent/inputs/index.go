@@ -108,6 +108,11 @@ func (c *Cluster) ServicesIn(namespace string) []reconcile.Request {
 	return requests(c.View.ServicesIn(namespace))
 }
 
+// ServicesWithPolicy returns the services that have a policy of the hub.
+func (c *Cluster) ServicesWithPolicy() []reconcile.Request {
+	return requests(c.View.ServicesWithPolicy())
+}
+
 func requests(services []types.NamespacedName) []reconcile.Request {
 	all := make([]reconcile.Request, 0, len(services))
 	for _, service := range services {

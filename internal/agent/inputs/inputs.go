@@ -69,30 +69,19 @@ func (c *Cluster) Own(ctx context.Context, service types.NamespacedName) (local.
 	return c.own(ctx, service, c.Policy(service))
 }
 
-func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *brokerv1alpha1.ServicePolicySpec) (own local.Own, err error) {
-	own.Export, err = kit.Get(ctx, c.Client, key, &mcsv1beta1.ServiceExport{})
-	if err != nil || own.Export == nil || own.Export.DeletionTimestamp != nil {
+func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *brokerv1alpha1.ServicePolicySpec) (local.Own, error) {
+	export, err := kit.Get(ctx, c.Client, key, &mcsv1beta1.ServiceExport{})
+	if err != nil || export == nil || export.DeletionTimestamp != nil {
 		return local.Own{}, err
 	}
-	if own.Service, err = kit.Get(ctx, c.Client, key, &corev1.Service{}); err != nil {
+	service, err := kit.Get(ctx, c.Client, key, &corev1.Service{})
+	if err != nil {
 		return local.Own{}, err
 	}
-	if own.Service != nil && own.Service.DeletionTimestamp != nil {
-		own.Service = nil
-	}
-	if made := exportedBecauseOf(own.Export); policy == nil && made != nil { // until policyexport has deleted the ServiceExport
-		policy = &made.Spec
-	}
-	own.Validity = contribution.Validate(own.Service)
-	b := c.Broker()
-	if own.Service == nil && b != nil {
-		record, err := b.Record(ctx, c.Clusterset, c.ID, key)
-		if err != nil {
-			return local.Own{}, err
-		}
-		if record != nil && !layout.Withdrawn(record) {
-			own.Contribution = &record.Spec // until the record's reconciler withdraws it
-		}
+	own := local.Own{Export: export, Service: service, Validity: contribution.Validate(service)}
+	if service == nil {
+		own.Contribution, err = c.lastContribution(ctx, key)
+		return own, err
 	}
 	if own.Validity.Valid && !c.View.Permissions().MayExport(c.ID, key.Namespace) {
 		own.Validity = contribution.NotPermitted(c.ID, c.Clusterset, key.Namespace)
@@ -100,14 +89,30 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 	if !own.Validity.Valid {
 		return own, nil
 	}
-	spec, refused := contribution.Of(c.ID, c.Network.Families, own.Export, own.Service, policy)
+	if made := exportedBecauseOf(export); policy == nil && made != nil { // until policyexport has deleted the ServiceExport
+		policy = &made.Spec
+	}
+	spec, refused := contribution.Of(c.ID, c.Network.Families, export, service, policy)
 	own.Refused = refused
 	if _, some := policy.Restrict(spec); some {
 		own.Contribution = &spec
 	} else {
-		own.Withheld = contribution.Withheld(own.Service, policy)
+		own.Withheld = contribution.Withheld(service, policy)
 	}
 	return own, nil
+}
+
+// lastContribution returns what the record of a deleted Service has, until the record's reconciler withdraws it.
+func (c *Cluster) lastContribution(ctx context.Context, service types.NamespacedName) (*merge.Export, error) {
+	b := c.Broker()
+	if b == nil {
+		return nil, nil
+	}
+	record, err := b.Record(ctx, c.Clusterset, c.ID, service)
+	if err != nil || record == nil || layout.Withdrawn(record) {
+		return nil, err
+	}
+	return &record.Spec, nil
 }
 
 // Exports reads the exports of a service: this cluster's from its objects, others' from the view, which must be known.

@@ -66,7 +66,7 @@ func TestOwn(t *testing.T) {
 		{"an export without Service", []client.Object{export()}, true, false, false, "NoService"},
 		{"one that can't be exported", []client.Object{export(), service("ExternalName")}, true, true, false, "InvalidServiceType"},
 		{"an export that is going", []client.Object{going(export()), service("ClusterIP")}, false, false, false, ""},
-		{"a Service that is going", []client.Object{export(), going(service("ClusterIP"))}, true, false, false, "NoService"},
+		{"a Service that a finalizer keeps", []client.Object{export(), going(service("ClusterIP"))}, true, true, true, "Valid"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			own, err := member(t, tt.objects...).Own(t.Context(), web)

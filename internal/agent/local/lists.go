@@ -33,7 +33,7 @@ func requests(ctx context.Context, r client.Reader, list client.ObjectList, opts
 	return all, err
 }
 
-// Managed reports whether Atoll manages a ServiceImport.
+// Managed reports whether Atoll manages a ServiceImport. The label alone does not decide: a person may remove it.
 func Managed(imp *mcsv1beta1.ServiceImport) bool {
-	return imp.Labels[names.LabelManagedBy] == names.AgentManager
+	return imp.Labels[names.LabelManagedBy] == names.AgentManager || imp.Labels[names.LabelManagedBy] == "" && imp.Annotations[names.AnnotationApplied] != ""
 }

@@ -26,7 +26,7 @@ import (
 type Own struct {
 	// Export is the ServiceExport, or nil if there is none or it is being deleted.
 	Export *mcsv1beta1.ServiceExport
-	// Service is the Service of Export's name, or nil if there is none or it is being deleted.
+	// Service is the Service of Export's name, or nil if there is none. While finalizers keep a deleted Service, it still serves.
 	Service *corev1.Service
 	// Validity is the verdict on Export.
 	Validity contribution.Validity

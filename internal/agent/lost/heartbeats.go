@@ -116,32 +116,44 @@ func (h *Heartbeats) Remove(id names.ClusterID, removed bool) {
 	}
 }
 
-// Observe records all Leases from a read that began at began, after this member's Lease was renewed. A member whose
-// Lease does not exist counts as not renewing it, because the Lease may have been deleted by hand.
-func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
-	now := make(map[names.ClusterID]metav1.MicroTime, len(leases))
+// renewals returns when members renewed their Leases; zero for never.
+func renewals(leases []coordinationv1.Lease) map[names.ClusterID]metav1.MicroTime {
+	all := make(map[names.ClusterID]metav1.MicroTime, len(leases))
 	for i := range leases {
 		id := names.ClusterID(leases[i].Name)
 		if id == names.HubOwner {
 			continue
 		}
-		if now[id] = (metav1.MicroTime{}); leases[i].Spec.RenewTime != nil {
-			now[id] = *leases[i].Spec.RenewTime
+		if all[id] = (metav1.MicroTime{}); leases[i].Spec.RenewTime != nil {
+			all[id] = *leases[i].Spec.RenewTime
 		}
 	}
-	h.Counters.Publish(Observation{began, layout.Counters(leases)})
+	return all
+}
+
+// replace makes renewals the known ones. A known member without a Lease stays, a removed one does not.
+func (h *Heartbeats) replace(renewals map[names.ClusterID]metav1.MicroTime) (before, now map[names.ClusterID]metav1.MicroTime, first bool) {
 	h.mu.Lock()
-	before, first := h.known, !h.read
-	h.read = true
+	defer h.mu.Unlock()
+	before, first = h.known, !h.read
 	for id, renewed := range before {
-		if _, there := now[id]; !there {
-			now[id] = renewed
+		if _, there := renewals[id]; !there {
+			renewals[id] = renewed
 		}
 	}
 	for id := range h.removed {
-		delete(now, id)
+		delete(renewals, id)
 	}
-	h.known = now
+	h.known, h.read = renewals, true
+	return before, renewals, first
+}
+
+// Observe records all Leases from a read that began at began, after this member's Lease was renewed. A member whose
+// Lease does not exist counts as not renewing it, because the Lease may have been deleted by hand.
+func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
+	h.Counters.Publish(Observation{began, layout.Counters(leases)})
+	before, now, first := h.replace(renewals(leases))
+	h.mu.Lock()
 	listener := h.listener
 	h.mu.Unlock()
 	notify := func(ids []string) {

@@ -134,13 +134,11 @@ func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *b
 	var ended credential.Binding // the join that was ended last
 	isPlaced := false
 	for ctx.Err() == nil {
-		s.stored, s.jitter = "", jitter
-		if stored, err := c.stored(); err == nil {
-			if !stored.SameBroker(m) {
-				return ErrChanged
-			}
-			s.stored = stored.Token
+		stored, err := c.storedFor(m)
+		if err != nil {
+			return err
 		}
+		s.stored, s.jitter = stored, jitter
 		claims, err := credential.ParseToken(s.used)
 		if err == nil {
 			if s.joiner = claims.IsJoiner(m.ClusterID, m.Clusterset); !s.joiner {
@@ -167,17 +165,38 @@ func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *b
 			}
 			next.after = min(next.after, firstRetry)
 		}
-		timer := time.NewTimer(next.after)
-		select {
-		case <-ctx.Done():
-		case <-c.changed:
-		case <-placed:
+		if c.wait(ctx, next.after, placed) {
 			placed, isPlaced = nil, true
-		case <-timer.C:
 		}
-		timer.Stop()
 	}
 	return nil
+}
+
+// storedFor returns the token of a membership that the Secret has, "" if the Secret cannot be read, or ErrChanged if it has
+// another membership.
+func (c *Controller) storedFor(m credential.Membership) (string, error) {
+	stored, err := c.stored()
+	switch {
+	case err != nil:
+		return "", nil
+	case !stored.SameBroker(m):
+		return "", ErrChanged
+	}
+	return stored.Token, nil
+}
+
+// wait returns after a time, or earlier when the Secret changes or the cluster is placed, and reports the latter.
+func (c *Controller) wait(ctx context.Context, after time.Duration, placed <-chan struct{}) bool {
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case <-placed:
+		return true
+	case <-ctx.Done():
+	case <-c.changed:
+	case <-timer.C:
+	}
+	return false
 }
 
 // renew requests a new token from the broker, and uses it. First it uses up a join file.

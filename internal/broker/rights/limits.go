@@ -49,8 +49,8 @@ func limits() []admissionv1.Validation {
 			"a port's name must be a DNS label, but the only port of a Service may have no name"),
 		of("exportedservices", "variables.ports.all(p, p.?appProtocol.orValue('') == '' || p.appProtocol.matches('"+qualifiedName+"'))",
 			"a port's application protocol must be a qualified name"),
-		// These two functions compare all pairs much faster than macros.
-		of("exportedservices", "variables.portNames.all(n, variables.portNames.indexOf(n) == variables.portNames.lastIndexOf(n))"+
+		// These two functions compare all pairs much faster than macros. Of more ports, importing clusters leave out duplicates.
+		of("exportedservices", "size(variables.ports) > 100 || variables.portNames.all(n, variables.portNames.indexOf(n) == variables.portNames.lastIndexOf(n))"+
 			" && variables.portNumbers.all(n, variables.portNumbers.indexOf(n) == variables.portNumbers.lastIndexOf(n))",
 			"each port must have a unique name, and a unique combination of protocol and number"),
 		of("leases", fmt.Sprintf("size(object.spec.?holderIdentity.orValue('')) <= %d && !has(object.spec.strategy) && !has(object.spec.preferredHolder)", maxHolder),
@@ -59,8 +59,8 @@ func limits() []admissionv1.Validation {
 		of("endpointslices", "variables.fits", fmt.Sprintf("an EndpointSlice must have at most %d endpoints and %d ports, and ports times endpoints must not exceed %d",
 			validation.MaxEndpoints, validation.MaxPorts, validation.MaxPairs)),
 		// The API server validates names, protocols and addresses, but not port numbers.
-		of("endpointslices", "!variables.fits || variables.slicePorts.all(p, has(p.port) && p.port >= 1 && p.port <= 65535 && p.?protocol.orValue('TCP') in ['TCP', 'UDP', 'SCTP'])",
-			"ports must be between 1 and 65535, and protocols must be TCP, UDP or SCTP"),
+		of("endpointslices", "!variables.fits || variables.slicePorts.all(p, (!has(p.port) || p.port >= 1 && p.port <= 65535) && p.?protocol.orValue('TCP') in ['TCP', 'UDP', 'SCTP'])",
+			"ports must be between 1 and 65535 or absent, and protocols must be TCP, UDP or SCTP"),
 		// kube-proxy uses only the first address.
 		of("endpointslices", "!variables.fits || variables.endpoints.all(e, size(e.addresses) == 1 && !has(e.nodeName) && !has(e.targetRef) && !has(e.hints)"+
 			" && size(e.?deprecatedTopology.orValue({})) == 0 && size(e.?zone.orValue('')) <= 63)",

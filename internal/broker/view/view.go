@@ -198,6 +198,13 @@ func (v *View) Policy(service types.NamespacedName) (policy *brokerv1alpha1.Serv
 	return answer.Object.Value, true
 }
 
+// ServicesWithPolicy returns the services that have a policy, or had one until it is known to have ended.
+func (v *View) ServicesWithPolicy() []types.NamespacedName {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.policies.objects.services.all()
+}
+
 // Export is another member's export of a service.
 type Export struct {
 	// Record must not be changed.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,23 +50,18 @@ func Decide(have []metav1.Condition, want metav1.Condition, generation int64, no
 }
 
 // ApplyExport sets all of owner's conditions of a ServiceExport in one write, or in none if they are equal. It returns
-// the transitions, and whether the conditions are stored: not if export is outdated, and then its next event follows.
-// So each transition is reported once.
-func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.ServiceExport, owner string, want ...metav1.Condition) (stands bool, transitions []Change, err error) {
+// the transitions, and whether it has written. If export is outdated, it returns a conflict: so each transition is reported once.
+func ApplyExport(ctx context.Context, c client.Client, export *mcsv1beta1.ServiceExport, owner string, want ...metav1.Condition) (written bool, transitions []Change, err error) {
 	kind := schema.FromAPIVersionAndKind(mcsv1beta1.GroupVersion.String(), mcsv1beta1.ServiceExportKindName)
 	list, written, transitions, err := Conditions(export.Status.Conditions, export.Generation, want...)
 	if err != nil {
 		return false, nil, err
 	}
 	if !written {
-		return true, nil, nil
-	}
-	err = Own(ctx, c, kind, export.DeepCopy(), map[string]any{"conditions": list}, owner)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return false, nil, nil
 	}
-	if err != nil {
-		return false, nil, err
+	if err = Own(ctx, c, kind, export.DeepCopy(), map[string]any{"conditions": list}, owner); err != nil {
+		return false, nil, client.IgnoreNotFound(err)
 	}
 	return true, transitions, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -24,8 +25,10 @@ type Problems struct {
 	changes kit.Changes[types.NamespacedName]
 }
 
-// Part is a part of a service: an EndpointSlice of a cluster, or, if zero, the service's one other object.
+// Part is a part of a service: an EndpointSlice of a cluster, or another object.
 type Part struct {
+	// Kind is the object's kind, or "" for an EndpointSlice and for what a service consists of, besides EndpointSlices.
+	Kind string
 	// Cluster is "" for what this cluster publishes.
 	Cluster names.ClusterID
 	Slice   string
@@ -33,7 +36,7 @@ type Part struct {
 
 // Compare orders parts.
 func (p Part) Compare(other Part) int {
-	return cmp.Or(strings.Compare(p.Cluster.String(), other.Cluster.String()), strings.Compare(p.Slice, other.Slice))
+	return cmp.Or(strings.Compare(p.Kind, other.Kind), strings.Compare(p.Cluster.String(), other.Cluster.String()), strings.Compare(p.Slice, other.Slice))
 }
 
 type slice struct {
@@ -95,6 +98,14 @@ func (p *Problems) set(service types.NamespacedName, part Part, now Problem) (ch
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.of[service][part]
+	if now.Waiting {
+		now.Waiting, now.Failure = false, before.Failure
+	}
+	if now.Failure != "" {
+		if now.Since = before.Since; now.Since.IsZero() {
+			now.Since = time.Now()
+		}
+	}
 	if before.Failure == now.Failure && slices.Equal(before.Warnings, now.Warnings) {
 		return false
 	}

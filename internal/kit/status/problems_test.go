@@ -1,10 +1,16 @@
 package status
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/internal/kit"
 )
 
 func TestProblems(t *testing.T) {
@@ -37,5 +43,35 @@ func TestProblems(t *testing.T) {
 	}
 	if want := []string{"web", "web", "db", "web", "web", "web", "web", "db", "db"}; !slices.Equal(told, want) {
 		t.Errorf("it told of %v, want %v", told, want)
+	}
+}
+
+// A failure lasts until a write succeeds: a conflict in between, which is tried again, ends nothing.
+func TestFailuresSince(t *testing.T) {
+	web := types.NamespacedName{Namespace: "shop", Name: "web"}
+	refused := apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("quota"))
+	conflict := apierrors.NewConflict(schema.GroupResource{}, "", nil)
+	var p Problems
+	set := func(err error) Problem {
+		p.Set(web, Part{}, ProblemOf(kit.OutcomeOf(err)))
+		return p.Of(web)[Part{}]
+	}
+	if got := set(conflict); got.Failure != "" || !got.Since.IsZero() {
+		t.Errorf("a conflict is a problem: %+v", got)
+	}
+	first := set(refused)
+	if first.Failure == "" || first.Since.IsZero() {
+		t.Fatalf("a refusal is %+v", first)
+	}
+	for _, err := range []error{conflict, errors.New("no route"), context.Canceled} {
+		if got := set(err); got.Failure == "" || got.Since != first.Since {
+			t.Errorf("%v: %+v, want a failure since %v", err, got, first.Since)
+		}
+	}
+	if got := set(nil); got.Failure != "" {
+		t.Errorf("after a success: %+v", got)
+	}
+	if again := set(refused); !again.Since.After(first.Since) {
+		t.Errorf("it fails since %v, the first time was %v", again.Since, first.Since)
 	}
 }

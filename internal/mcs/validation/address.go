@@ -2,31 +2,23 @@ package validation
 
 import (
 	"net/netip"
+	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// reserved are ranges that no cluster's endpoints use, with a description.
-var reserved = []struct {
-	prefix netip.Prefix
-	what   string
-}{
-	// Cloud metadata services, which give credentials to any client. 169.254.169.254 is also link-local.
-	{netip.MustParsePrefix("100.100.100.200/32"), "the address of a cloud provider's metadata service"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "the address of a cloud provider's metadata service"},
-	{netip.MustParsePrefix("fd00:ec2::254/128"), "the address of a cloud provider's metadata service"},
-	{netip.MustParsePrefix("fd20:ce::254/128"), "the address of a cloud provider's metadata service"},
-	// Addresses that embed another address, which gets the traffic and may be a refused one.
-	{netip.MustParsePrefix("64:ff9b::/96"), "a NAT64 address"},              // RFC 6052
-	{netip.MustParsePrefix("64:ff9b:1::/48"), "a NAT64 address"},            // RFC 8215
-	{netip.MustParsePrefix("::/96"), "an IPv4-compatible address"},          // RFC 4291, 2.5.5.1
-	{netip.MustParsePrefix("2002::/16"), "a 6to4 address"},                  // RFC 7526
-	{netip.MustParsePrefix("2001::/32"), "a Teredo address"},                // RFC 4380
-	{netip.MustParsePrefix("0.0.0.0/8"), "in the reserved range 0.0.0.0/8"}, // RFC 1122, 3.2.1.3
-	{netip.MustParsePrefix("240.0.0.0/4"), "a reserved address"},            // RFC 1112, 4
+// metadataServices are addresses of cloud providers' metadata services that give credentials to any client. 169.254.169.254
+// is link-local besides.
+var metadataServices = []netip.Addr{
+	netip.MustParseAddr("100.100.100.200"),
+	netip.MustParseAddr("168.63.129.16"),
+	netip.MustParseAddr("fd00:ec2::254"),
+	netip.MustParseAddr("fd20:ce::254"),
 }
 
-// Address parses an endpoint's address. why is the reason why no cluster's endpoint can have it, or "".
+// Address parses an endpoint's address. why is the reason why no cluster's endpoint can have it, or "": the API server refuses
+// it, or it has a different meaning on each node. An address that embeds another one, which gets the traffic, is refused for
+// the same reasons.
 func Address(family discoveryv1.AddressType, text string) (address netip.Addr, why string) {
 	address, err := netip.ParseAddr(text)
 	switch {
@@ -34,19 +26,57 @@ func Address(family discoveryv1.AddressType, text string) (address netip.Addr, w
 		return address, "the value is not an IP address" // as are leading zeros, which programs interpret differently
 	case address.Is4() != (family == discoveryv1.AddressTypeIPv4) || address.Is4In6():
 		return address, "the address does not match the EndpointSlice's address type"
-	case address.IsLoopback():
-		return address, "the address is a loopback address"
-	case address.IsLinkLocalUnicast():
-		return address, "the address is a link-local address"
-	case address.IsMulticast():
-		return address, "the address is a multicast address"
-	case !address.IsGlobalUnicast():
-		return address, "the address is not a unicast address"
 	}
-	for _, s := range reserved {
-		if s.prefix.Contains(address) {
-			return address, "the address is " + s.what
+	for _, a := range meanings(address) {
+		if why := scopeProblem(a); why != "" {
+			return address, why
 		}
 	}
 	return address, ""
+}
+
+// scopeProblem says why an address is not a host's address in all of a cluster, "" if it is.
+func scopeProblem(address netip.Addr) string {
+	switch {
+	case address.IsLoopback():
+		return "the address is a loopback address"
+	case address.IsLinkLocalUnicast():
+		return "the address is a link-local address"
+	case address.IsMulticast():
+		return "the address is a multicast address"
+	case !address.IsGlobalUnicast():
+		return "the address is not a unicast address"
+	}
+	return ""
+}
+
+// isMetadata reports whether an address belongs to a metadata service.
+func isMetadata(address netip.Addr) bool { return slices.Contains(metadataServices, address) }
+
+// meanings returns an address and the IPv4 addresses that translators and tunnels find in it.
+func meanings(address netip.Addr) []netip.Addr {
+	all := []netip.Addr{address}
+	if !address.Is6() {
+		return all
+	}
+	b := address.As16()
+	for _, e := range embeddings {
+		if e.in.Contains(address) {
+			all = append(all, netip.AddrFrom4([4]byte{b[e.at] ^ e.mask, b[e.at+1] ^ e.mask, b[e.at+2] ^ e.mask, b[e.at+3] ^ e.mask}))
+		}
+	}
+	return all
+}
+
+// embeddings are the ranges of IPv6 addresses with an IPv4 address, its first byte, and the mask that hides it.
+var embeddings = []struct {
+	in   netip.Prefix
+	at   int
+	mask byte
+}{
+	{netip.MustParsePrefix("64:ff9b::/96"), 12, 0},   // RFC 6052
+	{netip.MustParsePrefix("64:ff9b:1::/48"), 12, 0}, // RFC 8215, with the prefix length that networks use
+	{netip.MustParsePrefix("::/96"), 12, 0},          // RFC 4291, 2.5.5.1
+	{netip.MustParsePrefix("2002::/16"), 2, 0},       // RFC 7526
+	{netip.MustParsePrefix("2001::/32"), 12, 0xff},   // RFC 4380
 }

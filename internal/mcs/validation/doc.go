@@ -18,7 +18,7 @@ import (
 // Limits for one record or EndpointSlice. The broker's admission policy has the same limits.
 const (
 	// MaxPorts limits the ports of a record or an EndpointSlice.
-	MaxPorts = 100
+	MaxPorts = 1000
 	// MaxEndpoints is the API's limit for an EndpointSlice's endpoints.
 	MaxEndpoints = 1000
 	// MaxPairs limits ports × endpoints of an EndpointSlice: kube-proxy programs each pair.

@@ -97,6 +97,26 @@ func (n Network) addressProblem(source names.ClusterID, family discoveryv1.Addre
 	if why != "" {
 		return why
 	}
+	allowed, fixed := ranges.Set{}, false
+	if n.Allowed != nil {
+		allowed, fixed = n.Allowed(source)
+	}
+	if fixed && !allowed.Contains(address) {
+		return "the address is outside the ranges that the broker permits for the exporting cluster: " + describe(allowed)
+	}
+	for _, a := range meanings(address) {
+		if why := n.ownProblem(a); why != "" {
+			return why
+		}
+		if isMetadata(a) && !(fixed && allowed.Contains(a)) {
+			return "the address is the address of a cloud provider's metadata service, unless the broker permits its range for the exporting cluster"
+		}
+	}
+	return ""
+}
+
+// ownProblem says what an address is in this cluster, "" for nothing.
+func (n Network) ownProblem(address netip.Addr) string {
 	if n.IsHost != nil && n.IsHost(address) {
 		return "the address belongs to a node or to the API server of this cluster"
 	}
@@ -109,11 +129,6 @@ func (n Network) addressProblem(source names.ClusterID, family discoveryv1.Addre
 	}
 	if n.Learned != nil && n.Learned.Contains(address) {
 		return "the address is in the pod CIDR of a node in this cluster"
-	}
-	if n.Allowed != nil {
-		if allowed, fixed := n.Allowed(source); fixed && !allowed.Contains(address) {
-			return "the address is outside the ranges that the broker permits for the exporting cluster: " + describe(allowed)
-		}
 	}
 	return ""
 }

@@ -3,7 +3,6 @@ package validation
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,24 +14,28 @@ import (
 
 // servicePorts returns a record's ports that one Service can have. Of two that clash, the first is kept.
 func servicePorts(ports []mcsv1beta1.ServicePort) (kept []mcsv1beta1.ServicePort, refused []Refused) {
+	type number struct {
+		protocol corev1.Protocol
+		port     int32
+	}
+	named, numbered := map[string]bool{}, map[number]bool{}
 	for _, p := range ports {
-		why := portProblem(p.Name, p.Protocol, p.AppProtocol)
+		why, at := portProblem(p.Name, p.Protocol, p.AppProtocol), number{protocolOf(p.Protocol), p.Port}
 		switch {
 		case why != "":
 		case p.Port < 1 || p.Port > 65535:
 			why = fmt.Sprintf("port number %d is not between 1 and 65535", p.Port)
 		case p.Name == "" && len(ports) > 1:
 			why = "a Service with several ports must name each port"
-		case slices.ContainsFunc(kept, func(k mcsv1beta1.ServicePort) bool { return k.Name == p.Name }):
+		case named[p.Name]:
 			why = "another port has the same name"
-		case slices.ContainsFunc(kept, func(k mcsv1beta1.ServicePort) bool {
-			return k.Port == p.Port && protocolOf(k.Protocol) == protocolOf(p.Protocol)
-		}):
+		case numbered[at]:
 			why = fmt.Sprintf("another port has the same number and protocol, %d/%s", p.Port, protocolOf(p.Protocol))
 		case len(kept) == MaxPorts:
 			why = fmt.Sprintf("at most %d ports are allowed", MaxPorts)
 		default:
 			kept = append(kept, p)
+			named[p.Name], numbered[at] = true, true
 			continue
 		}
 		refused = append(refused, Refused{fmt.Sprintf("port %s %d", quote(p.Name), p.Port), why})
@@ -47,6 +50,7 @@ func servicePorts(ports []mcsv1beta1.ServicePort) (kept []mcsv1beta1.ServicePort
 // means all ports: kube-proxy ignores it. The API server accepts any number, but one out of range makes kube-proxy's
 // sync fail for all Services.
 func slicePorts(ports []discoveryv1.EndpointPort) (kept []discoveryv1.EndpointPort, refused []Refused) {
+	named := map[string]bool{}
 	for _, p := range ports {
 		name := ptr.Deref(p.Name, "")
 		why := portProblem(name, ptr.Deref(p.Protocol, ""), p.AppProtocol)
@@ -54,12 +58,13 @@ func slicePorts(ports []discoveryv1.EndpointPort) (kept []discoveryv1.EndpointPo
 		case why != "":
 		case p.Port != nil && (*p.Port < 1 || *p.Port > 65535):
 			why = fmt.Sprintf("port number %d is not between 1 and 65535", *p.Port)
-		case slices.ContainsFunc(kept, func(k discoveryv1.EndpointPort) bool { return ptr.Deref(k.Name, "") == name }):
+		case named[name]:
 			why = "another port has the same name"
 		case len(kept) == MaxPorts:
 			why = fmt.Sprintf("at most %d ports are allowed", MaxPorts)
 		default:
 			kept = append(kept, p)
+			named[name] = true
 			continue
 		}
 		refused = append(refused, Refused{"port " + quote(name), why})

@@ -179,7 +179,7 @@ func first[A, B any](a A, _ B) A { return a }
 // What kube-proxy would have to program is bounded: ports × endpoints.
 func TestSliceIsBounded(t *testing.T) {
 	for _, tt := range []struct{ ports, endpoints, wantPorts, wantEndpoints int }{
-		{1, 1000, 1, 1000}, {0, 1500, 0, 1000}, {100, 1000, 100, 500}, {1000, 1000, 100, 500}, {50, 1000, 50, 1000},
+		{1, 1000, 1, 1000}, {0, 1500, 0, 1000}, {100, 1000, 100, 500}, {1000, 1000, 1000, 50}, {1001, 1000, 1000, 50}, {50, 1000, 50, 1000},
 	} {
 		s := &discoveryv1.EndpointSlice{AddressType: v4}
 		for i := range tt.ports {

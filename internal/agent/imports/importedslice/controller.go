@@ -66,15 +66,16 @@ type Reconciler struct {
 	seen  metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
-// New returns the controller.
-func New(d Dependencies, member cache.Cache) (controller.TypedController[Request], error) {
+// New returns the controller, and a function that reports whether a slice of a service is about to be imported for the first
+// time.
+func New(d Dependencies, member cache.Cache) (_ controller.TypedController[Request], missing func(context.Context, types.NamespacedName) (bool, error), _ error) {
 	r := &Reconciler{Dependencies: d, pacer: pace.New[Request](d.Limits)}
 	d.Cluster.View.Events.Subscribe(func(s kit.Scope) {
 		if s.Slice.Name != "" {
 			r.seen.Start(Request{s.Member, s.Slice})
 		}
 	})
-	return kit.New("importedslice", r,
+	c, err := kit.New("importedslice", r,
 		kit.WaitFor[Request](d.Hints.Known()),
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.serviceImport),
@@ -85,6 +86,7 @@ func New(d Dependencies, member cache.Cache) (controller.TypedController[Request
 		kit.On(&d.Hosts.Changes, r.at),
 		kit.On(&d.Cluster.Changes, r.changed),
 	)
+	return c, r.missing, err
 }
 
 // Reconcile writes the slice that is imported from one source slice.
@@ -93,11 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the imported EndpointSlice of %v: %w", req, err)
 	}
-	gather := r.gather
-	if req.Cluster == r.Cluster.ID {
-		gather = r.gatherOwn
-	}
-	in, err := gather(ctx, req, have)
+	in, err := r.gather(ctx, req, have)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the objects that EndpointSlice %v depends on: %w", req, err)
 	}
@@ -124,16 +122,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return kit.After(wait), nil
 	}
 	out := kit.OutcomeOf(imported.Write(ctx, r.Cluster, have, d.want))
-	if out.Err != nil {
-		return out.Result("importing EndpointSlice %v", req)
-	}
-	if req.Cluster != r.Cluster.ID {
+	if out.Err == nil && req.Cluster != r.Cluster.ID {
 		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
 	}
 	if out.Done() {
 		r.measure(in.service, req, have, d.want, now)
 	}
-	r.note(in, req, d, out.Refusal)
+	r.note(in, req, d, out)
 	return out.Result("importing EndpointSlice %v", req)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
@@ -50,6 +51,11 @@ func (in inputsOf) imports() bool {
 		(!in.lost || in.record.Spec.OnClusterLoss == names.OnLossKeep) && len(in.imp.Spec.IPFamilies) > 0 && !derived.Portless(in.imp)
 }
 
+// isWithdrawn reports whether nothing is imported only because the source cluster is lost.
+func (in inputsOf) isWithdrawn() bool {
+	return in.imp != nil && !in.refused && in.record != nil && in.lost && !in.imports()
+}
+
 // Reasons of warnings in the ServiceImport's condition Ready, and of Events.
 const (
 	ReasonOverlappingRanges = "OverlappingRanges"
@@ -68,7 +74,7 @@ type decision struct {
 }
 
 func decide(in inputsOf, req Request, network validation.Network, self names.ClusterID) decision {
-	if in.imp != nil && !in.refused && in.record != nil && in.lost && !in.imports() {
+	if in.isWithdrawn() {
 		return decision{warnings: []status.Warning{{Reason: ReasonClusterLost, Message: LostMessage(req.Cluster)}}}
 	}
 	if !in.imports() || in.source == nil || in.state == border.Stub {
@@ -79,16 +85,8 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 		warnings = []status.Warning{{Reason: ReasonRecordInvalid, Message: fmt.Sprintf(
 			"This cluster ignores invalid parts of the export from cluster %q: %s. Correct the export in that cluster.", req.Cluster, summary)}}
 	}
-	switch in.state {
-	case border.Refused:
-		return decision{warnings: append(warnings, refused(req.Cluster, in.detail))}
-	case border.OverLimit:
-		return decision{warnings: append(warnings, status.Warning{Reason: ReasonOverBudget, Message: fmt.Sprintf(
-			"Some endpoints of cluster %q are not imported, because the cluster exceeds this cluster's per-member budget. "+
-				"Export fewer services or endpoints in that cluster, or raise --member-budget of this cluster's agent.", req.Cluster)})}
-	}
-	if text := endpoints.OverlappingRanges(network, self, req.Cluster, in.member, in.source); text != "" {
-		return decision{warnings: append(warnings, status.Warning{Reason: ReasonOverlappingRanges, Message: text})}
+	if problem, some := unusable(in, req, network, self); some {
+		return decision{warnings: append(warnings, problem)}
 	}
 	own, clean, left := req.Cluster == self, in.source, []validation.Refused(nil)
 	if !own {
@@ -108,6 +106,20 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 		d.warnings = append(warnings, refused(req.Cluster, first))
 	}
 	return d
+}
+
+// unusable returns the reason why no endpoint of a source slice is imported.
+func unusable(in inputsOf, req Request, network validation.Network, self names.ClusterID) (problem status.Warning, some bool) {
+	switch in.state {
+	case border.Refused:
+		return refused(req.Cluster, in.detail), true
+	case border.OverLimit:
+		return status.Warning{Reason: ReasonOverBudget, Message: fmt.Sprintf(
+			"Some endpoints of cluster %q are not imported, because the cluster exceeds this cluster's per-member budget. "+
+				"Export fewer services or endpoints in that cluster, or raise --member-budget of this cluster's agent.", req.Cluster)}, true
+	}
+	text := endpoints.OverlappingRanges(network, self, req.Cluster, in.member, in.source)
+	return status.Warning{Reason: ReasonOverlappingRanges, Message: text}, text != ""
 }
 
 // without returns a slice without the endpoints in out, and the number of endpoints removed.
@@ -168,9 +180,9 @@ func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Warning {
 }
 
 // note reports the result to the controller of the import's conditions.
-func (r *Reconciler) note(in inputsOf, req Request, d decision, refusal string) {
+func (r *Reconciler) note(in inputsOf, req Request, d decision, out kit.Outcome) {
 	in.service.Namespace = req.Source.Namespace
-	problem := status.Problem{Failure: refusal, Warnings: d.warnings}
+	problem := status.ProblemOf(out, d.warnings...)
 	if in.imp == nil {
 		problem = status.Problem{}
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
@@ -15,8 +17,45 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// gather reads what the import of another cluster's slice depends on.
-func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.EndpointSlice) (in inputsOf, err error) {
+// missing reports whether a slice of a service is about to be imported for the first time.
+func (r *Reconciler) missing(ctx context.Context, service types.NamespacedName) (bool, error) {
+	own, err := r.Cluster.Sources(ctx, service)
+	if err != nil {
+		return false, err
+	}
+	var all []Request
+	for _, s := range own {
+		all = append(all, Request{r.Cluster.ID, client.ObjectKeyFromObject(s)})
+	}
+	for _, s := range r.Cluster.View.SlicesOf(service) {
+		all = append(all, Request{s.Member, s.Slice})
+	}
+	problems := r.Problems.Of(service)
+	for _, req := range all {
+		have, err := imported.Slice(ctx, r.Cluster.Client, req.Cluster, req.Source)
+		if err != nil {
+			return false, err
+		}
+		if have != nil || problems[req.part()].Failure != "" {
+			continue
+		}
+		if in, err := r.gather(ctx, req, nil); err != nil || in.imports() && (in.waits || decide(in, req, r.Network, r.Cluster.ID).want != nil) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// gather reads what the import of a slice depends on.
+func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.EndpointSlice) (inputsOf, error) {
+	if req.Cluster == r.Cluster.ID {
+		return r.gatherOwn(ctx, req, have)
+	}
+	return r.gatherOthers(ctx, req, have)
+}
+
+// gatherOthers reads what the import of another cluster's slice depends on.
+func (r *Reconciler) gatherOthers(ctx context.Context, req Request, have *discoveryv1.EndpointSlice) (in inputsOf, err error) {
 	published, known := r.Cluster.View.Slice(req.Cluster, req.Source)
 	if published != nil {
 		in.source, in.state, in.detail = published.Value, published.State, published.Detail
@@ -30,7 +69,7 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	if in.service.Name == "" {
 		return in, nil
 	}
-	if in.imp, err = imported.Import(ctx, r.Cluster.Client, in.service); err != nil || in.imp == nil {
+	if in.imp, err = r.gatherImport(ctx, in.service); err != nil || in.imp == nil {
 		return in, err
 	}
 	rules, err := r.Cluster.Refusals(ctx, in.service.Namespace)
@@ -57,6 +96,15 @@ func (r *Reconciler) gather(ctx context.Context, req Request, have *discoveryv1.
 	return in, nil
 }
 
+// gatherImport returns the import of a service as its exports merge to it, or nil if there is none.
+func (r *Reconciler) gatherImport(ctx context.Context, service types.NamespacedName) (*mcsv1beta1.ServiceImport, error) {
+	imp, err := imported.Import(ctx, r.Cluster.Client, service)
+	if err != nil || imp == nil {
+		return nil, err
+	}
+	return imported.Merged(ctx, r.Cluster, imp)
+}
+
 // gatherOwn reads what the import of this cluster's own slice depends on.
 func (r *Reconciler) gatherOwn(ctx context.Context, req Request, have *discoveryv1.EndpointSlice) (in inputsOf, err error) {
 	source, err := kit.Get(ctx, r.Cluster.Client, req.Source, &discoveryv1.EndpointSlice{}, client.UnsafeDisableDeepCopy)
@@ -70,7 +118,7 @@ func (r *Reconciler) gatherOwn(ctx context.Context, req Request, have *discovery
 		return in, nil
 	}
 	in.source, in.state, in.service = source, border.Full, inputs.SourceService(source)
-	if in.imp, err = imported.Import(ctx, r.Cluster.Client, in.service); err != nil || in.imp == nil {
+	if in.imp, err = r.gatherImport(ctx, in.service); err != nil || in.imp == nil {
 		return in, err
 	}
 	own, err := r.Cluster.Own(ctx, in.service)

@@ -269,7 +269,7 @@ func TestRefusedWrites(t *testing.T) {
 		"forbidden":   {apierrors.NewForbidden(endpointSlices, "", errors.New("a quota")), true, false},
 		"invalid":     {apierrors.NewInvalid(discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice").GroupKind(), "", nil), true, false},
 		"conflict":    {apierrors.NewConflict(endpointSlices, "", nil), false, false},
-		"unavailable": {apierrors.NewServiceUnavailable("etcd"), false, true},
+		"unavailable": {apierrors.NewServiceUnavailable("etcd"), true, true},
 	} {
 		w := newWorld(t, exported().list()...)
 		w.err = tt.err

@@ -62,18 +62,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if have.UID != "" && (have.DeletionTimestamp != nil || !local.Managed(have)) {
 		return reconcile.Result{}, nil
 	}
-	warning, err := r.apply(ctx, req.NamespacedName, have)
+	want, err := have, error(nil)
+	if have.UID != "" {
+		if want, err = imported.Merged(ctx, r.cluster, have); err != nil {
+			return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
+		}
+	}
+	warning, err := r.apply(ctx, req.NamespacedName, want)
 	out := kit.OutcomeOf(err)
-	problem := status.Problem{Failure: out.Refusal}
+	problem := status.ProblemOf(out)
 	switch {
 	case have.UID == "":
 		problem = status.Problem{}
 	case out.Failure() == "" && warning != "":
 		problem.Warnings = []status.Warning{{Reason: "TrafficDistributionNotSupported", Message: warning}}
 	}
-	if out.Err == nil {
-		r.problems.Set(req.NamespacedName, status.Part{}, problem)
-	}
+	r.problems.Set(req.NamespacedName, status.Part{}, problem)
 	return out.Result("writing the derived Service of %s", req)
 }
 

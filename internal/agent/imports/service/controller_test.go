@@ -23,6 +23,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/view"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -67,7 +69,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}).Build()
 	recorder := events.NewFakeRecorder(10)
 	w.events = recorder.Events
-	w.Reconciler = &Reconciler{cluster: &inputs.Cluster{ID: "c1", Client: c, Live: c}, recorder: recorder, problems: &status.Problems{}}
+	w.Reconciler = &Reconciler{cluster: &inputs.Cluster{ID: "c1", Client: c, Live: c, View: view.New("set", "c1", nil, &kit.Changes[kit.Scope]{})}, recorder: recorder, problems: &status.Problems{}}
 	return w
 }
 
@@ -180,7 +182,7 @@ func invalid(path, detail string) error {
 	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), "web-clusterset", field.ErrorList{field.Invalid(field.NewPath("spec", path), "", detail)})
 }
 
-// The agent reports a refusal and retries it after a pause, and retries a conflict without a report.
+// The agent reports each failure and retries it, a refusal after a pause. It retries a conflict without a report.
 func TestRefusedWrites(t *testing.T) {
 	services := corev1.Resource("services")
 	for name, tt := range map[string]struct {
@@ -193,7 +195,7 @@ func TestRefusedWrites(t *testing.T) {
 		"invalid":     {err: invalid("ports", "a webhook"), problem: true},
 		"an update":   {objects: []client.Object{made("web-clusterset", serviceImport(), func(s *corev1.Service) { s.Labels = nil })}, err: apierrors.NewForbidden(services, "web-clusterset", errors.New("a quota")), problem: true},
 		"conflict":    {err: apierrors.NewConflict(services, "web-clusterset", nil)},
-		"unavailable": {err: apierrors.NewServiceUnavailable("etcd"), fails: true},
+		"unavailable": {err: apierrors.NewServiceUnavailable("etcd"), problem: true, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, append(tt.objects, serviceImport())...)

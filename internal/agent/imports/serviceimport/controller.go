@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -24,8 +23,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
-	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -34,18 +33,24 @@ import (
 // need the record first, and this cluster's writes would delay it.
 const recordLead = 100 * time.Millisecond
 
+// adoptAfter is how long another implementation has to write the status of a ServiceImport that it has created.
+const adoptAfter = 10 * time.Second
+
 // Reconciler writes ServiceImports.
 type Reconciler struct {
-	cluster    *inputs.Cluster
-	pace       *border.Pace
-	recorder   events.EventRecorder
-	unrecorded kit.Since[types.NamespacedName] // this cluster's exports without a record
-	lastEvents sync.Map                        // of eventKey: the subject of the last Event (string)
+	cluster  *inputs.Cluster
+	pace     *border.Pace
+	recorder events.EventRecorder
+	// imports and exports collect the problems of imports and of exports.
+	imports, exports *status.Problems
+	found            kit.Since[types.UID]            // ServiceImports that Atoll has not created
+	unrecorded       kit.Since[types.NamespacedName] // this cluster's exports without a record
+	lastEvents       sync.Map                        // of eventKey: the subject of the last Event (string)
 }
 
 // New returns the controller.
-func New(c *inputs.Cluster, member cache.Cache, pace *border.Pace, recorder events.EventRecorder) (controller.Controller, error) {
-	r := &Reconciler{cluster: c, pace: pace, recorder: recorder}
+func New(c *inputs.Cluster, member cache.Cache, pace *border.Pace, recorder events.EventRecorder, imports, exports *status.Problems) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, pace: pace, recorder: recorder, imports: imports, exports: exports}
 	return kit.New("serviceimport", r,
 		c.OnChanges(r.all),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
@@ -101,67 +106,97 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
 	}
 	r.sayLeftOut(req.NamespacedName, exported)
-	r.sayForeign(req.NamespacedName, have, len(exported.Imported) > 0)
-	if have.UID != "" && (!local.Managed(have) || have.DeletionTimestamp != nil) {
-		return reconcile.Result{}, nil
+	foreign, wait, err := r.isForeign(ctx, have, len(exported.Imported) > 0)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
+	}
+	if !foreign || wait > 0 || len(exported.Imported) == 0 {
+		r.sayForeign(req.NamespacedName, nil)
+	} else {
+		r.sayForeign(req.NamespacedName, have)
+	}
+	if foreign || have.DeletionTimestamp != nil {
+		return kit.After(wait), nil
 	}
 	out := kit.OutcomeOf(r.apply(ctx, req.NamespacedName, have, exported))
-	if out.Err == nil {
-		r.sayRefused(req.NamespacedName, have, exported.Own.Export, out.Refusal)
+	part, why := status.Part{Kind: mcsv1beta1.ServiceImportKindName}, out.Refusal
+	r.imports.Set(req.NamespacedName, part, status.ProblemOf(out))
+	if problem := r.imports.Of(req.NamespacedName)[part]; problem.HasFailed(time.Now()) {
+		why = problem.Failure
 	}
+	r.sayRefused(req.NamespacedName, have, exported.Own.Export, why)
 	return out.Result("writing ServiceImport %s", req)
 }
 
+// isForeign reports whether a ServiceImport of an exported service is another implementation's. One that only describes the
+// service, such as a GitOps tool applies it, is adopted after adoptAfter: another implementation has written its status then.
+func (r *Reconciler) isForeign(ctx context.Context, have *mcsv1beta1.ServiceImport, isExported bool) (foreign bool, wait time.Duration, err error) {
+	name := client.ObjectKeyFromObject(have)
+	if have.UID == "" || local.Managed(have) {
+		r.found.Over(have.UID)
+		return false, 0, nil
+	}
+	if !isExported {
+		return true, 0, nil
+	}
+	live, err := kit.Get(ctx, r.cluster.Live, name, &mcsv1beta1.ServiceImport{}) // with its managed fields
+	switch {
+	case err != nil || live == nil:
+		return true, 0, err
+	case wasOurs(live):
+		return false, 0, nil
+	case !isAdoptable(live):
+		return true, 0, nil
+	}
+	wait = max(0, adoptAfter-r.found.For(have.UID, time.Now()))
+	return wait > 0, wait, nil
+}
+
+// apply writes what decide says, unless it must wait.
 func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, have *mcsv1beta1.ServiceImport, exported local.Exported) error {
-	if have.UID != "" || len(exported.Imported) == 0 {
-		r.unrecorded.Over(service)
-	}
-	if len(exported.Imported) == 0 {
-		if have.UID == "" || len(exported.Awaited) > 0 {
-			return nil
-		}
-		return kit.Delete(ctx, r.cluster.Client, have)
-	}
-	derived, err := r.derived(ctx, service)
+	services, err := r.derived(ctx, service)
 	if err != nil {
 		return err
 	}
-	want := want(have, service, merge.Resolve(exported.Imported), r.cluster.Network, derived)
-	if len(exported.Awaited) > 0 && have.UID != "" {
-		want = added(have, want)
+	d := decide(have, service, exported, r.cluster.Network, services)
+	if d.create == nil {
+		r.unrecorded.Over(service)
 	}
-	want.Annotations[names.AnnotationApplied] = applied(exported, layout.Applied(have))
-	if have.UID == "" {
+	switch {
+	case d.remove:
+		return kit.Delete(ctx, r.cluster.Client, have)
+	case d.create != nil:
 		if err := r.awaitRecord(ctx, service, exported.Imported); err != nil {
 			return err
 		}
 		return r.cluster.Stages.Do(kit.Imported, func() error {
-			return kit.Create(ctx, r.cluster.Client, r.cluster.Live, want, func(o client.Object) bool { return local.Managed(o.(*mcsv1beta1.ServiceImport)) })
+			return kit.Create(ctx, r.cluster.Client, r.cluster.Live, d.create, func(o client.Object) bool { return local.Managed(o.(*mcsv1beta1.ServiceImport)) })
 		})
 	}
-	by, key, now := changedBy(layout.Applied(have), layout.Applied(want)), "import/"+service.String(), time.Now()
-	if equality.Semantic.DeepEqual(have.Spec, want.Spec) && equality.Semantic.DeepEqual(have.Labels, want.Labels) &&
-		equality.Semantic.DeepEqual(have.Annotations, want.Annotations) {
-		r.pace.Done(by, service.Namespace, key, now)
-		return nil
+	key, now := "import/"+service.String(), time.Now()
+	if d.update != nil {
+		if err := r.wait(service, key, have, d, now); err != nil {
+			return err
+		}
+		patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}) // the agent has no permission to update ServiceImports
+		if err := r.cluster.Client.Patch(ctx, d.update, patch, client.FieldOwner(names.ManagerImport)); err != nil {
+			return client.IgnoreNotFound(err)
+		}
 	}
-	if by != "" {
-		if err := kit.Later(r.pace.Wait(by, service.Namespace, key, now)); err != nil {
+	r.pace.Done(d.by, service.Namespace, key, now)
+	return nil
+}
+
+// wait returns an error for kit.OutcomeOf if an update must wait: for the member's rate limit, or for a burst of exports.
+func (r *Reconciler) wait(service types.NamespacedName, key string, have *mcsv1beta1.ServiceImport, d decision, now time.Time) error {
+	if d.by != "" {
+		if err := kit.Later(r.pace.Wait(d.by, service.Namespace, key, now)); err != nil {
 			return err
 		}
 	}
-	if len(have.Spec.IPs) == 0 && len(want.Spec.IPs) > 0 {
-		if err := kit.Later(r.cluster.Stages.Wait(kit.Usable, now)); err != nil {
-			return err
-		}
+	if len(have.Spec.IPs) == 0 && len(d.update.Spec.IPs) > 0 {
+		return kit.Later(r.cluster.Stages.Wait(kit.Usable, now))
 	}
-	updated := have.DeepCopy()
-	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
-	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}) // the agent has no permission to update ServiceImports
-	if err := r.cluster.Client.Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport)); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	r.pace.Done(by, service.Namespace, key, now)
 	return nil
 }
 
@@ -181,19 +216,6 @@ func (r *Reconciler) awaitRecord(ctx context.Context, service types.NamespacedNa
 		}
 	}
 	return kit.Later(recordLead - r.unrecorded.For(service, time.Now()))
-}
-
-// changedBy returns a cluster whose record has a new revision, or "". Removals do not wait, so it is "" for them.
-func changedBy(was, is map[names.ClusterID]int64) (by string) {
-	for id, revision := range was {
-		switch now, there := is[id]; {
-		case !there:
-			return ""
-		case now != revision:
-			by = id.String()
-		}
-	}
-	return by
 }
 
 // derived returns a service's existing derived Services; the key is true for the headless one.

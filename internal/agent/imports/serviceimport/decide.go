@@ -7,63 +7,59 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
-	"github.com/atoll-mcs/atoll/internal/mcs/derived"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
-	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// want returns the ServiceImport for a resolution. It keeps the fields of have that others own; have is empty for a new
-// import. services are the existing derived Services; the key is true for the headless one.
-func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resolution merge.Resolution, network local.ServiceNetwork, services map[bool]*corev1.Service) *mcsv1beta1.ServiceImport {
-	imp := &mcsv1beta1.ServiceImport{
-		ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name, Labels: have.Labels, Annotations: have.Annotations},
-		Spec:       resolution.Spec,
-	}
-	metadata.Apply(&imp.ObjectMeta, resolution.Exported())
-	imp.Labels[names.LabelManagedBy] = names.AgentManager
-	imp.Spec.IPFamilies = network.Supported(resolution.Spec.IPFamilies)
-	if imp.Spec.Ports == nil {
-		imp.Spec.Ports = []mcsv1beta1.ServicePort{} // required by the API, even if empty
-	}
-	if !hasService(imp) {
-		delete(imp.Annotations, names.AnnotationDerivedService)
-		return imp
-	}
-	headless := imp.Spec.Type == mcsv1beta1.Headless
-	if !headless {
-		imp.Spec.IPs = have.Spec.IPs // the Service is about to be re-created with these
-	}
-	if !slices.Contains(names.DerivedServices(service.Name, headless), imp.Annotations[names.AnnotationDerivedService]) {
-		delete(imp.Annotations, names.AnnotationDerivedService) // the type has changed
-	}
-	if s := services[headless]; s != nil && !derived.MustReplace(s, headless) {
-		imp.Spec.IPs = derived.ClustersetIPs(s, imp.Spec.IPFamilies)
-		imp.Annotations[names.AnnotationDerivedService] = s.Name
-	}
-	return imp
+// decision is a write of a ServiceImport: at most one of create, update and remove.
+type decision struct {
+	create, update *mcsv1beta1.ServiceImport
+	remove         bool
+	by             string // the cluster whose record changed it; "" for a removal, which does not wait
 }
 
-// added returns have with only the additions of want: some exports are unknown, so nothing may be removed.
-func added(have, want *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
-	kept := have.DeepCopy()
-	for _, port := range want.Spec.Ports {
-		if !slices.ContainsFunc(kept.Spec.Ports, func(p mcsv1beta1.ServicePort) bool {
-			return p.Name == port.Name || p.Port == port.Port && p.Protocol == port.Protocol
-		}) {
-			kept.Spec.Ports = append(kept.Spec.Ports, port)
+// decide returns the write that makes a service's ServiceImport what its exports merge to. have is empty if there is none.
+// While exports are unknown, nothing is removed.
+func decide(have *mcsv1beta1.ServiceImport, service types.NamespacedName, exported local.Exported, network local.ServiceNetwork, services map[bool]*corev1.Service) decision {
+	if len(exported.Imported) == 0 {
+		return decision{remove: have.UID != "" && len(exported.Awaited) == 0}
+	}
+	want := imported.Want(have, service, merge.Resolve(exported.Imported), network, services)
+	if len(exported.Awaited) > 0 && have.UID != "" {
+		want = imported.Added(have, want)
+	}
+	want.Annotations[names.AnnotationApplied] = applied(exported, layout.Applied(have))
+	if have.UID == "" {
+		return decision{create: want}
+	}
+	d := decision{by: changedBy(layout.Applied(have), layout.Applied(want))}
+	if !equality.Semantic.DeepEqual(have.Spec, want.Spec) || !equality.Semantic.DeepEqual(have.Labels, want.Labels) ||
+		!equality.Semantic.DeepEqual(have.Annotations, want.Annotations) {
+		d.update = have.DeepCopy()
+		d.update.Labels, d.update.Annotations, d.update.Spec = want.Labels, want.Annotations, want.Spec
+	}
+	return d
+}
+
+// changedBy returns a cluster whose record has a new revision, or "". Removals do not wait, so it is "" for them.
+func changedBy(was, is map[names.ClusterID]int64) (by string) {
+	for id, revision := range was {
+		switch now, there := is[id]; {
+		case !there:
+			return ""
+		case now != revision:
+			by = id.String()
 		}
 	}
-	if kept.Spec.Type == want.Spec.Type {
-		kept.Spec.IPs = want.Spec.IPs
-		kept.Annotations[names.AnnotationDerivedService] = want.Annotations[names.AnnotationDerivedService]
-	}
-	return kept
+	return by
 }
 
 // applied formats the revisions of the merged exports. Of awaited clusters, the last ones stay.
@@ -79,7 +75,29 @@ func applied(exported local.Exported, last map[names.ClusterID]int64) string {
 	return strings.Join(all, ",")
 }
 
-// hasService reports whether an import has a derived Service: it needs a port, and an IP family of this cluster.
-func hasService(imp *mcsv1beta1.ServiceImport) bool {
-	return len(imp.Spec.IPFamilies) > 0 && !derived.Portless(imp)
+// wasOurs reports whether Atoll has written the fields of a ServiceImport: somebody has removed its label.
+func wasOurs(imp *mcsv1beta1.ServiceImport) bool {
+	return slices.ContainsFunc(imp.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == names.ManagerImport && f.Subresource == ""
+	})
 }
+
+// isAdoptable reports whether a ServiceImport only describes a service: it has no status, no controller, and no label or
+// annotation of another implementation of the API.
+func isAdoptable(imp *mcsv1beta1.ServiceImport) bool {
+	if len(imp.Status.Clusters)+len(imp.Status.Conditions) > 0 || metav1.GetControllerOf(imp) != nil || imp.Labels[names.LabelManagedBy] != "" {
+		return false
+	}
+	for _, keys := range []map[string]string{imp.Labels, imp.Annotations} {
+		for key := range keys {
+			domain, _, _ := strings.Cut(key, "/")
+			if slices.ContainsFunc(implementations, func(of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// implementations are the domains of other implementations' labels. multicluster.kubernetes.io is the API's own.
+var implementations = []string{"submariner.io", "cilium.io", "karmada.io", "linkerd.io", "gke.io", "istio.io", "multicluster.kubernetes.io"}

@@ -1,11 +1,12 @@
 package serviceimport
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -14,43 +15,57 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// The import has the addresses of its derived Service, and keeps them while that is gone or of a wrong kind.
-func TestAddresses(t *testing.T) {
+func TestDecide(t *testing.T) {
 	const v4 = corev1.IPv4Protocol
-	usual, other, headless := names.DerivedServices("web", false)[0], names.DerivedServices("web", false)[1], names.DerivedServices("web", true)[0]
-	service := func(name, ip string, families ...corev1.IPFamily) *corev1.Service {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{ClusterIP: ip, ClusterIPs: []string{ip}, IPFamilies: families}}
+	web := types.NamespacedName{Namespace: "shop", Name: "web"}
+	network := local.ServiceNetwork{Families: []corev1.IPFamily{v4}}
+	of := func(revisions map[names.ClusterID]int64, awaited ...names.ClusterID) (e local.Exported) {
+		e.Revisions, e.Awaited = revisions, awaited
+		for _, id := range slices.Sorted(maps.Keys(revisions)) {
+			e.Imported = append(e.Imported, merge.Export{ClusterID: id.String(), Type: mcsv1beta1.ClusterSetIP, IPFamilies: []corev1.IPFamily{v4}, Ports: []mcsv1beta1.ServicePort{{Name: id.String(), Port: int32(80 + len(id))}}})
+		}
+		return e
 	}
+	// as returns what the given exports merge to.
+	as := func(e local.Exported) *mcsv1beta1.ServiceImport {
+		imp := decide(&mcsv1beta1.ServiceImport{}, web, e, network, nil).create
+		imp.UID = "1"
+		return imp
+	}
+	none, c2, newer, both := of(nil), of(map[names.ClusterID]int64{"c2": 1}), of(map[names.ClusterID]int64{"c2": 2}), of(map[names.ClusterID]int64{"c2": 1, "cluster3": 1})
+	edited := as(c2)
+	edited.Spec.Ports[0].Port = 1
 	for name, tt := range map[string]struct {
-		kind     mcsv1beta1.ServiceImportType
-		families []corev1.IPFamily
-		had      string // the annotation and the addresses
-		services map[bool]*corev1.Service
-		want     string
+		have   *mcsv1beta1.ServiceImport
+		export local.Exported
+		does   string // and the cluster for whose change it waits
+		ports  int
 	}{
-		"a new import":                    {mcsv1beta1.ClusterSetIP, []corev1.IPFamily{v4}, "", nil, ""},
-		"its Service was created":         {mcsv1beta1.ClusterSetIP, []corev1.IPFamily{v4}, "", map[bool]*corev1.Service{false: service(usual, "10.0.0.1", v4)}, usual + " 10.0.0.1"},
-		"under another name":              {mcsv1beta1.ClusterSetIP, []corev1.IPFamily{v4}, "", map[bool]*corev1.Service{false: service(other, "10.0.0.1", v4)}, other + " 10.0.0.1"},
-		"its Service was deleted":         {mcsv1beta1.ClusterSetIP, []corev1.IPFamily{v4}, usual + " 10.0.0.1", nil, usual + " 10.0.0.1"},
-		"somebody made it ExternalName":   {mcsv1beta1.ClusterSetIP, []corev1.IPFamily{v4}, usual + " 10.0.0.1", map[bool]*corev1.Service{false: service(usual, "")}, usual + " 10.0.0.1"},
-		"it becomes headless":             {mcsv1beta1.Headless, []corev1.IPFamily{v4}, usual + " 10.0.0.1", map[bool]*corev1.Service{false: service(usual, "10.0.0.1", v4)}, ""},
-		"it is headless":                  {mcsv1beta1.Headless, []corev1.IPFamily{v4}, "", map[bool]*corev1.Service{false: service(usual, "10.0.0.1", v4), true: service(headless, "None", v4)}, headless},
-		"and is not any more":             {mcsv1beta1.ClusterSetIP, []corev1.IPFamily{v4}, headless, map[bool]*corev1.Service{false: service(usual, "10.0.0.1", v4), true: service(headless, "None", v4)}, usual + " 10.0.0.1"},
-		"no IP family in common":          {mcsv1beta1.ClusterSetIP, []corev1.IPFamily{corev1.IPv6Protocol}, usual + " 10.0.0.1", map[bool]*corev1.Service{false: service(usual, "10.0.0.1", v4)}, ""},
-		"its Service is being re-created": {mcsv1beta1.ClusterSetIP, []corev1.IPFamily{v4}, usual + " 10.0.0.1", map[bool]*corev1.Service{true: service(headless, "None", v4)}, usual + " 10.0.0.1"},
+		"no export, no import":               {&mcsv1beta1.ServiceImport{}, none, "nothing", 0},
+		"the first export":                   {&mcsv1beta1.ServiceImport{}, c2, "create", 1},
+		"nothing has changed":                {as(c2), c2, "nothing", 0},
+		"a record has a new revision":        {as(c2), newer, "update c2", 1},
+		"another cluster exports it too":     {as(c2), both, "update", 2},
+		"one of two exports has ended":       {as(both), c2, "update", 1},
+		"a user has edited it":               {edited, c2, "update", 1},
+		"the last export has ended":          {as(c2), none, "remove", 0},
+		"its only export is unknown":         {as(c2), of(nil, "c2"), "nothing", 0},
+		"one of two exports is unknown":      {as(both), of(map[names.ClusterID]int64{"c2": 1}, "cluster3"), "nothing", 0},
+		"a new one while another is unknown": {as(c2), of(map[names.ClusterID]int64{"cluster3": 1}, "c2"), "update", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			have := &mcsv1beta1.ServiceImport{}
-			if annotation, ips, _ := strings.Cut(tt.had, " "); annotation != "" {
-				have.Annotations, have.Spec.IPs = map[string]string{names.AnnotationDerivedService: annotation}, strings.Fields(ips)
+			d := decide(tt.have, web, tt.export, network, nil)
+			does, ports := "nothing", []mcsv1beta1.ServicePort(nil)
+			switch {
+			case d.remove:
+				does = "remove"
+			case d.create != nil:
+				does, ports = "create", d.create.Spec.Ports
+			case d.update != nil:
+				does, ports = strings.TrimSpace("update "+d.by), d.update.Spec.Ports
 			}
-			resolution := merge.Resolution{Spec: mcsv1beta1.ServiceImportSpec{Type: tt.kind, IPFamilies: tt.families, Ports: []mcsv1beta1.ServicePort{{Port: 80}}}}
-			got := want(have, types.NamespacedName{Namespace: "shop", Name: "web"}, resolution, local.ServiceNetwork{Families: []corev1.IPFamily{v4}}, tt.services)
-			if text := strings.TrimSpace(got.Annotations[names.AnnotationDerivedService] + " " + strings.Join(got.Spec.IPs, " ")); text != tt.want {
-				t.Errorf("%q, want %q", text, tt.want)
-			}
-			if got.Labels[names.LabelManagedBy] != names.AgentManager {
-				t.Errorf("labels %v", got.Labels)
+			if does != tt.does || len(ports) != tt.ports {
+				t.Errorf("it does %q with ports %v, want %q with %d", does, ports, tt.does, tt.ports)
 			}
 		})
 	}

@@ -43,18 +43,25 @@ func importOf(service types.NamespacedName) *corev1.ObjectReference {
 	}
 }
 
-// sayForeign reports that a ServiceImport that Atoll does not manage blocks the import.
-func (r *Reconciler) sayForeign(service types.NamespacedName, have *mcsv1beta1.ServiceImport, exported bool) {
-	foreign := ""
-	if have.UID != "" && !local.Managed(have) && exported {
-		foreign = string(have.UID)
+// sayForeign reports, with an Event and in the condition of this cluster's own export, that a ServiceImport of another
+// implementation blocks the import; nil if none does.
+func (r *Reconciler) sayForeign(service types.NamespacedName, foreign *mcsv1beta1.ServiceImport) {
+	problem, uid := status.Problem{}, ""
+	if foreign != nil {
+		uid = string(foreign.UID)
+		problem.Warnings = []status.Warning{{Reason: reasonForeign, Message: fmt.Sprintf(
+			"This cluster does not import the service, because another tool or person created ServiceImport %s.", service.Name)}}
 	}
-	if r.isNew("ForeignServiceImport", service, foreign) {
-		status.Say(r.recorder, have, nil, corev1.EventTypeWarning, "ForeignServiceImport", "Import", fmt.Sprintf(
+	r.exports.Set(service, status.Part{Kind: mcsv1beta1.ServiceImportKindName}, problem)
+	if r.isNew(reasonForeign, service, uid) {
+		status.Say(r.recorder, foreign, nil, corev1.EventTypeWarning, reasonForeign, "Import", fmt.Sprintf(
 			"Another tool or person created this ServiceImport, so the service is not imported. Delete the ServiceImport, or let Atoll manage it: %s",
-			command.Here.Kubectl("label serviceimport %s -n %s %s=%s", have.Name, have.Namespace, names.LabelManagedBy, names.AgentManager)))
+			command.Here.Kubectl("label serviceimport %s -n %s %s=%s", service.Name, service.Namespace, names.LabelManagedBy, names.AgentManager)))
 	}
 }
+
+// reasonForeign is the reason of a warning and of an Event.
+const reasonForeign = "ForeignServiceImport"
 
 // sayLeftOut reports, on the namespace, that this cluster refuses other clusters' exports of a service. If it imports
 // other exports of the service, the ServiceImport's condition reports the refusal instead.

@@ -144,18 +144,41 @@ func (v *Comparer) compare(ctx context.Context) (right bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("reading this cluster's comparison counter: %w", err)
 	}
-	var open map[key]seen // wrong at every check so far
+	wrong, err := v.stayWrong(ctx)
+	if err != nil {
+		return false, err
+	}
+	refused := 0
+	for k, of := range wrong {
+		switch {
+		case of.cached != of.found:
+			return false, errOutdated
+		case v.wrong.For(k, time.Now()) >= refusedLimit:
+			refused++
+		}
+	}
+	if refused < len(wrong) {
+		return false, nil
+	}
+	if err := v.Lease.Count(ctx, counter, refused > 0); err != nil {
+		return false, fmt.Errorf("increasing this cluster's comparison counter: %w", err)
+	}
+	return true, nil
+}
+
+// stayWrong returns the objects that are wrong at each of several checks, without being written in between.
+func (v *Comparer) stayWrong(ctx context.Context) (open map[key]seen, _ error) {
 	for attempt := range attempts {
 		if attempt > 0 {
 			select {
 			case <-ctx.Done():
-				return false, context.Cause(ctx)
+				return nil, context.Cause(ctx)
 			case <-time.After(pause):
 			}
 		}
 		wrong, err := v.findWrong(ctx)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if open == nil {
 			open = wrong
@@ -169,24 +192,7 @@ func (v *Comparer) compare(ctx context.Context) (right bool, err error) {
 			break
 		}
 	}
-	outdated, refused := false, false
-	for k, of := range open {
-		if of.cached == of.found && v.wrong.For(k, time.Now()) >= refusedLimit {
-			delete(open, k)
-			refused = true
-		}
-		outdated = outdated || of.cached != of.found
-	}
-	switch {
-	case outdated:
-		return false, errOutdated
-	case len(open) > 0:
-		return false, nil
-	}
-	if err := v.Lease.Count(ctx, counter, refused); err != nil {
-		return false, fmt.Errorf("increasing this cluster's comparison counter: %w", err)
-	}
-	return true, nil
+	return open, nil
 }
 
 // findWrong reads the broker, and returns and queues the wrong objects.

@@ -116,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if t.wait > 0 {
 		if t.have != nil && layout.Withdrawn(t.have) { // the write succeeded, only its answer was lost
-			r.note(layout.Service(t.have), req.Name, nil, "", "")
+			r.note(layout.Service(t.have), req.Name, nil, "", kit.Outcome{})
 		}
 		return kit.After(t.wait), nil
 	}
@@ -136,7 +136,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.transit.Stop(req.NamespacedName)
 	}
 	t.of.service.Namespace = req.Namespace
-	r.note(t.of.service, req.Name, t.want, t.refused, out.Failure())
+	r.note(t.of.service, req.Name, t.want, t.refused, out)
 	return out.Result("publishing EndpointSlice %s", req)
 }
 
@@ -204,8 +204,8 @@ func (r *Reconciler) measure(service, source types.NamespacedName, have *discove
 }
 
 // note reports the result to the controller of the export's conditions.
-func (r *Reconciler) note(service types.NamespacedName, name string, want *discoveryv1.EndpointSlice, refused, failure string) {
-	problem := status.Problem{Failure: failure}
+func (r *Reconciler) note(service types.NamespacedName, name string, want *discoveryv1.EndpointSlice, refused string, out kit.Outcome) {
+	problem := status.ProblemOf(out)
 	if want != nil && refused != "" {
 		problem.Warnings = []status.Warning{{
 			Reason:  "EndpointsInvalid",

@@ -64,22 +64,33 @@ func decide(have, want *discoveryv1.EndpointSlice, of inputsOf, gone time.Durati
 		return decision{}
 	case want == nil && !of.exported: // the withdrawn or missing record tells other clusters
 		return decision{remove: true}
-	case want == nil && layout.Withdrawn(have):
-		return decision{remove: gone >= keepWithdrawn, wait: max(0, keepWithdrawn-gone)}
 	case want == nil:
-		delay := withdrawDelay
-		if of.export != nil && of.clusterIP != of.byClusterIP {
-			delay = otherFormDelay
-		}
-		slice := have.DeepCopy()
-		slice.Endpoints = nil
-		layout.Withdraw(slice)
-		return decision{write: slice, wait: max(0, delay-gone)}
+		return withdraw(have, of, gone)
 	case have != nil && have.AddressType != want.AddressType: // the API forbids the change
 		return decision{remove: true}
 	case have != nil && !layout.Withdrawn(have) && endpoints.Same(have, want):
 		return decision{}
 	}
+	return publish(have, want, of)
+}
+
+// withdraw removes the endpoints of a slice after a while, and then the slice.
+func withdraw(have *discoveryv1.EndpointSlice, of inputsOf, gone time.Duration) decision {
+	if layout.Withdrawn(have) {
+		return decision{remove: gone >= keepWithdrawn, wait: max(0, keepWithdrawn-gone)}
+	}
+	delay := withdrawDelay
+	if of.export != nil && of.clusterIP != of.byClusterIP {
+		delay = otherFormDelay
+	}
+	slice := have.DeepCopy()
+	slice.Endpoints = nil
+	layout.Withdraw(slice)
+	return decision{write: slice, wait: max(0, delay-gone)}
+}
+
+// publish writes the wanted slice with the next revision.
+func publish(have, want *discoveryv1.EndpointSlice, of inputsOf) decision {
 	slice, last := endpoints.Updated(have, want), of.revision-1
 	if have != nil {
 		last = max(last, layout.Revision(have))

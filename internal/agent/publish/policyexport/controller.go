@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
@@ -28,64 +28,67 @@ import (
 // Reconciler writes ServiceExports.
 type Reconciler struct {
 	cluster  *inputs.Cluster
-	broker   *inputs.Broker
 	recorder events.EventRecorder
 }
 
 // New returns the controller, which reads this cluster from the given cache.
-func New(c *inputs.Cluster, b *inputs.Broker, member cache.Cache, recorder events.EventRecorder) (controller.Controller, error) {
-	r := &Reconciler{cluster: c, broker: b, recorder: recorder}
+func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, recorder: recorder}
 	return kit.New("policyexport", r,
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
-		c.OnOwnChanges(r.policies),
+		c.OnOwnChanges(r.all),
 	)
 }
 
-// policies returns the services of all policies.
-func (r *Reconciler) policies(ctx context.Context) (all []reconcile.Request) {
-	list := &brokerv1alpha1.ServicePolicyList{}
-	if err := r.broker.List(ctx, list, client.InNamespace(r.cluster.Clusterset), client.UnsafeDisableDeepCopy); err != nil {
+// all returns the services that have a policy or a ServiceExport.
+func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
+	exports, err := local.ServiceExports(ctx, r.cluster.Client)
+	if err != nil {
 		return nil // the cache has stopped
 	}
-	for i := range list.Items {
-		all = append(all, reconcile.Request{NamespacedName: list.Items[i].Spec.Service()})
-	}
-	return all
+	return append(exports, r.cluster.ServicesWithPolicy()...)
 }
 
 // Reconcile creates or deletes the ServiceExport of one service.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	policy, known := r.cluster.View.Policy(req.NamespacedName)
-	export, err := kit.Get(ctx, r.cluster.Client, req.NamespacedName, &mcsv1beta1.ServiceExport{})
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading ServiceExport %s: %w", req, err)
+	if !r.cluster.View.Known() {
+		return reconcile.Result{}, nil // everything is queued when it is
 	}
-	service, err := kit.Get(ctx, r.cluster.Client, req.NamespacedName, &corev1.Service{})
+	in, err := r.gather(ctx, req.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading Service %s: %w", req, err)
+		return reconcile.Result{}, err
 	}
-	wanted := policy != nil && policy.Spec.Provides(r.cluster.ID.String()) &&
-		service != nil && service.DeletionTimestamp == nil && contribution.Validate(service).Valid
 	var out kit.Outcome
-	switch {
-	case export != nil && wanted && contribution.ByPolicy(export) && export.DeletionTimestamp == nil:
-		out = kit.OutcomeOf(r.because(ctx, export))
-	case export == nil && wanted:
-		out = kit.OutcomeOf(r.create(ctx, req.NamespacedName))
-	case export != nil && !wanted && known && contribution.ByPolicy(export) && export.DeletionTimestamp == nil:
-		out = kit.OutcomeOf(r.remove(ctx, export))
-	}
-	switch {
-	case out.Refusal == "":
-	case wanted:
-		status.Say(r.recorder, service, nil, corev1.EventTypeWarning, "ExportRefused", "Export", fmt.Sprintf(
-			"A MultiClusterService exports this Service, but this cluster's API server rejects the ServiceExport. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
-	default:
-		status.Say(r.recorder, export, nil, corev1.EventTypeWarning, "DeletionRefused", "Unexport", fmt.Sprintf(
-			"No MultiClusterService asks for this ServiceExport any longer, but this cluster's API server rejects its deletion. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
+	switch decide(in, r.cluster.ID) {
+	case create:
+		if out = kit.OutcomeOf(r.create(ctx, req.NamespacedName)); out.Refusal != "" {
+			status.Say(r.recorder, in.service, nil, corev1.EventTypeWarning, "ExportRefused", "Export", fmt.Sprintf(
+				"A MultiClusterService exports this Service, but this cluster's API server rejects the ServiceExport. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
+		}
+	case annotate:
+		if out = kit.OutcomeOf(r.because(ctx, in.export)); out.Refusal != "" {
+			status.Say(r.recorder, in.export, nil, corev1.EventTypeWarning, "ExportRefused", "Export", fmt.Sprintf(
+				"The MultiClusterService of this ServiceExport has changed, but this cluster's API server rejects the update of the ServiceExport. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
+		}
+	case remove:
+		if out = kit.OutcomeOf(r.remove(ctx, in.export)); out.Refusal != "" {
+			status.Say(r.recorder, in.export, nil, corev1.EventTypeWarning, "DeletionRefused", "Unexport", fmt.Sprintf(
+				"No MultiClusterService asks for this ServiceExport any longer, but this cluster's API server rejects its deletion. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
+		}
 	}
 	return out.Result("writing ServiceExport %s", req)
+}
+
+func (r *Reconciler) gather(ctx context.Context, name types.NamespacedName) (in inputsOf, err error) {
+	in.policy, in.known = r.cluster.View.Policy(name)
+	if in.export, err = kit.Get(ctx, r.cluster.Client, name, &mcsv1beta1.ServiceExport{}); err != nil {
+		return in, fmt.Errorf("reading ServiceExport %s: %w", name, err)
+	}
+	if in.service, err = kit.Get(ctx, r.cluster.Client, name, &corev1.Service{}); err != nil {
+		return in, fmt.Errorf("reading Service %s: %w", name, err)
+	}
+	return in, nil
 }
 
 func (r *Reconciler) create(ctx context.Context, service types.NamespacedName) error {

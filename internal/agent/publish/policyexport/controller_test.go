@@ -73,7 +73,7 @@ func newWorld(t *testing.T, policy *brokerv1alpha1.ServicePolicy, objects ...cli
 	}
 	recorder := events.NewFakeRecorder(10)
 	w.events = recorder.Events
-	w.Reconciler = &Reconciler{cluster: cluster, broker: cluster.Broker(), recorder: recorder}
+	w.Reconciler = &Reconciler{cluster: cluster, recorder: recorder}
 	return w
 }
 
@@ -143,6 +143,7 @@ func TestReconcile(t *testing.T) {
 		"other clusters are the providers":         {policy("c2"), []client.Object{plain}, "", ""},
 		"no Service":                               {policy(), nil, "", ""},
 		"a Service that is being deleted":          {policy(), []client.Object{going(service(corev1.ServiceTypeClusterIP))}, "", ""},
+		"its Service is being deleted":             {policy(), []client.Object{going(service(corev1.ServiceTypeClusterIP)), export(byPolicy)}, "patch", "ours 7"},
 		"a Service that cannot be exported":        {policy(), []client.Object{service(corev1.ServiceTypeExternalName)}, "", ""},
 		"no policy":                                {nil, []client.Object{plain}, "", ""},
 		"a withdrawn policy":                       {withdrawn(), []client.Object{plain}, "", ""},

@@ -111,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	out, problem := kit.OutcomeOf(err), status.Problem{}
 	if t.own.Export != nil {
-		problem.Failure = out.Failure()
+		problem = status.ProblemOf(out)
 	}
 	r.problems.Set(req.NamespacedName, status.Part{}, problem)
 	if out.Done() && t.again > 0 {

@@ -2,8 +2,7 @@ package exportstatus
 
 import (
 	"fmt"
-	"slices"
-	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,8 +30,8 @@ type Progress struct {
 }
 
 // Conditions returns Valid, Ready and Conflict. Valid depends on this cluster alone. Before more is known after a
-// restart, the other two keep their values.
-func Conditions(own local.Own, so Progress) []metav1.Condition {
+// restart, the other two keep their values. again is when they change without an event; 0 for never.
+func Conditions(own local.Own, so Progress, now time.Time) (all []metav1.Condition, again time.Duration) {
 	valid := metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceExportConditionValid),
 		Status:  metav1.ConditionFalse,
@@ -42,14 +41,16 @@ func Conditions(own local.Own, so Progress) []metav1.Condition {
 	if own.Validity.Valid {
 		valid.Status = metav1.ConditionTrue
 	}
-	all := []metav1.Condition{valid}
+	all = []metav1.Condition{valid}
 	current := meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionReady))
 	untried := !so.Record.Waiting && so.Record.Failure == "" && !so.Tried
 	switch {
 	case current != nil && (so.Record.Waiting || untried):
 		all = append(all, *current)
 	case !untried:
-		all = append(all, ready(own, so))
+		condition := metav1.Condition{}
+		condition, again = ready(own, so, current, now)
+		all = append(all, condition)
 	}
 	current = meta.FindStatusCondition(own.Export.Status.Conditions, string(mcsv1beta1.ServiceExportConditionConflict))
 	switch {
@@ -58,25 +59,28 @@ func Conditions(own local.Own, so Progress) []metav1.Condition {
 	case current != nil:
 		all = append(all, *current)
 	}
-	return all
+	return all, again
 }
 
 // WorthAnEvent reports whether a transition deserves an Event. A new export's Valid and Conflict do not if they are
-// good: the Event for Ready implies them.
+// good: the Event for Ready implies them. A condition that becomes Unknown does not either: most failures end soon.
 func WorthAnEvent(before []metav1.Condition, now metav1.Condition) bool {
+	if now.Status == metav1.ConditionUnknown {
+		return false
+	}
 	good := now.Type == string(mcsv1beta1.ServiceExportConditionValid) && now.Status == metav1.ConditionTrue ||
 		now.Type == string(mcsv1beta1.ServiceExportConditionConflict) && now.Status == metav1.ConditionFalse
 	return !good || meta.FindStatusCondition(before, now.Type) != nil
 }
 
-func ready(own local.Own, so Progress) metav1.Condition {
-	condition := metav1.Condition{
+func ready(own local.Own, so Progress, current *metav1.Condition, now time.Time) (condition metav1.Condition, again time.Duration) {
+	condition = metav1.Condition{
 		Type:   string(mcsv1beta1.ServiceExportConditionReady),
 		Status: metav1.ConditionFalse,
 	}
 	switch {
 	case so.Record.Failure != "":
-		condition.Reason = string(mcsv1beta1.ServiceExportReasonFailed)
+		condition.Status, condition.Reason, again = status.Ready(current, so.Record.Since, now)
 		condition.Message = "The export did not reach the broker. The agent retries: " + so.Record.Failure
 	case !own.Validity.Valid:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
@@ -88,12 +92,15 @@ func ready(own local.Own, so Progress) metav1.Condition {
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = "The agent has not reached the broker yet."
 	case so.Endpoints.Failure != "":
-		condition.Reason = string(mcsv1beta1.ServiceExportReasonFailed)
+		condition.Status, condition.Reason, again = status.Ready(current, so.Endpoints.Since, now)
 		condition.Message = "Not all endpoints reached the broker. The agent retries: " + so.Endpoints.Failure
 	default:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonExported)
 		condition.Message = "The Service is exported to the clusterset."
+		if own.Service != nil && own.Service.DeletionTimestamp != nil {
+			condition.Message += " The Service is being deleted, and serves until its finalizers are removed."
+		}
 		if own.Contribution != nil && own.Contribution.Scope == brokerv1alpha1.ScopeHub {
 			condition.Message = "The Service is exported only to the load balancers of its MultiClusterService. Clusters do not import it."
 		}
@@ -101,7 +108,7 @@ func ready(own local.Own, so Progress) metav1.Condition {
 			condition.Message += " " + r.Message
 		}
 	}
-	return condition
+	return condition, again
 }
 
 // Our own reasons: mcs-api has none for an invalid part, nor for a namespace that is closed to imports.
@@ -134,20 +141,16 @@ func systemNamespace(namespace string, closed bool) string {
 	return message
 }
 
-// NewWarnings returns the warnings that the export's wanted condition Ready contains and its current one does not. The
-// others have had an Event.
-func NewWarnings(export *mcsv1beta1.ServiceExport, wanted []metav1.Condition, warnings []status.Warning) []status.Warning {
-	before, now := readyMessage(export.Status.Conditions), readyMessage(wanted)
-	return slices.DeleteFunc(slices.Clone(warnings), func(r status.Warning) bool {
-		return !strings.Contains(now, r.Message) || strings.Contains(before, r.Message)
-	})
-}
-
-func readyMessage(conditions []metav1.Condition) string {
-	if ready := meta.FindStatusCondition(conditions, string(mcsv1beta1.ServiceExportConditionReady)); ready != nil {
-		return ready.Message
+// warningsIn returns the texts of the warnings that a wanted condition Ready has, by reason.
+func warningsIn(wanted []metav1.Condition, so Progress) map[string]string {
+	if !meta.IsStatusConditionTrue(wanted, string(mcsv1beta1.ServiceExportConditionReady)) {
+		return nil
 	}
-	return ""
+	all := map[string]string{}
+	for _, w := range so.Endpoints.Warnings {
+		all[w.Reason] = w.Message
+	}
+	return all
 }
 
 // EventType is Warning for a condition that reports a problem.

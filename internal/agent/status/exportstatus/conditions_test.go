@@ -1,10 +1,11 @@
 package exportstatus
 
 import (
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -48,39 +49,40 @@ func TestReady(t *testing.T) {
 		{"no broker", true, false, "", status.Problem{}, "False", "Pending", "The agent has not reached the broker yet."},
 	} {
 		own := local.Own{Validity: contribution.Validity{Valid: tt.valid}}
-		got := ready(own, Progress{Record: outcome(tt.brokerSeen, tt.record), Endpoints: tt.endpoints})
+		got, _ := ready(own, Progress{Record: outcome(tt.brokerSeen, tt.record), Endpoints: tt.endpoints}, nil, time.Now())
 		if got.Type != "Ready" || string(got.Status) != tt.status || got.Reason != tt.reason || got.Message != tt.message {
 			t.Errorf("%s: got %+v", tt.name, got)
 		}
 	}
 	own := local.Own{Validity: contribution.Validity{Valid: true}, Contribution: &merge.Export{Scope: brokerv1alpha1.ScopeHub}}
-	if got := ready(own, Progress{}); got.Status != "True" || !strings.Contains(got.Message, "only to the load balancers") {
+	if got, _ := ready(own, Progress{}, nil, time.Now()); got.Status != "True" || !strings.Contains(got.Message, "only to the load balancers") {
 		t.Errorf("for the hub alone: got %+v", got)
 	}
 }
 
-func TestWhatTheConditionSaysIsNotSaidAgain(t *testing.T) {
-	own := local.Own{Validity: contribution.Validity{Valid: true}}
-	says := func(warnings ...status.Warning) []metav1.Condition {
-		return []metav1.Condition{{Type: "Valid"}, ready(own, Progress{Endpoints: status.Problem{Warnings: warnings}})}
-	}
-	another := status.Warning{Reason: "Another", Message: "There is more."}
-	both := []status.Warning{cut, another}
-	for name, tt := range map[string]struct {
-		before, wanted []metav1.Condition
-		want           []status.Warning
-	}{
-		"there was no condition":      {nil, says(both...), both},
-		"one was said":                {says(cut), says(both...), []status.Warning{another}},
-		"both were":                   {says(both...), says(both...), nil},
-		"another condition alone":     {says(), []metav1.Condition{{Type: "Valid"}}, nil},
-		"Ready has else to say":       {says(), []metav1.Condition{ready(own, Progress{Record: status.Problem{Failure: "no"}, Endpoints: status.Problem{Warnings: both}})}, nil},
-		"Ready stands as it was said": {says(cut), says(cut), nil},
-	} {
-		export := &mcsv1beta1.ServiceExport{Status: mcsv1beta1.ServiceExportStatus{Conditions: tt.before}}
-		if got := NewWarnings(export, tt.wanted, both); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: left to say: %v", name, got)
+// A failing write makes Ready Unknown, and False when it has failed for long. Ready True has the warnings.
+func TestFailingWritesInTime(t *testing.T) {
+	began := time.Unix(1000, 0)
+	own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true}}
+	for _, tt := range []struct {
+		after time.Duration
+		is    metav1.ConditionStatus
+		again time.Duration
+	}{{0, metav1.ConditionUnknown, 30 * time.Second}, {29 * time.Second, metav1.ConditionUnknown, time.Second}, {30 * time.Second, metav1.ConditionFalse, 0}} {
+		problem := status.Problem{Failure: "no", Since: began, Warnings: []status.Warning{cut}}
+		for name, so := range map[string]Progress{"record": {Record: problem, Tried: true}, "endpoints": {Endpoints: problem, Tried: true}} {
+			got, again := Conditions(own, so, began.Add(tt.after))
+			if ready := meta.FindStatusCondition(got, "Ready"); ready.Status != tt.is || again != tt.again || !strings.HasSuffix(ready.Message, "The agent retries: no") {
+				t.Errorf("%s after %v: %+v, again after %v", name, tt.after, ready, again)
+			}
+			if in := warningsIn(got, so); in != nil {
+				t.Errorf("%s: Ready is not True, and has warnings %v", name, in)
+			}
 		}
+	}
+	so := Progress{Endpoints: status.Problem{Warnings: []status.Warning{cut}}, Tried: true}
+	if got, _ := Conditions(own, so, began); warningsIn(got, so)[cut.Reason] != cut.Message {
+		t.Errorf("%+v has no warning", got)
 	}
 }
 
@@ -91,7 +93,7 @@ func TestRefusedPartsAreAWarning(t *testing.T) {
 		t.Errorf("of nothing: %v", got)
 	}
 	own.Refused = []validation.Refused{{Part: `exported label "team"`, Reason: "is not a label"}}
-	got := Conditions(own, Progress{Endpoints: status.Problem{Warnings: Warnings(own, false)}, Tried: true})
+	got, _ := Conditions(own, Progress{Endpoints: status.Problem{Warnings: Warnings(own, false)}, Tried: true}, time.Now())
 	if got[0].Status != metav1.ConditionTrue || got[1].Status != metav1.ConditionTrue || !strings.Contains(got[1].Message, `: exported label "team": is not a label.`) {
 		t.Errorf("%+v", got)
 	}
@@ -114,7 +116,7 @@ func TestReadyNamesWhyNobodyImports(t *testing.T) {
 		t.Errorf("a user's namespace: %+v", got)
 	}
 	own.Withheld = "The Service has none of the ports."
-	if got := ready(own, Progress{}); got.Status != metav1.ConditionFalse || got.Reason != "Pending" || got.Message != own.Withheld {
+	if got, _ := ready(own, Progress{}, nil, time.Now()); got.Status != metav1.ConditionFalse || got.Reason != "Pending" || got.Message != own.Withheld {
 		t.Errorf("no port is exposed: %+v", got)
 	}
 }
@@ -141,7 +143,7 @@ func TestConditionsStandUntilMoreIsKnown(t *testing.T) {
 		if tt.before {
 			own.Export.Status.Conditions = []metav1.Condition{before, opposed}
 		}
-		got := Conditions(own, Progress{Record: outcome(tt.brokerSeen, tt.record), Tried: tt.tried})
+		got, _ := Conditions(own, Progress{Record: outcome(tt.brokerSeen, tt.record), Tried: tt.tried}, time.Now())
 		if got[0].Type != "Valid" || got[0].Status != metav1.ConditionTrue {
 			t.Errorf("%s: the first is %+v", tt.name, got[0])
 		}
@@ -167,6 +169,7 @@ func TestWorthAnEvent(t *testing.T) {
 		now    metav1.Condition
 		want   bool
 	}{
+		"a first write fails":        {nil, condition("Ready", "Unknown"), false},
 		"new and valid":              {nil, condition("Valid", "True"), false},
 		"new and not valid":          {nil, condition("Valid", "False"), true},
 		"valid again":                {[]metav1.Condition{condition("Valid", "False")}, condition("Valid", "True"), true},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -35,6 +36,7 @@ type Reconciler struct {
 	problems *status.Problems
 	missing  func(context.Context, types.NamespacedName) (bool, error)
 	late     kit.Late[reconcile.Request]
+	warned   status.Announced[types.NamespacedName, string] // by reason
 }
 
 // New returns the controller. missing reports whether a slice of a service is about to be published for the first time.
@@ -101,6 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("reading the export of %s: %w", req, err)
 	}
 	if own.Export == nil {
+		r.warned.Update(req.NamespacedName, nil)
 		return reconcile.Result{}, nil
 	}
 	if wait := r.late.Wait(req, len(own.Export.Status.Conditions) == 0, &r.cluster.Stages); wait > 0 {
@@ -116,24 +119,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if late, err := r.serviceIsLate(ctx, own); err != nil || late {
 		return reconcile.Result{}, err // its event queues the export
 	}
-	wanted := Conditions(own, so)
-	stands, transitions, err := status.ApplyExport(ctx, r.cluster.Client, own.Export, names.ManagerExport, wanted...)
-	out := kit.OutcomeOf(err)
-	switch {
-	case out.Failure() != "":
+	wanted, again := Conditions(own, so, time.Now())
+	written, transitions, err := status.ApplyExport(ctx, r.cluster.Client, own.Export, names.ManagerExport, wanted...)
+	if out := kit.OutcomeOf(err); !out.Done() {
 		return out.Result("writing the conditions of ServiceExport %s", req)
-	case !stands:
-		return kit.Outdated(), nil
+	}
+	added, _ := r.warned.Update(req.NamespacedName, warningsIn(wanted, so))
+	if !written { // the conditions have the warnings, from before a restart perhaps
+		return kit.After(again), nil
 	}
 	for _, t := range transitions {
 		if WorthAnEvent(own.Export.Status.Conditions, t.Condition) {
 			status.Say(r.recorder, own.Export, nil, EventType(t.Condition), EventReason(t.Condition), "Export", t.Condition.Message)
 		}
 	}
-	for _, warning := range NewWarnings(own.Export, wanted, so.Endpoints.Warnings) {
-		status.Say(r.recorder, own.Export, nil, corev1.EventTypeWarning, warning.Reason, "Export", warning.Message)
+	for _, reason := range slices.Sorted(maps.Keys(added)) {
+		status.Say(r.recorder, own.Export, nil, corev1.EventTypeWarning, reason, "Export", added[reason])
 	}
-	return out.Result("writing the conditions of ServiceExport %s", req)
+	return kit.After(again), nil
 }
 
 // serviceIsLate reports whether an export's Service exists but is not in the cache yet: ServiceExports have a separate
@@ -144,7 +147,7 @@ func (r *Reconciler) serviceIsLate(ctx context.Context, own local.Own) (bool, er
 		return false, nil
 	}
 	live, err := kit.Get(ctx, r.cluster.Live, client.ObjectKeyFromObject(own.Export), &corev1.Service{})
-	return live != nil && live.DeletionTimestamp == nil, err
+	return live != nil, err
 }
 
 // progress reads the progress of an export. pending: its record, or one of its slices, is about to be written.
@@ -161,17 +164,8 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 	}
 	so.Tried = true
 	problems := r.problems.Of(service)
-	if so.Record.Failure = problems[status.Part{}].Failure; so.Record.Failure == "" {
-		have, err := b.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service)
-		if err != nil {
-			return so, false, err
-		}
-		published := have != nil && !layout.Withdrawn(have) && own.Contribution != nil && equality.Semantic.DeepEqual(have.Spec, *own.Contribution)
-		ended := own.Contribution == nil && (have == nil || layout.Withdrawn(have))
-		if pending = !published && !ended; pending {
-			return so, true, nil
-		}
-		if pending, err = r.missing(ctx, service); pending || err != nil {
+	if so.Record = problems[status.Part{}]; so.Record.Failure == "" {
+		if pending, err = r.isPending(ctx, b, service, own.Contribution); pending || err != nil {
 			return so, pending, err
 		}
 	}
@@ -185,6 +179,21 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 	return so, false, err
 }
 
+// isPending reports whether the record, or a slice for the first time, is about to be written.
+func (r *Reconciler) isPending(ctx context.Context, b *inputs.Broker, service types.NamespacedName, want *merge.Export) (bool, error) {
+	have, err := b.Record(ctx, r.cluster.Clusterset, r.cluster.ID, service)
+	if err != nil {
+		return false, err
+	}
+	if have != nil && layout.Withdrawn(have) {
+		have = nil
+	}
+	if (have == nil) != (want == nil) || have != nil && !equality.Semantic.DeepEqual(have.Spec, *want) {
+		return true, nil
+	}
+	return r.missing(ctx, service)
+}
+
 // endpoints summarizes the publishing of a service's slices. warnings come first.
 func (r *Reconciler) endpoints(ctx context.Context, service types.NamespacedName, problems map[status.Part]status.Problem, warnings []status.Warning) (status.Problem, error) {
 	outcome := status.Problem{Warnings: warnings}
@@ -196,11 +205,11 @@ func (r *Reconciler) endpoints(ctx context.Context, service types.NamespacedName
 		outcome.Warnings = append(outcome.Warnings, Notices(sources)...)
 	}
 	for _, part := range slices.SortedFunc(maps.Keys(problems), status.Part.Compare) {
-		if part.Slice == "" {
+		if part == (status.Part{}) { // the record
 			continue
 		}
-		if outcome.Failure == "" {
-			outcome.Failure = problems[part].Failure
+		if problem := problems[part]; problem.Failure != "" && (outcome.Failure == "" || problem.Since.Before(outcome.Since)) {
+			outcome.Failure, outcome.Since = problem.Failure, problem.Since
 		}
 		for _, warning := range problems[part].Warnings {
 			if !slices.ContainsFunc(outcome.Warnings, func(other status.Warning) bool { return other.Reason == warning.Reason }) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,7 +105,8 @@ func TestProgress(t *testing.T) {
 				return
 			}
 			var got []string
-			for _, c := range Conditions(own, so) {
+			conditions, _ := Conditions(own, so, time.Now().Add(time.Minute))
+			for _, c := range conditions {
 				got = append(got, c.Type+"="+string(c.Status)+"/"+c.Reason)
 			}
 			if strings.Join(got, " ") != tt.want {

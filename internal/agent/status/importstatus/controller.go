@@ -5,12 +5,14 @@ package importstatus
 import (
 	"context"
 	"fmt"
-	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,19 +34,52 @@ type Reconciler struct {
 	cluster  *inputs.Cluster
 	recorder events.EventRecorder
 	problems *status.Problems
+	missing  func(context.Context, types.NamespacedName) (bool, error)
 	late     kit.Late[reconcile.Request]
+	warned   status.Announced[types.NamespacedName, about]
 }
 
-// New returns the controller.
-func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, error) {
-	r := &Reconciler{cluster: c, recorder: recorder, problems: problems}
+// about is what a warning is about: the imports from a cluster, or the derived Service if cluster is "".
+type about struct {
+	cluster names.ClusterID
+	reason  string
+}
+
+// New returns the controller. missing reports whether a slice of a service is about to be imported for the first time.
+func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems, missing func(context.Context, types.NamespacedName) (bool, error)) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, recorder: recorder, problems: problems, missing: missing}
 	return kit.New("importstatus", r,
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
+		kit.Watch(member, &discoveryv1.EndpointSlice{}, func(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
+			if e.Initial || !inputs.IsImported(e.Latest()) {
+				return nil
+			}
+			return r.incomplete(ctx, inputs.ImportService(e.Latest()))
+		}),
 		kit.On(problems.Changes(), status.Reported),
 		c.OnChanges(func(ctx context.Context) []reconcile.Request { return r.imports(ctx) }),
+		kit.On(&c.Changes, func(ctx context.Context, s kit.Scope) []reconcile.Request {
+			if s.Slice.Name == "" {
+				return nil
+			}
+			return r.incomplete(ctx, s.Service)
+		}),
 	)
+}
+
+// incomplete returns a service unless its import is ready: a slice may be the last one that the import lacks. A change of
+// a slice does not concern the others.
+func (r *Reconciler) incomplete(ctx context.Context, service types.NamespacedName) []reconcile.Request {
+	if service.Name == "" {
+		return nil
+	}
+	imp, err := imported.Import(ctx, r.cluster.Client, service)
+	if err != nil || imp == nil || meta.IsStatusConditionTrue(imp.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady)) {
+		return nil // without an import, its creation queues it
+	}
+	return []reconcile.Request{{NamespacedName: service}}
 }
 
 // namespace maps a namespace to its imports.
@@ -69,66 +104,73 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
 	}
-	if have == nil || r.cluster.Broker() == nil { // without a broker the status stays
+	if have == nil {
+		r.warned.Update(req.NamespacedName, nil)
+		return reconcile.Result{}, nil
+	}
+	if r.cluster.Broker() == nil { // the status stays
 		return reconcile.Result{}, nil
 	}
 	if wait := r.late.Wait(req, len(have.Status.Clusters)+len(have.Status.Conditions) == 0, &r.cluster.Stages); wait > 0 {
 		return kit.After(wait), nil
 	}
-	exported, err := r.cluster.Exports(ctx, req.NamespacedName)
-	if err != nil {
+	in := inputsOf{have: have, families: r.cluster.Network.Families, problems: r.problems.Of(req.NamespacedName)}
+	if in.exported, err = r.cluster.Exports(ctx, req.NamespacedName); err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
 	}
-	if len(exported.Imported)+len(exported.Awaited) == 0 {
+	if len(in.exported.Imported)+len(in.exported.Awaited) == 0 {
 		return reconcile.Result{}, nil // the import is about to be deleted
 	}
-	problems := r.problems.Of(req.NamespacedName)
-	want, transition := want(have, exported, r.cluster.Network.Families, problems)
-	if equality.Semantic.DeepEqual(have.Status, want) {
-		return reconcile.Result{}, nil
+	if !meta.IsStatusConditionTrue(have.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady)) {
+		if in.missing, err = r.missing(ctx, req.NamespacedName); err != nil {
+			return reconcile.Result{}, fmt.Errorf("reading the EndpointSlices of %s: %w", req, err)
+		}
+	}
+	d := decide(in, time.Now())
+	texts := map[about]string{}
+	for _, w := range d.warnings {
+		texts[about{w.cluster, w.Reason}] = w.Message
+	}
+	if equality.Semantic.DeepEqual(have.Status, d.status) { // the condition has the warnings, from before a restart perhaps
+		r.warned.Update(req.NamespacedName, texts)
+		return kit.After(d.again), nil
 	}
 	updated := have.DeepCopy()
-	updated.Status = want
+	updated.Status = d.status
 	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
 	out := kit.OutcomeOf(client.IgnoreNotFound(r.cluster.Client.Status().Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport))))
-	if out.Done() {
-		r.say(have, want, transition, warnings(problems))
+	if !out.Done() {
+		return out.Result("writing the status of ServiceImport %s", req)
 	}
-	return out.Result("writing the status of ServiceImport %s", req)
+	added, gone := r.warned.Update(req.NamespacedName, texts)
+	r.say(have, d, added, gone)
+	return kit.After(d.again), nil
 }
 
-// say records Events for new content of an import's condition Ready.
-func (r *Reconciler) say(have *mcsv1beta1.ServiceImport, now mcsv1beta1.ServiceImportStatus, transition bool, warnings []warning) {
-	ready := meta.FindStatusCondition(now.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
-	if ready == nil {
-		return
-	}
-	before := ""
-	if c := meta.FindStatusCondition(have.Status.Conditions, ready.Type); c != nil {
-		before = c.Message
-	}
-	if transition {
+// say records Events for an import's condition Ready, and for the warnings that were added to it or are gone.
+func (r *Reconciler) say(imp *mcsv1beta1.ServiceImport, d decision, added, gone map[about]string) {
+	if ready := d.event; ready != nil {
 		eventType := corev1.EventTypeNormal
 		if ready.Status == metav1.ConditionFalse {
 			eventType = corev1.EventTypeWarning
 		}
-		status.Say(r.recorder, have, nil, eventType, ready.Reason, "Import", ready.Message)
+		status.Say(r.recorder, imp, nil, eventType, ready.Reason, "Import", ready.Message)
 	}
-	for _, warning := range warnings {
-		if strings.Contains(before, warning.Message) {
+	for _, warning := range d.warnings {
+		of := about{warning.cluster, warning.Reason}
+		if _, isNew := added[of]; !isNew {
 			continue
 		}
 		action := "Import"
 		if warning.Reason == importedslice.ReasonClusterLost || warning.Reason == importedslice.ReasonEndpointsLost {
 			action = "Withdraw"
 		}
-		status.SayOf(r.recorder, warning.cluster, have, r.cluster.Reference(warning.cluster), corev1.EventTypeWarning, warning.Reason, action, warning.Message)
+		status.SayOf(r.recorder, warning.cluster, imp, r.cluster.Reference(warning.cluster), corev1.EventTypeWarning, warning.Reason, action, warning.Message)
 	}
-	for _, c := range now.Clusters {
+	for _, c := range d.status.Clusters {
 		id := names.ClusterID(c.Cluster)
-		lost := importedslice.LostMessage(id)
-		if strings.Contains(before, lost) && !strings.Contains(ready.Message, lost) {
-			status.SayOf(r.recorder, id, have, r.cluster.Reference(id), corev1.EventTypeNormal, "ClusterBack", "Import",
+		if _, isBack := gone[about{id, importedslice.ReasonClusterLost}]; isBack {
+			status.SayOf(r.recorder, id, imp, r.cluster.Reference(id), corev1.EventTypeNormal, "ClusterBack", "Import",
 				fmt.Sprintf("Cluster %q is back. Its endpoints are used again.", c.Cluster))
 		}
 	}

@@ -13,36 +13,34 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/importedslice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Each Event counts towards the limit of the member that causes it, whatever the import's name.
 func TestEventsNameTheirMember(t *testing.T) {
-	ready := func(message string) []metav1.Condition {
-		return []metav1.Condition{{Type: string(mcsv1beta1.ServiceImportConditionReady), Status: metav1.ConditionTrue, Reason: "Ready", Message: message}}
+	lost := func(member names.ClusterID) map[about]string {
+		return map[about]string{{member, importedslice.ReasonClusterLost}: "lost"}
 	}
+	two := []warning{{"c2", status.Warning{Reason: "EndpointsRefused"}}, {"c3", status.Warning{Reason: importedslice.ReasonClusterLost}}}
 	for name, tt := range map[string]struct {
-		before, now string
-		transition  bool
+		event       *metav1.Condition
 		warnings    []warning
+		added, gone map[about]string
 		members     []string
 	}{
-		"the import is ready":       {now: "It is.", transition: true, members: []string{""}},
-		"warnings of two members":   {warnings: []warning{{"c2", status.Warning{Reason: "EndpointsRefused"}}, {"c3", status.Warning{Reason: importedslice.ReasonClusterLost}}}, before: "-", members: []string{"c2", "c3"}},
-		"a warning of the Service":  {warnings: []warning{{"", status.Warning{Reason: "DistributionUnsupported"}}}, before: "-", members: []string{""}},
-		"a member is back":          {before: importedslice.LostMessage("c2"), members: []string{"c2"}},
-		"another member stays lost": {before: importedslice.LostMessage("c2") + importedslice.LostMessage("c3"), now: importedslice.LostMessage("c3"), members: []string{"c2"}},
+		"the import is ready":      {event: &metav1.Condition{Status: metav1.ConditionTrue, Reason: "Ready"}, members: []string{""}},
+		"warnings of two members":  {warnings: two, added: map[about]string{{"c2", "EndpointsRefused"}: "", {"c3", importedslice.ReasonClusterLost}: ""}, members: []string{"c2", "c3"}},
+		"one of them is new":       {warnings: two, added: lost("c3"), members: []string{"c3"}},
+		"a warning of the Service": {warnings: []warning{{"", status.Warning{Reason: "R"}}}, added: map[about]string{{"", "R"}: ""}, members: []string{""}},
+		"a member is back":         {gone: lost("c2"), members: []string{"c2"}},
+		"a lost member has left":   {gone: lost("c4")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for i := range tt.warnings {
-				tt.warnings[i].Message = "It is refused."
-			}
 			recorder := status.NewBounded(events.NewFakeRecorder(10), time.Now)
 			r := &Reconciler{cluster: &inputs.Cluster{ID: "c1"}, recorder: recorder}
-			have := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c9"}}
-			have.Status.Conditions = ready(tt.before)
-			r.say(have, mcsv1beta1.ServiceImportStatus{
-				Conditions: ready(tt.now), Clusters: []mcsv1beta1.ClusterStatus{{Cluster: "c2"}, {Cluster: "c3"}},
-			}, tt.transition, tt.warnings)
+			imp := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c9"}}
+			clusters := []mcsv1beta1.ClusterStatus{{Cluster: "c2"}, {Cluster: "c3"}}
+			r.say(imp, decision{status: mcsv1beta1.ServiceImportStatus{Clusters: clusters}, warnings: tt.warnings, event: tt.event}, tt.added, tt.gone)
 			if got := slices.Sorted(maps.Keys(recorder.LeftOut())); !slices.Equal(got, tt.members) {
 				t.Errorf("the Events are of members %q, want %q", got, tt.members)
 			}

@@ -68,9 +68,14 @@ func Portless(imp *mcsv1beta1.ServiceImport) *metav1.Condition {
 		"Compare the ports of the Service in that cluster with spec.ports of the MultiClusterService.", names.ListClusters(clusters)))
 }
 
-// Failed is the condition of an import whose derived Service the API server refused.
-func Failed(reason string) *metav1.Condition {
-	return Pending("The derived Service cannot be written. The agent retries: " + reason)
+// Importing is the condition of an import that does not have all its objects yet.
+func Importing() *metav1.Condition {
+	return &metav1.Condition{
+		Type:    string(mcsv1beta1.ServiceImportConditionReady),
+		Status:  metav1.ConditionUnknown,
+		Reason:  string(mcsv1beta1.ServiceImportReasonPending),
+		Message: "The service is being imported: its derived Service or its EndpointSlices are not complete yet.",
+	}
 }
 
 // Pending is the condition of an import that lacks something.

@@ -44,7 +44,7 @@ func TestMessages(t *testing.T) {
 			"The service is imported. The service is headless, so clients reach it by its DNS name. PreferClose is used instead.",
 		},
 		"no port": {
-			*ready(imp(mcsv1beta1.ClusterSetIP, []string{"c1"}), []corev1.IPFamily{v4}, nil, ""), metav1.ConditionFalse, "Pending",
+			*Portless(imp(mcsv1beta1.ClusterSetIP, []string{"c1"})), metav1.ConditionFalse, "Pending",
 			`The service has no port, because "c1" exports no valid port. Clients cannot connect to the service. ` +
 				`Compare the ports of the Service in that cluster with spec.ports of the MultiClusterService.`,
 		},
@@ -57,10 +57,6 @@ func TestMessages(t *testing.T) {
 			*NotSupported(imp(mcsv1beta1.Headless, []string{"c1"}), []corev1.IPFamily{v6}), metav1.ConditionFalse, "IPFamilyNotSupported",
 			`The service is exported only with IPv4 addresses, by "c1". Services in this cluster have only IPv6 addresses. ` +
 				`The service is imported when a cluster exports it with IPv6 addresses.`,
-		},
-		"refused": {
-			*Failed("exceeded quota"), metav1.ConditionFalse, "Pending",
-			"The derived Service cannot be written. The agent retries: exceeded quota",
 		},
 	} {
 		if tt.got != (metav1.Condition{Type: "Ready", Status: tt.status, Reason: tt.reason, Message: tt.message}) {

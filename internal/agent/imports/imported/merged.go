@@ -1,0 +1,93 @@
+package imported
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/mcs/derived"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Merged returns an import as the exports of its service merge to it. Services and slices are written from it, not from the
+// ServiceImport, which people and tools can edit. While the exports are unknown, the ServiceImport counts as it is.
+func Merged(ctx context.Context, c *inputs.Cluster, have *mcsv1beta1.ServiceImport) (*mcsv1beta1.ServiceImport, error) {
+	if !c.View.Known() {
+		return have, nil
+	}
+	service := client.ObjectKeyFromObject(have)
+	exported, err := c.Exports(ctx, service)
+	if err != nil || len(exported.Imported) == 0 { // the import is about to be deleted
+		return have, err
+	}
+	want := Want(have, service, merge.Resolve(exported.Imported), c.Network, nil)
+	if len(exported.Awaited) > 0 {
+		want = Added(have, want)
+	}
+	want.UID = have.UID
+	return want, nil
+}
+
+// Want returns the ServiceImport for a resolution. It keeps the fields of have that others own; have is empty for a new
+// import. services are the existing derived Services; the key is true for the headless one.
+func Want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resolution merge.Resolution, network local.ServiceNetwork, services map[bool]*corev1.Service) *mcsv1beta1.ServiceImport {
+	imp := &mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name, Labels: have.Labels, Annotations: have.Annotations},
+		Spec:       resolution.Spec,
+	}
+	metadata.Apply(&imp.ObjectMeta, resolution.Exported())
+	imp.Labels[names.LabelManagedBy] = names.AgentManager
+	imp.Spec.IPFamilies = network.Supported(resolution.Spec.IPFamilies)
+	if imp.Spec.Ports == nil {
+		imp.Spec.Ports = []mcsv1beta1.ServicePort{} // required by the API, even if empty
+	}
+	if !hasService(imp) {
+		delete(imp.Annotations, names.AnnotationDerivedService)
+		return imp
+	}
+	headless := imp.Spec.Type == mcsv1beta1.Headless
+	if !headless {
+		imp.Spec.IPs = have.Spec.IPs // the Service is about to be re-created with these
+	}
+	if !slices.Contains(names.DerivedServices(service.Name, headless), imp.Annotations[names.AnnotationDerivedService]) {
+		delete(imp.Annotations, names.AnnotationDerivedService) // the type has changed
+	}
+	if s := services[headless]; s != nil && !derived.MustReplace(s, headless) {
+		imp.Spec.IPs = derived.ClustersetIPs(s, imp.Spec.IPFamilies)
+		imp.Annotations[names.AnnotationDerivedService] = s.Name
+	}
+	return imp
+}
+
+// Added returns have with only the additions of want: some exports are unknown, so nothing may be removed.
+func Added(have, want *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
+	kept := have.DeepCopy()
+	for _, port := range want.Spec.Ports {
+		if !slices.ContainsFunc(kept.Spec.Ports, func(p mcsv1beta1.ServicePort) bool {
+			return p.Name == port.Name || p.Port == port.Port && p.Protocol == port.Protocol
+		}) {
+			kept.Spec.Ports = append(kept.Spec.Ports, port)
+		}
+	}
+	if kept.Spec.Type == want.Spec.Type {
+		kept.Spec.IPs = want.Spec.IPs
+		if service, found := want.Annotations[names.AnnotationDerivedService]; found {
+			kept.Annotations[names.AnnotationDerivedService] = service
+		}
+	}
+	return kept
+}
+
+// hasService reports whether an import has a derived Service: it needs a port, and an IP family of this cluster.
+func hasService(imp *mcsv1beta1.ServiceImport) bool {
+	return len(imp.Spec.IPFamilies) > 0 && !derived.Portless(imp)
+}
