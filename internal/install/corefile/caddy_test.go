@@ -81,8 +81,8 @@ func checkParse(t failer, text string) {
 		}
 		got := map[string][]string{}
 		for _, d := range file.Blocks[i].Directives {
-			for _, w := range tokens(" " + d.String()) { // a byte order mark counts at the beginning of a file only
-				got[d.Name] = append(got[d.Name], w.Text)
+			for _, w := range tokens(Source{Text: " " + d.String()}) { // a byte order mark counts at the beginning of a file only
+				got[d.Name] = append(got[d.Name], w.text)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

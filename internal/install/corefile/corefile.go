@@ -13,8 +13,10 @@ import (
 // File is the outline of a Corefile.
 type File struct {
 	Blocks []Block
-	// Imports are the patterns of import lines outside of blocks.
+	// Imports are the patterns of import lines outside of blocks. Assemble makes them absolute.
 	Imports []string
+	// Unread are the patterns whose files Assemble could not read.
+	Unread []string
 }
 
 // Block is a server block. Snippets are not included, because they configure no server.
@@ -23,7 +25,8 @@ type Block struct {
 	Keys []string
 	// Directives are in order and include import.
 	Directives []Directive
-	// Line is the line of the first key, from 1.
+	// File is the name of the file with the first key, Line its line, from 1.
+	File string
 	Line int
 }
 
@@ -33,7 +36,8 @@ type Directive struct {
 	Args []string
 	// Body has the words of each line between the braces, including nested braces.
 	Body [][]string
-	// Line is the line of the name, from 1.
+	// File is the name of the file with the directive, Line its line, from 1.
+	File string
 	Line int
 }
 
@@ -43,26 +47,8 @@ var errNoBraces = errors.New("the server block has no braces: put { and } around
 
 // Parse parses a Corefile. Errors name the line. It does not expand environment variables and imports.
 func Parse(text string) (File, error) {
-	p := parser{tokens: tokens(text)}
-	var f File
-	for p.at < len(p.tokens) {
-		if p.here().Text == "import" && p.newLine() {
-			args := p.line()
-			if len(args) != 2 {
-				return f, p.errorf(args[0], "the directive import takes exactly one argument")
-			}
-			f.Imports = append(f.Imports, args[1].Text)
-			continue
-		}
-		block, snippet, err := p.block()
-		if err != nil {
-			return f, err
-		}
-		if !snippet {
-			f.Blocks = append(f.Blocks, block)
-		}
-	}
-	return f, nil
+	p := parser{tokens: tokens(Source{Text: text})}
+	return p.file()
 }
 
 // String formats a directive for a Corefile.
@@ -88,22 +74,45 @@ func (d Directive) String() string {
 }
 
 // tokens splits a text as CoreDNS does.
-func tokens(text string) (all []caddyfile.Token) {
-	for d := caddyfile.NewDispenser("", strings.NewReader(text)); d.Next(); {
-		all = append(all, caddyfile.Token{Line: d.Line(), Text: d.Val()})
+func tokens(of Source) (all []token) {
+	for d := caddyfile.NewDispenser("", strings.NewReader(of.Text)); d.Next(); {
+		all = append(all, token{file: of.Name, line: d.Line(), text: d.Val()})
 	}
 	return all
 }
 
-type parser struct {
-	tokens []caddyfile.Token
-	at     int
+type token struct {
+	file string
+	line int
+	text string
 }
 
-func (p *parser) here() caddyfile.Token { return p.tokens[p.at] }
+// SyntaxError is a mistake in a Corefile.
+type SyntaxError struct {
+	// File is the name of the file with the mistake.
+	File string
+	Line int
+	Err  error
+}
 
-func (p *parser) errorf(t caddyfile.Token, format string, args ...any) error {
-	return fmt.Errorf("line %d: "+format, append([]any{t.Line}, args...)...)
+func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+type parser struct {
+	tokens []token
+	at     int
+	// imports replaces import lines, if set.
+	imports *imports
+	result  File
+}
+
+func (p *parser) here() token { return p.tokens[p.at] }
+
+func (p *parser) atEnd() bool { return p.at >= len(p.tokens) }
+
+func (p *parser) errorf(t token, format string, args ...any) error {
+	return &SyntaxError{File: t.file, Line: t.line, Err: fmt.Errorf(format, args...)}
 }
 
 // newLine reports whether the next token begins a line.
@@ -111,35 +120,86 @@ func (p *parser) newLine() bool {
 	if p.at == 0 {
 		return true
 	}
-	before := p.tokens[p.at-1]
-	return before.Line+strings.Count(before.Text, "\n") < p.here().Line
+	before, here := p.tokens[p.at-1], p.here()
+	return before.file != here.file || before.line+strings.Count(before.text, "\n") < here.line
 }
 
 // line consumes the rest of a line.
-func (p *parser) line() []caddyfile.Token {
+func (p *parser) line() []token {
 	from := p.at
 	for p.at++; p.at < len(p.tokens) && !p.newLine(); p.at++ {
 	}
 	return p.tokens[from:p.at]
 }
 
+func (p *parser) file() (File, error) {
+	for !p.atEnd() {
+		if p.here().text == "import" && p.newLine() {
+			if err := p.importOutside(); err != nil {
+				return p.result, err
+			}
+			continue
+		}
+		block, snippet, err := p.block()
+		if err != nil {
+			return p.result, err
+		}
+		if !snippet {
+			p.result.Blocks = append(p.result.Blocks, block)
+		}
+	}
+	return p.result, nil
+}
+
+// importOutside consumes an import line outside of blocks.
+func (p *parser) importOutside() error {
+	pattern := "" // for the list of imports, if the line is correct
+	if at := p.at + 1; at < len(p.tokens) {
+		pattern = p.tokens[at].text
+	}
+	if p.imports == nil {
+		if args := p.line(); len(args) != 2 {
+			return p.errorf(args[0], "%w", errImportArguments)
+		}
+	} else if !p.imports.isSnippet(pattern) {
+		pattern = absolute(pattern, p.here().file)
+		if err := p.expand(); err != nil {
+			return err
+		}
+	} else {
+		return p.expand()
+	}
+	p.result.Imports = append(p.result.Imports, pattern)
+	return nil
+}
+
 func (p *parser) block() (b Block, snippet bool, err error) {
 	first := p.here()
-	b.Line = first.Line
+	b.File, b.Line = first.file, first.line
 	if b.Keys, err = p.keys(); err != nil {
 		return b, false, err
 	}
-	if p.at == len(p.tokens) || p.here().Text != "{" {
+	if p.atEnd() || p.here().text != "{" {
 		return b, false, p.errorf(first, "%w", errNoBraces)
 	}
 	p.at++
 	if len(b.Keys) == 1 && strings.HasPrefix(b.Keys[0], "(") && strings.HasSuffix(b.Keys[0], ")") {
-		return b, true, p.skip(first)
+		from := p.at
+		if err := p.skip(first); err != nil {
+			return b, true, err
+		}
+		return b, true, p.imports.define(first, strings.TrimSuffix(b.Keys[0][1:], ")"), p.tokens[from:p.at-1])
 	}
-	for p.at < len(p.tokens) {
-		if p.here().Text == "}" {
+	for !p.atEnd() {
+		if p.here().text == "}" {
 			p.at++
 			return b, false, nil
+		}
+		if p.imports != nil && p.here().text == "import" {
+			if err := p.expand(); err != nil {
+				return b, false, err
+			}
+			continue
 		}
 		d, err := p.directive()
 		if err != nil {
@@ -155,12 +215,15 @@ func (p *parser) keys() ([]string, error) {
 	var keys []string
 	first, more := p.here(), false
 	for {
-		key := p.here().Text
+		key := p.here().text
 		if key == "{" {
 			if more || len(keys) == 0 {
 				return nil, p.errorf(p.here(), "found { instead of a zone")
 			}
 			return keys, nil
+		}
+		if key == "import" && p.newLine() && len(keys) > 0 {
+			return nil, p.errorf(p.here(), "found import instead of a zone")
 		}
 		if key == "," {
 			return nil, p.errorf(p.here(), "found a comma instead of a zone")
@@ -181,9 +244,9 @@ func (p *parser) keys() ([]string, error) {
 }
 
 // skip consumes a snippet after its opening brace.
-func (p *parser) skip(first caddyfile.Token) error {
+func (p *parser) skip(first token) error {
 	for depth := 1; p.at < len(p.tokens); p.at++ {
-		switch p.here().Text {
+		switch p.here().text {
 		case "{":
 			depth++
 		case "}":
@@ -199,32 +262,45 @@ func (p *parser) skip(first caddyfile.Token) error {
 // directive consumes a directive to the end of its line or braces.
 func (p *parser) directive() (Directive, error) {
 	name := p.here()
-	d := Directive{Name: name.Text, Line: name.Line}
+	d := Directive{Name: name.text, File: name.file, Line: name.line}
 	depth := 0
 	for p.at++; p.at < len(p.tokens); p.at++ {
 		t := p.here()
-		if t.Text != "{" && depth == 0 && p.newLine() {
+		if t.text != "{" && depth == 0 && p.newLine() {
 			break
 		}
+		if p.imports != nil && t.text == "import" && p.newLine() {
+			if err := p.expand(); err != nil {
+				return d, err
+			}
+			p.at--
+			continue
+		}
 		switch {
-		case t.Text == "{":
+		case t.text == "{":
 			depth++
-		case t.Text == "}" && depth == 0:
+		case t.text == "}" && depth == 0:
 			return d, p.errorf(t, "found } without a matching {")
-		case t.Text == "}":
+		case t.text == "}":
 			depth--
 		case depth == 0 && d.Body == nil:
-			d.Args = append(d.Args, t.Text)
+			d.Args = append(d.Args, t.text)
 		default:
-			if p.newLine() || len(d.Body) == 0 || p.tokens[p.at-1].Text == "{" {
+			if p.otherLine() || len(d.Body) == 0 || p.tokens[p.at-1].text == "{" {
 				d.Body = append(d.Body, nil)
 			}
 			last := len(d.Body) - 1
-			d.Body[last] = append(d.Body[last], t.Text)
+			d.Body[last] = append(d.Body[last], t.text)
 		}
 	}
 	if depth > 0 {
 		return d, p.errorf(name, "the directive %s has no closing brace", d.Name)
 	}
 	return d, nil
+}
+
+// otherLine reports whether the next token is on another line than the one before. An imported snippet continues on an
+// earlier line.
+func (p *parser) otherLine() bool {
+	return p.newLine() || p.tokens[p.at-1].line > p.here().line
 }

@@ -12,9 +12,9 @@ type Address struct {
 	// Transport is dns, tls, grpc and so on.
 	Transport string
 	// Zones are in lower case, without the final dot; the root is empty. A range of addresses that does not end at a
-	// label has several zones.
+	// label has several zones. A key whose zone has an environment variable has none.
 	Zones []string
-	// Port is as written; empty for the transport's default.
+	// Port is as written, with environment variables; empty for the transport's default.
 	Port string
 }
 
@@ -23,11 +23,21 @@ type Address struct {
 func ParseKey(key string) Address {
 	a := Address{}
 	a.Transport, key = parse.Transport(key)
+	if HasVariable(key) {
+		if i := strings.LastIndex(key, ":"); i >= 0 && i < len(key)-1 {
+			key, a.Port = key[:i], key[i+1:]
+		}
+		if HasVariable(key) {
+			return a
+		}
+	}
 	zones, port, err := plugin.SplitHostPort(key)
 	if err != nil {
 		zones = []string{key}
 	}
-	a.Port = port
+	if a.Port == "" {
+		a.Port = port
+	}
 	for _, zone := range zones {
 		a.Zones = append(a.Zones, Zone(plugin.Name(zone).Normalize()))
 	}
