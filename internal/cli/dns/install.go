@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -112,19 +113,22 @@ func (o *installOptions) findServers(ctx context.Context, c client.Reader) (err 
 
 // explain prints notes and the next steps.
 func (o *installOptions) explain(w io.Writer, changes []dnswiring.Change) {
-	some := false
-	for _, c := range changes {
-		some = some || !c.None()
-		for _, note := range c.Warnings {
-			fmt.Fprintf(w, "note: %s: %s\n", dnswiring.Name(c.Object()), note)
-		}
-	}
+	writeNotes(w, changes)
 	switch {
-	case !some:
+	case !slices.ContainsFunc(changes, func(c dnswiring.Change) bool { return !c.None() }):
 		fmt.Fprintf(w, "the cluster's DNS already forwards %s to atoll-dns\n", o.wiring.Zones[0])
 	case o.dryRun:
 		fmt.Fprintln(w, "next: run the same command without --dry-run")
 	default:
 		fmt.Fprintf(w, "next: wait one minute, then run in a pod: nslookup -type=txt dns-version.%s\n", o.wiring.Zones[0])
+	}
+}
+
+// writeNotes prints the warnings about changes.
+func writeNotes(w io.Writer, changes []dnswiring.Change) {
+	for _, c := range changes {
+		for _, note := range c.Warnings {
+			fmt.Fprintf(w, "note: %s: %s\n", dnswiring.Name(c.Object()), note)
+		}
 	}
 }

@@ -44,6 +44,7 @@ atoll-dns from its Service, unless you set --server.`,
 			if err != nil {
 				return err
 			}
+			writeNotes(cmd.ErrOrStderr(), changes)
 			return to.Write(cmd, output.Part{Name: "dns", Objects: after(changes)})
 		},
 	}

@@ -70,101 +70,94 @@ func marked(text string) (from, to int, err error) {
 	return from, to, nil
 }
 
-// wireCorefile adds a server block for the zones to a Corefile. render creates the block from the root block.
-func wireCorefile(text string, w Wiring, render func(Wiring, corefile.Block) string) (string, error) {
-	rest, err := removeBlock(text)
+// renderer writes the server blocks for one group of listeners.
+type renderer func(Wiring, listener) string
+
+// plan decides on the server blocks that a DNS server needs. The server's configuration must have no part of Atoll.
+func plan(s source, w Wiring, render renderer) (blocks string, warnings []string, err error) {
+	file, err := s.assemble()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	file, err := corefile.Parse(rest)
+	roots, err := listenersOf(file, s.ports)
 	if err != nil {
-		return "", err
+		return "", nil, in(s.configMap, err)
 	}
-	root, err := rootBlock(file)
-	if err != nil {
-		return "", err
+	if err := s.claimed(file, w.Zones, roots); err != nil {
+		return "", nil, err
 	}
-	if err := claimed(file, w.Zones, portOf(root)); err != nil {
-		return "", claimedByLighthouse(err, rest)
+	if err := s.validate(file); err != nil {
+		return "", nil, err
 	}
-	wired, err := addBlock(text, render(w, root))
-	if err != nil {
-		return "", err
+	parts := make([]string, len(roots))
+	for i, l := range roots {
+		parts[i] = render(w, l)
 	}
-	// Reject the result if, for example, an unclosed quote swallows the new block.
-	after, err := corefile.Parse(wired)
-	if err != nil || len(after.Blocks) != len(file.Blocks)+1 {
-		return "", errors.Join(errors.New("a server block cannot be added to this Corefile: check the end of the Corefile"), err)
-	}
-	return wired, nil
+	return markBegin + "\n" + strings.Join(parts, "\n") + "\n" + markEnd, s.notes(file, w.Zones, roots), nil
 }
 
-// rootBlock returns the block for the root zone, or else one with the plugin kubernetes.
-func rootBlock(file corefile.File) (corefile.Block, error) {
-	serves := func(b corefile.Block) bool {
-		return slices.ContainsFunc(b.Keys, func(key string) bool {
-			a := corefile.ParseKey(key)
-			return a.Transport == "dns" && slices.Contains(a.Zones, "")
-		})
+// verify checks a changed configuration: CoreDNS starts with it, and it has the blocks of the configuration without
+// Atoll, and Atoll's own.
+func (s source) verify(without source) error {
+	after, err := s.assemble()
+	var before corefile.File
+	if err == nil {
+		before, err = without.assemble()
 	}
-	answers := func(b corefile.Block) bool {
-		return slices.ContainsFunc(b.Directives, func(d corefile.Directive) bool { return d.Name == "kubernetes" })
+	_, key := s.object(s.main())
+	refused := func(err error) error {
+		return errors.Join(in(s.configMap, fmt.Errorf("a server block cannot be added to this Corefile: check the end of the %s and the imports", key)), err)
 	}
-	for _, is := range []func(corefile.Block) bool{serves, answers} {
-		if i := slices.IndexFunc(file.Blocks, is); i >= 0 {
-			return file.Blocks[i], nil
+	if err != nil {
+		return refused(err)
+	}
+	rest := after.Blocks
+	for _, b := range before.Blocks {
+		i := slices.IndexFunc(rest, func(other corefile.Block) bool { return sameBlock(b, other) })
+		if i < 0 {
+			return refused(nil)
 		}
+		rest = rest[i+1:]
 	}
-	return corefile.Block{}, errors.New("no server block of the Corefile serves the root zone or uses the plugin kubernetes: check whether this Corefile belongs to the cluster's DNS")
-}
-
-// portOf returns a block's DNS port, as written.
-func portOf(b corefile.Block) string {
-	for _, key := range b.Keys {
-		if a := corefile.ParseKey(key); a.Transport == "dns" {
-			return a.Port
-		}
+	if len(after.Blocks) <= len(before.Blocks) {
+		return refused(nil)
 	}
-	return ""
+	return s.validate(after)
 }
 
-// coreDNSBlock returns the marked server block for CoreDNS. It has no cache, because atoll-dns is equally near and
-// always current.
-func coreDNSBlock(w Wiring, root corefile.Block) string {
-	lines := append([]string{"errors"}, binds(root)...)
-	return block(w, portOf(root), append(lines, "forward . "+strings.Join(w.servers(), " ")))
+func sameBlock(a, b corefile.Block) bool {
+	text := func(d corefile.Directive) string { return d.String() }
+	return slices.Equal(a.Keys, b.Keys) && slices.EqualFunc(a.Directives, b.Directives, func(a, b corefile.Directive) bool { return text(a) == text(b) })
 }
 
-// nodeLocalBlock returns the block for NodeLocal DNSCache: with a cache, on the addresses of its other blocks, and
-// over TCP as those forward to cluster DNS.
-func nodeLocalBlock(w Wiring, root corefile.Block) string {
-	lines := append([]string{"errors", "cache 30"}, binds(root)...)
-	return block(w, portOf(root), append(lines, "forward . "+strings.Join(w.servers(), " ")+" {", "    force_tcp", "}"))
+// coreDNSBlock returns a server block for CoreDNS. It has no cache, because atoll-dns is equally near and always
+// current.
+func coreDNSBlock(w Wiring, l listener) string {
+	lines := append([]string{"errors"}, l.binds...)
+	return block(w, l, append(lines, "forward . "+strings.Join(w.servers(), " ")))
 }
 
-func block(w Wiring, port string, lines []string) string {
-	keys := slices.Clone(w.Zones)
-	for i := range keys {
-		if port != "" {
-			keys[i] += ":" + port
+// nodeLocalBlock returns a block for NodeLocal DNSCache: with a cache, on the addresses of its other blocks, and over
+// TCP as those forward to cluster DNS.
+func nodeLocalBlock(w Wiring, l listener) string {
+	lines := append([]string{"errors", "cache 30"}, l.binds...)
+	return block(w, l, append(lines, "forward . "+strings.Join(w.servers(), " ")+" {", "    force_tcp", "}"))
+}
+
+func block(w Wiring, l listener, lines []string) string {
+	var keys []string
+	for _, zone := range w.Zones {
+		for _, port := range l.ports {
+			if port != "" {
+				port = ":" + port
+			}
+			keys = append(keys, zone+port)
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s {\n", markBegin, strings.Join(keys, " "))
+	fmt.Fprintf(&b, "%s {\n", strings.Join(keys, " "))
 	for _, line := range lines {
 		fmt.Fprintf(&b, "    %s\n", line)
 	}
-	fmt.Fprintf(&b, "}\n%s", markEnd)
-	return b.String()
-}
-
-// binds returns a block's bind directives. Blocks with the same port must listen on the same addresses.
-func binds(b corefile.Block) []string {
-	var lines []string
-	for _, d := range b.Directives {
-		if d.Name == "bind" {
-			lines = append(lines, d.String())
-		}
-	}
-	return lines
+	return b.String() + "}"
 }

@@ -1,7 +1,6 @@
 package dnswiring
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,37 +9,49 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
 )
 
-// silent are plugins that take zones as arguments but do not answer queries for them.
-var silent = []string{"acl", "autopath", "cache", "dnssec", "header", "log", "nsid", "rewrite", "sign", "view"}
+// silent are plugins that can name zones but do not answer queries for them.
+var silent = []string{
+	"acl", "any", "autopath", "bind", "bufsize", "cache", "cancel", "chaos", "debug", "dns64", "dnssec", "dnstap", "errors", "geoip",
+	"header", "health", "loadbalance", "local", "log", "loop", "metadata", "minimal", "multisocket", "nsid", "pprof", "prometheus",
+	"ready", "reload", "rewrite", "root", "sign", "timeouts", "tls", "trace", "transfer", "tsig", "view",
+}
 
 // Stock reports whether the cluster's CoreDNS serves a zone with its own option multicluster.
 func Stock(c Cluster, zone string) bool {
 	if c.CoreDNS == nil {
 		return false
 	}
-	file, err := corefile.Parse(c.CoreDNS.Data[keyCorefile])
+	s := c.coreDNS()
+	file, err := s.assemble()
 	if err != nil {
 		return false
 	}
 	return slices.ContainsFunc(file.Blocks, func(b corefile.Block) bool {
 		var taken *ClaimedError
-		return errors.As(claimedWithin(b, zone), &taken) && taken.Stock
+		return errors.As(s.claimedWithin(b, zone), &taken) && taken.Stock
 	})
 }
 
-// claimed rejects zones that a Corefile already serves on that port, in their own server block or by a plugin in
-// another one.
-func claimed(file corefile.File, zones []string, port string) error {
+// claimed rejects zones that a server already serves at the ports of the listeners, in their own server block or by a
+// plugin in another one. It also rejects a block for all services of a zone, because the block would receive their
+// queries.
+func (s source) claimed(file corefile.File, zones []string, roots []listener) error {
 	for _, zone := range zones {
 		for _, b := range file.Blocks {
-			served := zonesOn(b, port)
-			if slices.Contains(served, zone) {
-				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the server block %q in line %d", strings.Join(b.Keys, " "), b.Line)}
-			}
-			if len(served) == 0 {
+			served, unknown := zonesOn(b, roots)
+			block := fmt.Sprintf("the server block %q in line %d%s", strings.Join(b.Keys, " "), b.Line, s.keyNote(b.File))
+			switch {
+			case slices.Contains(served, zone):
+				return s.taken(&ClaimedError{Zone: zone, By: block}, b.File)
+			case slices.Contains(served, servicesOf(zone)):
+				return s.taken(&ClaimedError{Zone: servicesOf(zone), By: block}, b.File)
+			case unknown && len(kubernetesKeys(b)) == 0:
+				cm, _ := s.object(b.File)
+				return in(cm, fmt.Errorf("it is unknown whether %s serves %s, because its zone is an environment variable: write the zone instead of the variable", block, zone))
+			case len(served) == 0 && !unknown:
 				continue
 			}
-			if err := claimedWithin(b, zone); err != nil {
+			if err := s.claimedWithin(b, zone); err != nil {
 				return err
 			}
 		}
@@ -48,7 +59,27 @@ func claimed(file corefile.File, zones []string, port string) error {
 	return nil
 }
 
-func claimedWithin(b corefile.Block, zone string) error {
+// takes reports whether a server for a zone receives all queries for one of the zones, or for their services.
+func takes(zone string, zones []string) bool {
+	return slices.ContainsFunc(zones, func(z string) bool { return zone == z || zone == servicesOf(z) })
+}
+
+// belowNotes returns warnings about zones of another server that are below the zones.
+func belowNotes(by string, served, zones []string) (notes []string) {
+	for _, name := range served {
+		below := corefile.Zone(name)
+		if !slices.Contains(zones, below) && slices.ContainsFunc(zones, func(z string) bool { return isBelow(below, z) }) {
+			notes = append(notes, fmt.Sprintf("%s answers queries for names in %s, so atoll-dns does not receive these queries. Remove this configuration unless it is intended", by, below))
+		}
+	}
+	return notes
+}
+
+// servicesOf returns the domain of a zone's services.
+func servicesOf(zone string) string { return "svc." + zone }
+
+// claimedWithin rejects a zone that a plugin of a block serves.
+func (s source) claimedWithin(b corefile.Block, zone string) error {
 	names := func(words []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {
 			return slices.Contains(corefile.ParseKey(w).Zones, zone)
@@ -58,24 +89,41 @@ func claimedWithin(b corefile.Block, zone string) error {
 		// With this option, the plugin kubernetes itself serves the clusterset.
 		for _, line := range d.Body {
 			if d.Name == "kubernetes" && line[0] == "multicluster" && names(line[1:]) {
-				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the option multicluster of the plugin kubernetes in line %d", d.Line), Stock: true}
+				return s.taken(&ClaimedError{Zone: zone, By: fmt.Sprintf("the option multicluster of the plugin kubernetes in line %d%s", d.Line, s.keyNote(d.File)), Stock: true}, d.File)
 			}
 		}
 		if !slices.Contains(silent, d.Name) && names(d.Args) {
-			return &ClaimedError{Zone: zone, By: fmt.Sprintf("the directive %q in line %d", strings.Join(append([]string{d.Name}, d.Args...), " "), d.Line)}
+			return s.taken(&ClaimedError{Zone: zone, By: fmt.Sprintf("the directive %q in line %d%s", firstLine(d), d.Line, s.keyNote(d.File))}, d.File)
 		}
 	}
 	return nil
 }
 
-// zonesOn returns the zones for which a block answers DNS on that port.
-func zonesOn(b corefile.Block, port string) (zones []string) {
+func firstLine(d corefile.Directive) string {
+	return strings.Join(append([]string{d.Name}, d.Args...), " ")
+}
+
+// taken adds the object of a file to an error, and whether the file's part is Lighthouse's.
+func (s source) taken(err *ClaimedError, file string) error {
+	cm, key := s.object(file)
+	err.Object = "configmap " + nameOf(cm)
+	err.Lighthouse = !err.Stock && (key == lighthouseKey || key == s.key && strings.Contains(cm.Data[key], lighthouseBegin))
+	return err
+}
+
+// zonesOn returns the zones for which a block answers DNS at the listeners' ports. unknown means that the block also
+// has a key whose zone is a variable.
+func zonesOn(b corefile.Block, roots []listener) (zones []string, unknown bool) {
 	for _, key := range b.Keys {
-		if a := corefile.ParseKey(key); a.Transport == "dns" && cmp.Or(a.Port, "53") == cmp.Or(port, "53") {
-			zones = append(zones, a.Zones...)
+		a := corefile.ParseKey(key)
+		on := func(l listener) bool { return onPort(a.Port, l.ports) }
+		if a.Transport != "dns" || !slices.ContainsFunc(roots, on) {
+			continue
 		}
+		zones = append(zones, a.Zones...)
+		unknown = unknown || len(a.Zones) == 0
 	}
-	return zones
+	return zones, unknown
 }
 
 // ClaimedError means that the DNS configuration already serves a zone in another way.
@@ -87,15 +135,6 @@ type ClaimedError struct {
 	Stock, Lighthouse bool
 }
 
-// claimedByLighthouse sets Lighthouse in an error if the text has Lighthouse's part.
-func claimedByLighthouse(err error, text string) error {
-	var taken *ClaimedError
-	if errors.As(err, &taken) {
-		taken.Lighthouse = !taken.Stock && strings.Contains(text, lighthouseBegin)
-	}
-	return err
-}
-
 func (e *ClaimedError) Error() string {
 	by := e.By
 	if e.Object != "" {
@@ -105,8 +144,7 @@ func (e *ClaimedError) Error() string {
 		return fmt.Sprintf("%s is already served by %s: CoreDNS itself answers the queries, which also works. To use atoll-dns, remove the option multicluster first", e.Zone, by)
 	}
 	if e.Lighthouse {
-		return fmt.Sprintf("%s is already served by %s, which belongs to Submariner's Lighthouse. To use atoll-dns, see docs/how-to/migration.md, then add --replace-lighthouse"+
-			" (and --provider coredns if the Corefile imports coredns-custom)", e.Zone, by)
+		return fmt.Sprintf("%s is already served by %s, which belongs to Submariner's Lighthouse. To use atoll-dns, see docs/how-to/migration.md, then add --replace-lighthouse", e.Zone, by)
 	}
 	return fmt.Sprintf("%s is already served by %s, which Atoll did not write: remove this configuration first", e.Zone, by)
 }

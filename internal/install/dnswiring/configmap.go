@@ -3,17 +3,16 @@ package dnswiring
 import (
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/atoll-mcs/atoll/internal/install/corefile"
 )
 
 const (
 	keyCorefile = "Corefile"
+	// customObject is the name of the ConfigMap with the files that a distribution's Corefile imports.
+	customObject = "coredns-custom"
 	// customName is our key in coredns-custom, without its suffix.
 	customName = "atoll"
 )
@@ -22,72 +21,76 @@ func installCoreDNS(c Cluster, w Wiring) (Change, error) {
 	if c.CoreDNS == nil {
 		return Change{}, missing("kube-system/coredns")
 	}
-	return installCorefile(c.CoreDNS, w, coreDNSBlock)
+	bare, err := c.unwired()
+	if err != nil {
+		return Change{}, err
+	}
+	return installCorefile(c.coreDNS(), bare.coreDNS(), w, coreDNSBlock)
 }
 
-func uninstallCoreDNS(c Cluster) (Change, error) { return uninstallCorefile(c.CoreDNS) }
+func uninstallCoreDNS(c Cluster) (Change, error) { return uninstallCorefile(c.coreDNS()) }
 
 func installNodeLocal(c Cluster, w Wiring) (Change, error) {
 	if c.NodeLocal == nil {
 		return Change{}, missing("kube-system/node-local-dns")
 	}
 	// NodeLocal DNSCache also serves the stub domains of kube-dns, and allows no zone twice.
+	var below []string
 	if c.KubeDNS != nil {
-		if err := stubsClaimed(c.KubeDNS, w.Zones); err != nil {
-			return Change{}, err
+		err := stubsClaimed(c.KubeDNS, w.Zones)
+		if err == nil {
+			below, err = stubNotes(c.KubeDNS, w.Zones)
+		}
+		if err != nil {
+			return Change{}, in(c.KubeDNS, err)
 		}
 	}
-	return installCorefile(c.NodeLocal, w, nodeLocalBlock)
+	bare, err := c.unwired()
+	if err != nil {
+		return Change{}, err
+	}
+	change, err := installCorefile(c.nodeLocal(), bare.nodeLocal(), w, nodeLocalBlock)
+	change.Warnings = append(change.Warnings, below...)
+	return change, err
 }
 
-func uninstallNodeLocal(c Cluster) (Change, error) { return uninstallCorefile(c.NodeLocal) }
+func uninstallNodeLocal(c Cluster) (Change, error) { return uninstallCorefile(c.nodeLocal()) }
 
-func installCorefile(cm *corev1.ConfigMap, w Wiring, render func(Wiring, corefile.Block) string) (Change, error) {
-	text, ok := cm.Data[keyCorefile]
+// installCorefile adds blocks to a Corefile, whose configuration without Atoll is bare.
+func installCorefile(s, bare source, w Wiring, render renderer) (Change, error) {
+	cm := s.configMap
+	text, ok := cm.Data[s.key]
 	if !ok {
-		return Change{}, fmt.Errorf("configmap %s has no key %s", nameOf(cm), keyCorefile)
+		return Change{}, fmt.Errorf("configmap %s has no key %s", nameOf(cm), s.key)
 	}
-	rest, err := text, error(nil)
-	if w.ReplaceLighthouse {
-		if rest, err = withoutLighthouse(text, w); err != nil {
-			return Change{}, in(cm, err)
-		}
+	blocks, warnings, err := plan(bare, w, render)
+	if err != nil {
+		return Change{}, err
 	}
-	wired, err := wireCorefile(rest, w, render)
+	wired, err := addBlock(text, blocks)
 	if err != nil {
 		return Change{}, in(cm, err)
 	}
 	after := cm.DeepCopy()
-	after.Data[keyCorefile] = wired
+	after.Data[s.key] = wired
 	change := changed(cm, after)
-	change.Warnings = notes(cm, text)
+	change.Warnings = append(keeperNotes(cm), warnings...)
 	return change, nil
 }
 
-func uninstallCorefile(cm *corev1.ConfigMap) (Change, error) {
-	if cm == nil {
+func uninstallCorefile(s source) (Change, error) {
+	if s.configMap == nil {
 		return Change{}, nil
 	}
-	text, err := removeBlock(cm.Data[keyCorefile])
+	text, err := removeBlock(s.configMap.Data[s.key])
 	if err != nil {
-		return Change{}, in(cm, err)
+		return Change{}, in(s.configMap, err)
 	}
-	after := cm.DeepCopy()
-	if _, ok := after.Data[keyCorefile]; ok {
-		after.Data[keyCorefile] = text
+	after := s.configMap.DeepCopy()
+	if _, ok := after.Data[s.key]; ok {
+		after.Data[s.key] = text
 	}
-	return changed(cm, after), nil
-}
-
-// customSuffix returns the suffix of keys in coredns-custom that the Corefile imports as server blocks; empty if there
-// is no such import.
-func customSuffix(file corefile.File) string {
-	for _, pattern := range file.Imports {
-		if suffix, ok := strings.CutPrefix(path.Base(pattern), "*"); ok && suffix != "" {
-			return suffix
-		}
-	}
-	return ""
+	return changed(s.configMap, after), nil
 }
 
 // installCustom adds our key to coredns-custom.
@@ -95,89 +98,48 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	if c.CoreDNS == nil {
 		return Change{}, missing("kube-system/coredns")
 	}
-	main, text, err := unmarkedCorefile(c.CoreDNS)
+	bare, err := c.unwired()
 	if err != nil {
 		return Change{}, err
 	}
-	suffix := customSuffix(main)
-	if suffix == "" {
-		return Change{}, fmt.Errorf("the Corefile of configmap %s imports no server blocks: add an import line outside all blocks, for example: import custom/*.server", nameOf(c.CoreDNS))
-	}
-	root, err := rootBlock(main)
-	if err == nil {
-		err = claimedByLighthouse(claimed(main, w.Zones, portOf(root)), text)
-	}
+	main, err := bare.coreDNS().assemble()
 	if err != nil {
-		return Change{}, in(c.CoreDNS, err)
+		return Change{}, err
+	}
+	suffix := c.coreDNS().customSuffix(main)
+	if suffix == "" {
+		return Change{}, fmt.Errorf("the Corefile of configmap %s imports no server blocks from %s: add an import line outside all blocks, for example: import custom/*.server", nameOf(c.CoreDNS), customObject)
+	}
+	blocks, warnings, err := plan(bare.coreDNS(), w, coreDNSBlock)
+	if err != nil {
+		return Change{}, err
 	}
 	after := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.CoreDNS.Namespace, Name: "coredns-custom"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.CoreDNS.Namespace, Name: customObject},
 	}
+	key := customName + suffix
 	if c.Custom == nil {
 		record{Made: []string{madeObject}}.write(after)
 	} else {
 		after = c.Custom.DeepCopy()
-		if w.ReplaceLighthouse {
-			err = withoutLighthouseKey(after, w)
-		}
-		if err == nil {
-			err = customClaimed(after, w, suffix, portOf(root))
-		}
-		if err != nil {
-			return Change{}, in(c.Custom, err)
+		if text, found := after.Data[key]; found {
+			if rest, err := removeBlock(text); err == nil && rest == text {
+				return Change{}, in(after, fmt.Errorf("the key %s exists, but Atoll did not write it: rename the key", key))
+			}
 		}
 	}
-	text, err = addBlock(after.Data[customName+suffix], coreDNSBlock(w, root))
+	text, err := addBlock(after.Data[key], blocks)
 	if err != nil {
 		return Change{}, in(after, err)
 	}
 	if after.Data == nil {
 		after.Data = map[string]string{}
 	}
-	after.Data[customName+suffix] = text
+	after.Data[key] = text
 	change := changed(c.Custom, after)
-	change.Warnings = notes(after, c.CoreDNS.Data[keyCorefile])
+	change.Warnings = append(keeperNotes(after), warnings...)
 	return change, nil
-}
-
-// unmarkedCorefile parses a ConfigMap's Corefile and returns its text, without a block from an earlier version of
-// Atoll or the other form.
-func unmarkedCorefile(cm *corev1.ConfigMap) (file corefile.File, text string, err error) {
-	if text, err = removeBlock(cm.Data[keyCorefile]); err == nil {
-		file, err = corefile.Parse(text)
-	}
-	if err != nil {
-		return file, text, in(cm, err)
-	}
-	return file, text, nil
-}
-
-// customClaimed rejects zones that another key serves, and a foreign key with our name.
-func customClaimed(cm *corev1.ConfigMap, w Wiring, suffix, port string) error {
-	for _, key := range sortedKeys(cm.Data) {
-		if !strings.HasSuffix(key, suffix) {
-			continue
-		}
-		text, err := removeBlock(cm.Data[key])
-		if err != nil {
-			return fmt.Errorf("key %s: %w", key, err)
-		}
-		if key == customName+suffix && text == cm.Data[key] {
-			return fmt.Errorf("the key %s exists, but Atoll did not write it: rename the key", key)
-		}
-		file, err := corefile.Parse(text)
-		if err != nil {
-			return fmt.Errorf("key %s: %w", key, err)
-		}
-		var taken *ClaimedError
-		if err := claimed(file, w.Zones, port); errors.As(err, &taken) {
-			taken.By = fmt.Sprintf("%s of the key %s", taken.By, key)
-			taken.Lighthouse = key == lighthouseKey
-			return taken
-		}
-	}
-	return nil
 }
 
 // uninstallCustom deletes our key, and the ConfigMap if Atoll created it.

@@ -21,8 +21,8 @@ const (
 	lighthouseServer = "lighthouse"
 )
 
-// withoutLighthouse returns a Corefile without Lighthouse's part.
-func withoutLighthouse(text string, w Wiring) (string, error) {
+// withoutLighthousePart returns a Corefile without Lighthouse's part.
+func withoutLighthousePart(text string, w Wiring) (string, error) {
 	var rest, part strings.Builder
 	inside := false
 	for line := range strings.Lines(text) {
@@ -43,11 +43,33 @@ func withoutLighthouse(text string, w Wiring) (string, error) {
 	return rest.String(), covers(w, part.String())
 }
 
-// withoutLighthouseKey deletes Lighthouse's key from coredns-custom.
-func withoutLighthouseKey(cm *corev1.ConfigMap, w Wiring) error {
-	err := covers(w, cm.Data[lighthouseKey])
-	delete(cm.Data, lighthouseKey)
-	return err
+// withoutLighthouse returns a cluster without Lighthouse's parts in its ConfigMaps.
+func (c Cluster) withoutLighthouse(w Wiring) (Cluster, error) {
+	for _, at := range []struct {
+		configMap **corev1.ConfigMap
+		key       string
+	}{{&c.CoreDNS, c.corefileKey()}, {&c.NodeLocal, keyCorefile}} {
+		cm := *at.configMap
+		if cm == nil || !strings.Contains(cm.Data[at.key], lighthouseBegin) {
+			continue
+		}
+		rest, err := withoutLighthousePart(cm.Data[at.key], w)
+		if err != nil {
+			return c, in(cm, err)
+		}
+		*at.configMap = cm.DeepCopy()
+		(*at.configMap).Data[at.key] = rest
+	}
+	if c.Custom != nil {
+		if part, found := c.Custom.Data[lighthouseKey]; found {
+			if err := covers(w, part); err != nil {
+				return c, in(c.Custom, err)
+			}
+			c.Custom = c.Custom.DeepCopy()
+			delete(c.Custom.Data, lighthouseKey)
+		}
+	}
+	return c, nil
 }
 
 // withoutLighthouseServers returns OpenShift's servers without Lighthouse's, which has one per zone.

@@ -84,22 +84,36 @@ func TestReplaceLighthouseIsRefused(t *testing.T) {
 	}
 }
 
-// Lighthouse in the Corefile of a cluster that has coredns-custom too is not where Atoll's part would come: the error
-// says what has to be named, and with that it is one change.
-func TestReplaceLighthouseBesideCustom(t *testing.T) {
+// Wherever Lighthouse's part is, it goes by the same command, whichever form Atoll's part has.
+func TestReplaceLighthouseElsewhere(t *testing.T) {
 	takeover := wiring
 	takeover.ReplaceLighthouse = true
 	main := root + "import custom/*.server\n"
-	has := coreDNS(lighthousePart + main)
-	for _, w := range []Wiring{wiring, takeover} {
-		if _, err := Install(has, w, must(Detect(has))); err == nil || !strings.Contains(err.Error(), "--replace-lighthouse (and --provider coredns") {
-			t.Errorf("it does not say what to use: %v", err)
+	inKey := coreDNS(main)
+	inKey.Custom = configMap("coredns-custom", lighthouseKey, "clusterset.local {\n}\n", "b.server", "b.example {\n}\n")
+	keyGone := coreDNS(main)
+	keyGone.Custom = configMap("coredns-custom", "b.server", "b.example {\n}\n")
+	inBoth := coreDNS(lighthousePart + main)
+	inBoth.Custom = inKey.Custom
+	for name, tt := range map[string]struct {
+		has, clean Cluster
+		form       Form
+	}{
+		"in the Corefile, beside coredns-custom": {coreDNS(lighthousePart + main), coreDNS(main), CoreDNSCustom},
+		"in the Corefile, which is asked for":    {coreDNS(lighthousePart + main), coreDNS(main), CoreDNS},
+		"in coredns-custom, beside the Corefile": {inKey, keyGone, CoreDNS},
+		"in both":                                {inBoth, keyGone, CoreDNSCustom},
+	} {
+		if _, err := Install(tt.has, wiring, []Form{tt.form}); err == nil || !strings.Contains(err.Error(), "add --replace-lighthouse") {
+			t.Errorf("%s: it does not say what to use: %v", name, err)
 		}
-	}
-	changes := must(Install(has, takeover, []Form{CoreDNS}))
-	clean := coreDNS(main)
-	want := clean.apply(must(Install(clean, wiring, []Form{CoreDNS})))
-	if diff := cmp.Diff(want.CoreDNS.Data, changes[0].After.(*corev1.ConfigMap).Data); len(changes) != 1 || diff != "" {
-		t.Errorf("%d changes (-want +got):\n%s", len(changes), diff)
+		changes := must(Install(tt.has, takeover, []Form{tt.form}))
+		want := tt.clean.apply(must(Install(tt.clean, wiring, []Form{tt.form})))
+		if diff := cmp.Diff(want.text(t), tt.has.apply(changes).text(t)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if added := changes[len(changes)-1].Form; added != tt.form {
+			t.Errorf("%s: the last change is of %s", name, added)
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package dnswiring
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,8 +18,8 @@ var keepers = []struct{ key, value, note string }{
 	{"objectset.rio.cattle.io/owner-name", "", "k3s overwrites the ConfigMap when k3s starts, which reverts this change. Install again after each start of k3s"},
 }
 
-// notes returns warnings about an edit of a ConfigMap; text is the main Corefile.
-func notes(cm *corev1.ConfigMap, text string) []string {
+// keeperNotes returns warnings about tools that may revert an edit of a ConfigMap.
+func keeperNotes(cm *corev1.ConfigMap) []string {
 	var all []string
 	for _, k := range keepers {
 		for _, set := range []map[string]string{cm.Labels, cm.Annotations} {
@@ -26,16 +28,45 @@ func notes(cm *corev1.ConfigMap, text string) []string {
 			}
 		}
 	}
-	if !reloads(text) {
+	return all
+}
+
+// notes returns warnings about the configuration of a DNS server without Atoll.
+func (s source) notes(file corefile.File, zones []string, roots []listener) []string {
+	var all []string
+	if !slices.ContainsFunc(file.Blocks, func(b corefile.Block) bool { return b.Has("reload") }) {
 		all = append(all, "the Corefile does not enable the reload plugin, so the DNS pods read the Corefile only when they start: restart the DNS pods")
+	}
+	for _, pattern := range file.Unread {
+		all = append(all, fmt.Sprintf("the Corefile imports %s, which Atoll cannot read. Make sure that these files have no server block for %s or a zone below it, and no bind directive", pattern, strings.Join(zones, " or ")))
+	}
+	for _, b := range file.Blocks {
+		served, _ := zonesOn(b, roots)
+		all = append(all, belowNotes(fmt.Sprintf("the server block %q in line %d%s", strings.Join(b.Keys, " "), b.Line, s.keyNote(b.File)), served, zones)...)
+		for _, zone := range zones {
+			if !slices.ContainsFunc(served, func(above string) bool { return isBelow(zone, above) }) {
+				continue
+			}
+			for _, d := range b.Directives {
+				if line := mention(d, zone); line != "" {
+					all = append(all, fmt.Sprintf("the line %q of the directive %s in line %d%s no longer applies to names in %s, because Atoll's server block answers queries for these names", line, d.Name, d.Line, s.keyNote(d.File), zone))
+				}
+			}
+		}
 	}
 	return all
 }
 
-// reloads reports whether CoreDNS reloads its Corefile by itself.
-func reloads(text string) bool {
-	file, err := corefile.Parse(text)
-	return err == nil && slices.ContainsFunc(file.Blocks, func(b corefile.Block) bool {
-		return slices.ContainsFunc(b.Directives, func(d corefile.Directive) bool { return d.Name == "reload" })
-	})
+// mention returns the first line of a directive with a name of a zone, or "".
+func mention(d corefile.Directive, zone string) string {
+	for _, line := range slices.Concat([][]string{append([]string{d.Name}, d.Args...)}, d.Body) {
+		for _, word := range line {
+			// Regular expressions escape dots.
+			word = corefile.Zone(strings.TrimSuffix(strings.ReplaceAll(word, `\`, ""), "$"))
+			if word == zone || strings.Contains("."+word+".", "."+zone+".") {
+				return strings.Join(line, " ")
+			}
+		}
+	}
+	return ""
 }

@@ -53,6 +53,11 @@ func installOpenShift(c Cluster, w Wiring) (Change, error) {
 	}
 	record{Zones: w.Zones, Made: old.Made}.write(after)
 	change := changed(c.OpenShift, after)
+	for _, s := range servers {
+		name, _, _ := unstructured.NestedString(asMap(s), "name")
+		served, _, _ := unstructured.NestedStringSlice(asMap(s), "zones")
+		change.Warnings = append(change.Warnings, belowNotes(fmt.Sprintf("the server %q", name), served, w.Zones)...)
+	}
 	if state, _, _ := unstructured.NestedString(c.OpenShift.Object, "spec", "managementState"); state != "" && state != "Managed" && state != "Force" {
 		change.Warnings = append(change.Warnings, fmt.Sprintf("%s has managementState %s: the DNS operator ignores changes until managementState is Managed", openShiftObject, state))
 	}
@@ -111,7 +116,7 @@ func serversClaimed(servers []any, zones []string) error {
 		name, _, _ := unstructured.NestedString(asMap(s), "name")
 		served, _, _ := unstructured.NestedStringSlice(asMap(s), "zones")
 		for _, zone := range served {
-			if zone := corefile.Zone(zone); name != serverName && slices.Contains(zones, zone) {
+			if zone := corefile.Zone(zone); name != serverName && takes(zone, zones) {
 				return &ClaimedError{Zone: zone, By: fmt.Sprintf("the server %q", name), Object: openShiftObject, Lighthouse: name == lighthouseServer}
 			}
 		}

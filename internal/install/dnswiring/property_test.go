@@ -39,7 +39,7 @@ func corefiles() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		var b strings.Builder
 		b.WriteString(rapid.SampledFrom([]string{"", "# top\n", "\ufeff"}).Draw(t, "top"))
-		for _, k := range rapid.SliceOfN(key, 1, 4).Draw(t, "keys") {
+		for _, k := range rapid.SliceOfNDistinct(key, 1, 4, rapid.ID[string]).Draw(t, "keys") {
 			b.WriteString(k + " {\n" + body("body").Draw(t, "body") + "}" + space.Draw(t, "space"))
 		}
 		return strings.TrimSuffix(b.String(), rapid.SampledFrom([]string{"", "\n"}).Draw(t, "end"))
@@ -52,7 +52,8 @@ func TestCorefileRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := corefiles().Draw(t, "Corefile")
 		if wired := checkCorefile(t, text); wired == "" && strings.Contains(text, ".:53 {") {
-			t.Errorf("%q is refused: %v", text, fmt.Sprint(wireCorefile(text, wiring, coreDNSBlock)))
+			_, err := Install(coreDNS(text), wiring, []Form{CoreDNS})
+			t.Errorf("%q is refused: %v", text, err)
 		}
 	})
 }
@@ -76,13 +77,19 @@ func checkCorefile(t failer, text string) string {
 		return ""
 	}
 	var wired string
-	for _, render := range []func(Wiring, corefile.Block) string{coreDNSBlock, nodeLocalBlock} {
-		var err error
-		if wired, err = wireCorefile(text, wiring, render); err != nil {
+	for _, form := range []Form{CoreDNS, NodeLocal} {
+		was := coreDNS(text)
+		if form == NodeLocal {
+			was = Cluster{NodeLocal: configMap("node-local-dns", "Corefile", text)}
+		}
+		changes, err := Install(was, wiring, []Form{form})
+		if err != nil {
 			return ""
 		}
-		if again, err := wireCorefile(wired, wiring, render); err != nil || again != wired {
-			t.Errorf("%q: a second time: %q, %v", text, again, err)
+		is := was.with(changes)
+		wired = (*is.configMap(form)).Data["Corefile"]
+		if again, err := Install(is, wiring, []Form{form}); err != nil || !again[0].None() {
+			t.Errorf("%q: a second time: %v, %v", text, again, err)
 		}
 		if back, err := removeBlock(wired); err != nil || back != text {
 			t.Errorf("%q: back again: %q, %v", text, back, err)

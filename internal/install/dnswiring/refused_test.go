@@ -111,7 +111,8 @@ func TestNotClaimed(t *testing.T) {
 	for name, c := range map[string]Cluster{
 		"another port":                 coreDNS(root + "clusterset.local:5353 {\n}\n"),
 		"another transport":            coreDNS(root + "tls://clusterset.local {\n}\n"),
-		"a zone below":                 coreDNS(root + "svc.clusterset.local {\n}\n"),
+		"one service":                  coreDNS(root + "web.shop.svc.clusterset.local {\n}\n"),
+		"metadata and keys":            coreDNS(".:53 {\n metadata clusterset.local\n tsig clusterset.local {\n }\n kubernetes cluster.local\n}\n"),
 		"a zone above":                 coreDNS(root + "local {\n}\n"),
 		"a plugin elsewhere":           coreDNS(root + "local:1053 {\n forward clusterset.local 10.0.0.1\n}\n"),
 		"a log":                        coreDNS(".:53 {\n log clusterset.local\n rewrite name a clusterset.local\n}\n"),

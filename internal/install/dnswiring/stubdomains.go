@@ -50,7 +50,9 @@ func installKubeDNS(c Cluster, w Wiring) (Change, error) {
 		return Change{}, in(after, err)
 	}
 	record{Zones: w.Zones, Made: old.Made}.write(after)
-	return changed(c.KubeDNS, after), nil
+	change := changed(c.KubeDNS, after)
+	change.Warnings, err = stubNotes(after, w.Zones)
+	return change, err
 }
 
 func uninstallKubeDNS(c Cluster) (Change, error) {
@@ -93,11 +95,17 @@ func stubsClaimed(cm *corev1.ConfigMap, zones []string) error {
 	}
 	for name := range servers {
 		ours := old != nil && slices.Contains(old.Zones, name)
-		if zone := corefile.Zone(name); slices.Contains(zones, zone) && !ours {
+		if zone := corefile.Zone(name); takes(zone, zones) && !ours {
 			return in(cm, &ClaimedError{Zone: zone, By: keyStubs})
 		}
 	}
 	return nil
+}
+
+// stubNotes returns warnings about stub domains below the zones.
+func stubNotes(cm *corev1.ConfigMap, zones []string) ([]string, error) {
+	servers, err := readStubs(cm)
+	return belowNotes(keyStubs, slices.Sorted(maps.Keys(servers)), zones), err
 }
 
 // stubs maps zones to servers.

@@ -6,6 +6,7 @@
 package dnswiring
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -17,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/atoll-mcs/atoll/internal/install/corefile"
 )
 
 // Form is a place in a cluster's DNS configuration for forwarding a zone.
@@ -92,6 +91,12 @@ type Object interface {
 // Cluster is a cluster's DNS configuration. Missing objects are nil.
 type Cluster struct {
 	CoreDNS *corev1.ConfigMap // kube-system/coredns, or the distribution's place
+	// Key is the key of CoreDNS with the Corefile; empty means Corefile.
+	Key string
+	// Mounts are the ConfigMaps in the pods of CoreDNS; nil if they are unknown.
+	Mounts []Mount
+	// Ports are the ports at which the pods of CoreDNS receive queries; nil if they are unknown.
+	Ports   []string
 	Custom  *corev1.ConfigMap // kube-system/coredns-custom
 	KubeDNS *corev1.ConfigMap // kube-system/kube-dns
 	// KubeDNSRuns means that kube-dns runs, which needs no ConfigMap.
@@ -139,7 +144,7 @@ func Detect(c Cluster) ([]Form, error) {
 	}
 	if c.CoreDNS != nil {
 		form := CoreDNS
-		if f, err := corefile.Parse(c.CoreDNS.Data[keyCorefile]); err == nil && customSuffix(f) != "" {
+		if f, err := c.coreDNS().assemble(); err == nil && c.coreDNS().customSuffix(f) != "" {
 			form = CoreDNSCustom
 		}
 		forms = append(forms, form)
@@ -154,31 +159,120 @@ func Detect(c Cluster) ([]Form, error) {
 }
 
 // Install returns the changes that wire exactly the given forms. It fails if another part of the configuration already
-// serves one of the zones.
+// serves one of the zones, or if a DNS server would not start with the changes.
 func Install(c Cluster, w Wiring, forms []Form) ([]Change, error) {
 	if err := w.Validate(); err != nil {
 		return nil, err
 	}
-	changes, err := Uninstall(c, slices.DeleteFunc(Forms(), func(f Form) bool { return slices.Contains(forms, f) }))
+	rest := c
+	if w.ReplaceLighthouse {
+		var err error
+		if rest, err = c.withoutLighthouse(w); err != nil {
+			return nil, err
+		}
+	}
+	changes, err := Uninstall(rest, slices.DeleteFunc(Forms(), func(f Form) bool { return slices.Contains(forms, f) }))
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range forms {
-		change, err := editors[f].install(c, w)
+		change, err := editorOf(f).install(rest, w)
 		if err != nil {
 			return nil, err
 		}
 		change.Form = f
 		changes = append(changes, change)
 	}
-	return changes, nil
+	return verified(c, rest, changes, forms)
 }
+
+// verified checks that the DNS servers start with the changes. rest is the cluster without the parts that the changes
+// replace.
+func verified(c, rest Cluster, changes []Change, forms []Form) ([]Change, error) {
+	after := rest.with(changes)
+	bare, err := rest.unwired()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range forms {
+		switch f {
+		case CoreDNS, CoreDNSCustom:
+			err = errors.Join(err, after.coreDNS().verify(bare.coreDNS()))
+		case NodeLocal:
+			err = errors.Join(err, after.nodeLocal().verify(bare.nodeLocal()))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return replaced(c, rest, changes), nil
+}
+
+// replaced returns changes of the cluster c, from changes of a cluster without the parts that they replace.
+func replaced(c, rest Cluster, changes []Change) []Change {
+	var first []Change
+	for _, f := range []Form{CoreDNS, CoreDNSCustom, NodeLocal} {
+		before, between := *c.configMap(f), *rest.configMap(f)
+		if before == between {
+			continue
+		}
+		i := slices.IndexFunc(changes, func(change Change) bool { return change.Form == f })
+		if i < 0 {
+			change := changed(before, between)
+			change.Form = f
+			first = append(first, change)
+			continue
+		}
+		after, _ := changes[i].After.(*corev1.ConfigMap)
+		change := changed(before, after)
+		change.Form, change.Warnings = f, changes[i].Warnings
+		changes[i] = change
+	}
+	return append(first, changes...) // no zone twice between two writes
+}
+
+// with returns the cluster after changes.
+func (c Cluster) with(changes []Change) Cluster {
+	for _, change := range changes {
+		switch after := change.After.(type) {
+		case *unstructured.Unstructured:
+			c.OpenShift = after
+		case *corev1.ConfigMap:
+			*c.configMap(change.Form) = after
+		case nil:
+			*c.configMap(change.Form) = nil
+		}
+	}
+	return c
+}
+
+// configMap returns the place of a form's ConfigMap.
+func (c *Cluster) configMap(f Form) **corev1.ConfigMap {
+	switch f {
+	case CoreDNSCustom:
+		return &c.Custom
+	case KubeDNS:
+		return &c.KubeDNS
+	case NodeLocal:
+		return &c.NodeLocal
+	default:
+		return &c.CoreDNS
+	}
+}
+
+// unwired returns the cluster without Atoll's parts.
+func (c Cluster) unwired() (Cluster, error) {
+	changes, err := Uninstall(c, []Form{CoreDNS, CoreDNSCustom, NodeLocal})
+	return c.with(changes), err
+}
+
+func (c Cluster) corefileKey() string { return cmp.Or(c.Key, keyCorefile) }
 
 // Uninstall returns the changes that unwire the given forms.
 func Uninstall(c Cluster, forms []Form) ([]Change, error) {
 	var changes []Change
 	for _, f := range forms {
-		change, err := editors[f].uninstall(c)
+		change, err := editorOf(f).uninstall(c)
 		if err != nil {
 			return nil, err
 		}
@@ -196,10 +290,17 @@ type editor struct {
 	uninstall func(Cluster) (Change, error)
 }
 
-var editors = map[Form]editor{
-	CoreDNS:       {installCoreDNS, uninstallCoreDNS},
-	CoreDNSCustom: {installCustom, uninstallCustom},
-	OpenShift:     {installOpenShift, uninstallOpenShift},
-	KubeDNS:       {installKubeDNS, uninstallKubeDNS},
-	NodeLocal:     {installNodeLocal, uninstallNodeLocal},
+func editorOf(f Form) editor {
+	switch f {
+	case OpenShift:
+		return editor{installOpenShift, uninstallOpenShift}
+	case KubeDNS:
+		return editor{installKubeDNS, uninstallKubeDNS}
+	case CoreDNSCustom:
+		return editor{installCustom, uninstallCustom}
+	case NodeLocal:
+		return editor{installNodeLocal, uninstallNodeLocal}
+	default:
+		return editor{installCoreDNS, uninstallCoreDNS}
+	}
 }

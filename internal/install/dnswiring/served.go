@@ -1,0 +1,152 @@
+package dnswiring
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/atoll-mcs/atoll/internal/install/corefile"
+)
+
+// corefileDir is the directory of the Corefile in the pods of CoreDNS. Relative imports start there.
+const corefileDir = "/etc/coredns"
+
+// Mount is a directory in the pods of CoreDNS with the keys of a ConfigMap as files.
+type Mount struct {
+	Dir string
+	// Name is the ConfigMap's, and ConfigMap is nil if it does not exist.
+	Name      string
+	ConfigMap *corev1.ConfigMap
+}
+
+// source is a Corefile in a ConfigMap, and what the Corefile imports.
+type source struct {
+	configMap *corev1.ConfigMap
+	key       string
+	custom    *corev1.ConfigMap
+	mounts    []Mount
+	// ports are the ports at which the server receives the pods' queries, if known.
+	ports []string
+}
+
+func (c Cluster) coreDNS() source {
+	return source{configMap: c.CoreDNS, key: c.corefileKey(), custom: c.Custom, mounts: c.Mounts, ports: c.Ports}
+}
+
+func (c Cluster) nodeLocal() source {
+	return source{configMap: c.NodeLocal, key: keyCorefile, mounts: []Mount{}}
+}
+
+func (s source) main() string { return corefileDir + "/" + s.key }
+
+// assemble returns the Corefile as the DNS server reads it.
+func (s source) assemble() (corefile.File, error) {
+	file, err := corefile.Assemble(corefile.Source{Name: s.main(), Text: s.configMap.Data[s.key]}, s.read)
+	return file, s.located(err)
+}
+
+// validate returns an error if CoreDNS would not start with the file.
+func (s source) validate(file corefile.File) error {
+	if err := file.Validate(); err != nil {
+		return fmt.Errorf("CoreDNS does not start with this configuration: %w", s.located(err))
+	}
+	return nil
+}
+
+// read returns the imported files that match a pattern, or false if Atoll does not know the directory.
+func (s source) read(pattern string) ([]corefile.Source, bool) {
+	dir, base := path.Split(pattern)
+	dir = path.Clean(dir)
+	cm, known := s.directory(dir)
+	files := map[string]string{}
+	if cm != nil {
+		files = cm.Data
+	}
+	var found []corefile.Source
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if ok, err := path.Match(base, name); err == nil && ok {
+			found = append(found, corefile.Source{Name: path.Join(dir, name), Text: files[name]})
+		}
+	}
+	wildcard := strings.ContainsAny(base, "*?")
+	return found, known || len(found) > 0 || cm == nil && wildcard && s.isCustom(dir)
+}
+
+// directory returns the ConfigMap with the files of a directory. It is known if the pods of CoreDNS mount it there, or
+// if all distributions do.
+func (s source) directory(dir string) (cm *corev1.ConfigMap, known bool) {
+	for _, m := range s.mounts {
+		switch {
+		case m.Dir != dir:
+		case s.custom != nil && m.Name == s.custom.Name:
+			return s.custom, true
+		case m.Name == s.configMap.Name:
+			return s.configMap, true
+		default:
+			return m.ConfigMap, true
+		}
+	}
+	switch {
+	case s.isCustom(dir):
+		return s.custom, s.custom != nil
+	case dir == corefileDir:
+		return s.configMap, false
+	}
+	return nil, false
+}
+
+// isCustom reports whether a directory has the keys of coredns-custom.
+func (s source) isCustom(dir string) bool {
+	if s.mounts == nil {
+		return path.Base(dir) == "custom"
+	}
+	return slices.ContainsFunc(s.mounts, func(m Mount) bool { return m.Dir == dir && m.Name == customObject })
+}
+
+// object returns the ConfigMap and the key of an assembled file.
+func (s source) object(file string) (cm *corev1.ConfigMap, key string) {
+	if file != s.main() {
+		if cm, _ := s.directory(path.Dir(file)); cm != nil {
+			return cm, path.Base(file)
+		}
+	}
+	return s.configMap, s.key
+}
+
+// located adds the place of a mistake to an error.
+func (s source) located(err error) error {
+	var mistake *corefile.SyntaxError
+	if !errors.As(err, &mistake) {
+		return err
+	}
+	cm, key := s.object(mistake.File)
+	if key == s.key {
+		return in(cm, err)
+	}
+	return in(cm, fmt.Errorf("key %s: %w", key, err))
+}
+
+// keyNote names the key of a file in a message, unless the file is the Corefile itself.
+func (s source) keyNote(file string) string {
+	if _, key := s.object(file); key != s.key {
+		return " of the key " + key
+	}
+	return ""
+}
+
+// customSuffix returns the suffix of keys in coredns-custom that the Corefile imports as server blocks; empty if there
+// is no such import.
+func (s source) customSuffix(file corefile.File) string {
+	for _, pattern := range file.Imports {
+		dir, base := path.Split(pattern)
+		if suffix, ok := strings.CutPrefix(base, "*"); ok && suffix != "" && s.isCustom(path.Clean(dir)) {
+			return suffix
+		}
+	}
+	return ""
+}
