@@ -30,38 +30,31 @@ const attempts = 10
 
 var openShiftDNS = schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "DNS"}
 
-// corefileNames are the names of CoreDNS's ConfigMap in different distributions.
-var corefileNames = []string{"coredns", "rke2-coredns-rke2-coredns"}
+// corefilePlaces are CoreDNS's ConfigMaps in different distributions, if the pods behind cluster DNS's Service are
+// unknown.
+var corefilePlaces = []client.ObjectKey{
+	system("coredns"), system("rke2-coredns-rke2-coredns"), system("coredns-base"), system("d8-kube-dns"), {Namespace: "openshift-dns", Name: "dns-default"},
+}
 
-// Read reads a cluster's DNS configuration. configMap has CoreDNS's Corefile; empty means the usual places.
+// Read reads a cluster's DNS configuration. configMap has CoreDNS's Corefile; empty means to find it: where Atoll edited
+// it before, in the pods behind cluster DNS's Service, or in the usual places.
 func Read(ctx context.Context, c client.Reader, configMap client.ObjectKey) (dnswiring.Cluster, error) {
 	var found dnswiring.Cluster
-	places := []client.ObjectKey{configMap}
-	if configMap.Name == "" {
-		places = nil
-		for _, name := range corefileNames {
-			places = append(places, system(name))
-		}
-	}
-	var err error
-	for _, place := range places {
-		if found.CoreDNS, err = get(ctx, c, place, &corev1.ConfigMap{}); err != nil || found.CoreDNS != nil {
-			break
-		}
-	}
-	if err == nil && found.CoreDNS == nil && configMap.Name != "" {
-		err = fmt.Errorf("there is no configmap %s", configMap)
+	behind, err := readCoreDNS(ctx, c, configMap, &found)
+	if err != nil {
+		return found, err
 	}
 	custom := system("coredns-custom")
 	if found.CoreDNS != nil {
 		custom.Namespace = found.CoreDNS.Namespace // the Corefile imports from its own namespace
 	}
-	for place, to := range map[client.ObjectKey]**corev1.ConfigMap{
-		custom: &found.Custom, system("kube-dns"): &found.KubeDNS, system("node-local-dns"): &found.NodeLocal,
-	} {
+	for place, to := range map[client.ObjectKey]**corev1.ConfigMap{custom: &found.Custom, system("kube-dns"): &found.KubeDNS} {
 		if err == nil {
 			*to, err = get(ctx, c, place, &corev1.ConfigMap{})
 		}
+	}
+	if err == nil {
+		err = readNodeLocal(ctx, c, &found)
 	}
 	if err != nil {
 		return found, err
@@ -69,10 +62,63 @@ func Read(ctx context.Context, c client.Reader, configMap client.ObjectKey) (dns
 	if found.KubeDNSRuns, err = Runs(ctx, c, system("kube-dns")); err != nil {
 		return found, err
 	}
+	if behind != nil && behind.workload == system("kube-dns") {
+		found.KubeDNSRuns = false // it is CoreDNS under that name
+	}
 	found.OpenShift = &unstructured.Unstructured{}
 	found.OpenShift.SetGroupVersionKind(openShiftDNS)
 	found.OpenShift, err = get(ctx, c, client.ObjectKey{Name: "default"}, found.OpenShift)
 	return found, err
+}
+
+// readCoreDNS reads CoreDNS's ConfigMap and what its pods mount. It returns the place of the Corefile of the pods behind
+// cluster DNS's Service, or nil.
+func readCoreDNS(ctx context.Context, c client.Reader, configMap client.ObjectKey, found *dnswiring.Cluster) (*place, error) {
+	pods, err := placeOfService(ctx, c)
+	if err != nil && configMap.Name == "" {
+		return nil, err
+	}
+	if configMap.Name == "" {
+		places, err := remembered(ctx, c)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(places) > 1:
+			return nil, fmt.Errorf("several ConfigMaps have Atoll's label %s: %v. Run this command for each of them with --configmap", dnswiring.LabelPlace, places)
+		case len(places) == 1:
+			configMap = places[0]
+		}
+	}
+	found.Given = configMap.Name != "" && (pods == nil || pods.configMap != configMap) && !slices.Contains(corefilePlaces, configMap)
+	places := []client.ObjectKey{configMap}
+	switch {
+	case configMap.Name != "":
+	case pods != nil:
+		places[0] = pods.configMap
+	default:
+		places = corefilePlaces
+	}
+	for _, place := range places {
+		if found.CoreDNS, err = get(ctx, c, place, &corev1.ConfigMap{}); err != nil || found.CoreDNS != nil {
+			break
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case found.CoreDNS == nil && len(places) == 1:
+		return nil, fmt.Errorf("there is no configmap %s", places[0])
+	case found.CoreDNS == nil || pods == nil || pods.configMap != client.ObjectKeyFromObject(found.CoreDNS):
+		return pods, nil
+	}
+	found.Key, found.Path, found.Ports, found.Mounts = pods.key, pods.path, pods.ports, pods.mounts
+	for i := range found.Mounts {
+		m := &found.Mounts[i]
+		if m.ConfigMap, err = get(ctx, c, client.ObjectKey{Namespace: pods.configMap.Namespace, Name: m.Name}, &corev1.ConfigMap{}); err != nil {
+			return nil, err
+		}
+	}
+	return pods, nil
 }
 
 // SubmarinerOperator is the Deployment of the operator that adds Lighthouse to cluster DNS.
@@ -81,8 +127,10 @@ var SubmarinerOperator = client.ObjectKey{Namespace: "submariner-operator", Name
 // Runs reports whether a Deployment exists and has replicas.
 func Runs(ctx context.Context, c client.Reader, key client.ObjectKey) (bool, error) {
 	d, err := get(ctx, c, key, &appsv1.Deployment{})
-	return d != nil && (d.Spec.Replicas == nil || *d.Spec.Replicas > 0), err
+	return d != nil && hasPods(d), err
 }
+
+func hasPods(d *appsv1.Deployment) bool { return d.Spec.Replicas == nil || *d.Spec.Replicas > 0 }
 
 func system(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}

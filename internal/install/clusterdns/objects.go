@@ -2,11 +2,12 @@ package clusterdns
 
 import (
 	"context"
-	"errors"
 	"reflect"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,7 +34,17 @@ func (all Objects) Get(_ context.Context, key client.ObjectKey, into client.Obje
 	return apierrors.NewNotFound(schema.GroupResource{Resource: kind}, key.String())
 }
 
-// List implements client.Reader. No caller needs it.
-func (Objects) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("listing objects in files is not supported")
+// List implements client.Reader for typed lists, with the options namespace and labels.
+func (all Objects) List(_ context.Context, into client.ObjectList, options ...client.ListOption) error {
+	var by client.ListOptions
+	by.ApplyOptions(options)
+	kind := strings.TrimSuffix(reflect.TypeOf(into).Elem().Name(), "List")
+	items := []any{}
+	for _, o := range all {
+		selected := by.LabelSelector == nil || by.LabelSelector.Matches(labels.Set(o.GetLabels()))
+		if o.GetKind() == kind && selected && (by.Namespace == "" || o.GetNamespace() == by.Namespace) {
+			items = append(items, o.Object)
+		}
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"items": items}, into)
 }

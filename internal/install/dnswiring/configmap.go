@@ -3,10 +3,13 @@ package dnswiring
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 const (
@@ -25,10 +28,41 @@ func installCoreDNS(c Cluster, w Wiring) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	return installCorefile(c.coreDNS(), bare.coreDNS(), w, coreDNSBlock)
+	change, err := installCorefiles([]source{c.coreDNS()}, []source{bare.coreDNS()}, w, coreDNSBlock)
+	if after, ok := change.After.(*corev1.ConfigMap); ok && err == nil {
+		warnings := change.Warnings
+		change = changed(c.CoreDNS, c.remember(after))
+		change.Warnings = warnings
+	}
+	return change, err
 }
 
-func uninstallCoreDNS(c Cluster) (Change, error) { return uninstallCorefile(c.coreDNS()) }
+// LabelPlace is the label of a ConfigMap in which Atoll forwards zones, if Atoll does not find the ConfigMap by itself.
+// Its value is the name of the ConfigMap with the Corefile, in the same namespace.
+const LabelPlace = names.AnnotationDNSWiring
+
+// remember labels a ConfigMap whose place a user gave.
+func (c Cluster) remember(cm *corev1.ConfigMap) *corev1.ConfigMap {
+	if !c.Given {
+		return cm
+	}
+	cm = cm.DeepCopy()
+	cm.Labels = maps.Clone(cm.Labels)
+	if cm.Labels == nil {
+		cm.Labels = map[string]string{}
+	}
+	cm.Labels[LabelPlace] = c.CoreDNS.Name
+	return cm
+}
+
+// forgetPlace removes the label of remember.
+func forgetPlace(cm *corev1.ConfigMap) {
+	if delete(cm.Labels, LabelPlace); len(cm.Labels) == 0 {
+		cm.Labels = nil
+	}
+}
+
+func uninstallCoreDNS(c Cluster) (Change, error) { return uninstallCorefiles(c.CoreDNS) }
 
 func installNodeLocal(c Cluster, w Wiring) (Change, error) {
 	if c.NodeLocal == nil {
@@ -49,48 +83,55 @@ func installNodeLocal(c Cluster, w Wiring) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	change, err := installCorefile(c.nodeLocal(), bare.nodeLocal(), w, nodeLocalBlock)
+	change, err := installCorefiles(c.nodeLocal(), bare.nodeLocal(), w, nodeLocalBlock)
 	change.Warnings = append(change.Warnings, below...)
 	return change, err
 }
 
-func uninstallNodeLocal(c Cluster) (Change, error) { return uninstallCorefile(c.nodeLocal()) }
+func uninstallNodeLocal(c Cluster) (Change, error) { return uninstallCorefiles(c.NodeLocal) }
 
-// installCorefile adds blocks to a Corefile, whose configuration without Atoll is bare.
-func installCorefile(s, bare source, w Wiring, render renderer) (Change, error) {
-	cm := s.configMap
-	text, ok := cm.Data[s.key]
-	if !ok {
-		return Change{}, fmt.Errorf("configmap %s has no key %s", nameOf(cm), s.key)
+// installCorefiles adds blocks to the Corefiles of a ConfigMap, whose configurations without Atoll are bare.
+func installCorefiles(all, bare []source, w Wiring, render renderer) (Change, error) {
+	if len(all) == 0 {
+		return Change{}, errors.New("the ConfigMap of NodeLocal DNSCache has no key Corefile")
 	}
-	blocks, warnings, err := plan(bare, w, render)
-	if err != nil {
-		return Change{}, err
-	}
-	wired, err := addBlock(text, blocks)
-	if err != nil {
-		return Change{}, in(cm, err)
-	}
+	cm := all[0].configMap
 	after := cm.DeepCopy()
-	after.Data[s.key] = wired
+	warnings := keeperNotes(cm)
+	for i, s := range all {
+		text, ok := cm.Data[s.key]
+		if !ok {
+			return Change{}, fmt.Errorf("configmap %s has no key %s", nameOf(cm), s.key)
+		}
+		blocks, notes, err := plan(bare[i], w, render)
+		if err != nil {
+			return Change{}, err
+		}
+		if after.Data[s.key], err = addBlock(text, blocks); err != nil {
+			return Change{}, in(cm, err)
+		}
+		warnings = append(warnings, notes...)
+	}
 	change := changed(cm, after)
-	change.Warnings = append(keeperNotes(cm), warnings...)
+	change.Warnings = warnings
 	return change, nil
 }
 
-func uninstallCorefile(s source) (Change, error) {
-	if s.configMap == nil {
+// uninstallCorefiles removes Atoll's blocks from all keys of a ConfigMap.
+func uninstallCorefiles(cm *corev1.ConfigMap) (Change, error) {
+	if cm == nil {
 		return Change{}, nil
 	}
-	text, err := removeBlock(s.configMap.Data[s.key])
-	if err != nil {
-		return Change{}, in(s.configMap, err)
+	after := cm.DeepCopy()
+	for key, text := range cm.Data {
+		rest, err := removeBlock(text)
+		if err != nil {
+			return Change{}, in(cm, err)
+		}
+		after.Data[key] = rest
 	}
-	after := s.configMap.DeepCopy()
-	if _, ok := after.Data[s.key]; ok {
-		after.Data[s.key] = text
-	}
-	return changed(s.configMap, after), nil
+	forgetPlace(after)
+	return changed(cm, after), nil
 }
 
 // installCustom adds our key to coredns-custom.
@@ -137,7 +178,7 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 		after.Data = map[string]string{}
 	}
 	after.Data[key] = text
-	change := changed(c.Custom, after)
+	change := changed(c.Custom, c.remember(after))
 	change.Warnings = append(keeperNotes(after), warnings...)
 	return change, nil
 }
@@ -162,6 +203,7 @@ func uninstallCustom(c Cluster) (Change, error) {
 			after.Data[key] = rest
 		}
 	}
+	forgetPlace(after)
 	return changed(c.Custom, emptied(after)), nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
@@ -45,20 +44,13 @@ func withoutLighthousePart(text string, w Wiring) (string, error) {
 
 // withoutLighthouse returns a cluster without Lighthouse's parts in its ConfigMaps.
 func (c Cluster) withoutLighthouse(w Wiring) (Cluster, error) {
-	for _, at := range []struct {
-		configMap **corev1.ConfigMap
-		key       string
-	}{{&c.CoreDNS, c.corefileKey()}, {&c.NodeLocal, keyCorefile}} {
-		cm := *at.configMap
-		if cm == nil || !strings.Contains(cm.Data[at.key], lighthouseBegin) {
-			continue
-		}
-		rest, err := withoutLighthousePart(cm.Data[at.key], w)
+	if cm, key := c.CoreDNS, c.corefileKey(); cm != nil && strings.Contains(cm.Data[key], lighthouseBegin) {
+		rest, err := withoutLighthousePart(cm.Data[key], w)
 		if err != nil {
 			return c, in(cm, err)
 		}
-		*at.configMap = cm.DeepCopy()
-		(*at.configMap).Data[at.key] = rest
+		c.CoreDNS = cm.DeepCopy()
+		c.CoreDNS.Data[key] = rest
 	}
 	if c.Custom != nil {
 		if part, found := c.Custom.Data[lighthouseKey]; found {

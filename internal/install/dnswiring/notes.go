@@ -15,7 +15,33 @@ var keepers = []struct{ key, value, note string }{
 	{"addonmanager.kubernetes.io/mode", "Reconcile", "the ConfigMap has the label addonmanager.kubernetes.io/mode: Reconcile. If the cluster has an add-on manager, the add-on manager reverts this change. Check the ConfigMap again in a minute"},
 	{"app.kubernetes.io/managed-by", "Helm", "the ConfigMap is part of a Helm release, and the next upgrade reverts this change. Install again after the upgrade, or put the server block into the release's values"},
 	{"eks.amazonaws.com/component", "", "the ConfigMap is part of an EKS add-on. An update of the add-on with the conflict resolution OVERWRITE reverts this change: choose PRESERVE, or install again after the update"},
+	{"kustomize.toolkit.fluxcd.io/name", "", fluxNote},
+	{"helm.toolkit.fluxcd.io/name", "", fluxNote},
+	{"argocd.argoproj.io/tracking-id", "", argoNote},
+	{"argocd.argoproj.io/instance", "", argoNote},
 	{"objectset.rio.cattle.io/owner-name", "", "k3s overwrites the ConfigMap when k3s starts, which reverts this change. Install again after each start of k3s"},
+}
+
+const (
+	fluxNote = "Flux applies the ConfigMap from its source and reverts this change. Put the change into the source: atoll render dns prints the ConfigMap"
+	argoNote = "Argo CD applies the ConfigMap from its source and reverts this change if the application syncs itself. Put the change into the source: atoll render dns prints the ConfigMap"
+	// gardenerNote is about the NetworkPolicies that Gardener has in kube-system. The port is that of atoll-dns's pods.
+	gardenerNote = "Gardener's NetworkPolicies in kube-system do not let CoreDNS connect to atoll-dns. Create a NetworkPolicy in kube-system that allows egress from CoreDNS's pods to the pods of namespace atoll-system at port 1053, UDP and TCP"
+)
+
+// gardenerPrefix begins the names of labels and annotations of Gardener's objects.
+const gardenerPrefix = "resources.gardener.cloud/"
+
+// isGardener reports whether Gardener manages a ConfigMap.
+func isGardener(cm *corev1.ConfigMap) bool {
+	for _, set := range []map[string]string{cm.Labels, cm.Annotations} {
+		for key := range set {
+			if strings.HasPrefix(key, gardenerPrefix) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // keeperNotes returns warnings about tools that may revert an edit of a ConfigMap.
@@ -34,6 +60,9 @@ func keeperNotes(cm *corev1.ConfigMap) []string {
 // notes returns warnings about the configuration of a DNS server without Atoll.
 func (s source) notes(file corefile.File, zones []string, roots []listener) []string {
 	var all []string
+	if isGardener(s.configMap) || s.custom != nil && isGardener(s.custom) {
+		all = append(all, gardenerNote)
+	}
 	if !slices.ContainsFunc(file.Blocks, func(b corefile.Block) bool { return b.Has("reload") }) {
 		all = append(all, "the Corefile does not enable the reload plugin, so the DNS pods read the Corefile only when they start: restart the DNS pods")
 	}

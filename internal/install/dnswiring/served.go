@@ -1,6 +1,7 @@
 package dnswiring
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +29,7 @@ type Mount struct {
 type source struct {
 	configMap *corev1.ConfigMap
 	key       string
+	path      string
 	custom    *corev1.ConfigMap
 	mounts    []Mount
 	// ports are the ports at which the server receives the pods' queries, if known.
@@ -35,14 +37,29 @@ type source struct {
 }
 
 func (c Cluster) coreDNS() source {
-	return source{configMap: c.CoreDNS, key: c.corefileKey(), custom: c.Custom, mounts: c.Mounts, ports: c.Ports}
+	return source{configMap: c.CoreDNS, key: c.corefileKey(), path: c.Path, custom: c.Custom, mounts: c.Mounts, ports: c.Ports}
 }
 
-func (c Cluster) nodeLocal() source {
-	return source{configMap: c.NodeLocal, key: keyCorefile, mounts: []Mount{}}
+// nodeLocal returns the Corefiles of NodeLocal DNSCache. Some distributions have one for each of two DaemonSets.
+func (c Cluster) nodeLocal() (all []source) {
+	if c.NodeLocal == nil {
+		return nil
+	}
+	keys := c.NodeLocalKeys
+	if len(keys) == 0 {
+		for _, key := range slices.Sorted(maps.Keys(c.NodeLocal.Data)) {
+			if strings.HasPrefix(key, keyCorefile) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	for _, key := range keys {
+		all = append(all, source{configMap: c.NodeLocal, key: key, mounts: []Mount{}})
+	}
+	return all
 }
 
-func (s source) main() string { return corefileDir + "/" + s.key }
+func (s source) main() string { return cmp.Or(s.path, corefileDir+"/"+keyCorefile) }
 
 // assemble returns the Corefile as the DNS server reads it.
 func (s source) assemble() (corefile.File, error) {
@@ -94,7 +111,7 @@ func (s source) directory(dir string) (cm *corev1.ConfigMap, known bool) {
 	switch {
 	case s.isCustom(dir):
 		return s.custom, s.custom != nil
-	case dir == corefileDir:
+	case dir == path.Dir(s.main()):
 		return s.configMap, false
 	}
 	return nil, false
@@ -125,7 +142,7 @@ func (s source) located(err error) error {
 		return err
 	}
 	cm, key := s.object(mistake.File)
-	if key == s.key {
+	if key == keyCorefile {
 		return in(cm, err)
 	}
 	return in(cm, fmt.Errorf("key %s: %w", key, err))
@@ -133,7 +150,7 @@ func (s source) located(err error) error {
 
 // keyNote names the key of a file in a message, unless the file is the Corefile itself.
 func (s source) keyNote(file string) string {
-	if _, key := s.object(file); key != s.key {
+	if _, key := s.object(file); key != keyCorefile {
 		return " of the key " + key
 	}
 	return ""

@@ -128,6 +128,10 @@ func TestNotes(t *testing.T) {
 		{"a rewrite by pattern", inRoot(`rewrite name regex (.*)\.svc\.clusterset\.local$ {1}.x`), "no longer applies"},
 		{"a host", inRoot("hosts {\n 10.0.0.1 web.shop.svc.ClusterSet.local\n fallthrough\n }"), `the line "10.0.0.1 web.shop.svc.ClusterSet.local" of the directive hosts in line 2`},
 		{"a name that only looks alike", inRoot("rewrite name a.myclusterset.local b"), ""},
+		{"Flux", owned(coreDNS(reload), "kustomize.toolkit.fluxcd.io/name", "x"), "Flux applies the ConfigMap"},
+		{"Flux's Helm", owned(coreDNS(reload), "helm.toolkit.fluxcd.io/name", "x"), "Flux applies the ConfigMap"},
+		{"Argo CD", owned(coreDNS(reload), "argocd.argoproj.io/instance", "x"), "Argo CD applies the ConfigMap"},
+		{"Gardener", owned(withCustom(reload+"import custom/*.server\n"), "resources.gardener.cloud/managed-by", "gardener"), "at port 1053"},
 		{"another port", coreDNS(reload + ".:1053 {\n rewrite name a.clusterset.local b\n}\n"), ""},
 	} {
 		var all []string
@@ -137,6 +141,51 @@ func TestNotes(t *testing.T) {
 		if got := strings.Join(all, "\n"); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
+	}
+}
+
+// owned sets a label of the Corefile's ConfigMap.
+func owned(c Cluster, label, value string) Cluster {
+	c.CoreDNS.Labels = map[string]string{label: value}
+	return c
+}
+
+// What the API server would refuse is said before, with what the owner has to write.
+func TestImmutable(t *testing.T) {
+	yes := true
+	c := coreDNS(root)
+	c.CoreDNS.Immutable = &yes
+	_, err := Install(c, wiring, []Form{CoreDNS})
+	if err == nil || !strings.Contains(err.Error(), "configmap kube-system/coredns: the ConfigMap is immutable") || !strings.Contains(err.Error(), "Corefile:\n"+markBegin+"\nclusterset.local:53 {") {
+		t.Errorf("got error %v", err)
+	}
+	wired := coreDNS(root)
+	wired = wired.with(must(Install(wired, wiring, []Form{CoreDNS})))
+	wired.CoreDNS.Immutable = &yes
+	if changes, err := Install(wired, wiring, []Form{CoreDNS}); err != nil || !changes[0].None() {
+		t.Errorf("it is as it has to be: %v, %v", changes, err)
+	}
+	if _, err := Uninstall(wired, Forms()); err == nil || !strings.Contains(err.Error(), "remove Atoll's section") {
+		t.Errorf("uninstalling: %v", err)
+	}
+}
+
+// Each of two caches has its own Corefile, at its own addresses.
+func TestNodeLocalKeys(t *testing.T) {
+	is := Cluster{NodeLocal: configMap("nodelocaldns", "Corefile", ".:53 {\n bind 169.254.25.10\n reload\n}\n", "Corefile-second", ".:53 {\n bind 169.254.25.11\n reload\n}\n", "other", "x")}
+	was := is.text(t)
+	is = is.with(must(Install(is, wiring, must(Detect(is)))))
+	for key, address := range map[string]string{"Corefile": "bind 169.254.25.10", "Corefile-second": "bind 169.254.25.11"} {
+		if _, ours, _ := strings.Cut(is.NodeLocal.Data[key], markBegin); !strings.Contains(ours, address) {
+			t.Errorf("%s: %q", key, ours)
+		}
+	}
+	if diff := is.with(must(Uninstall(is, Forms()))).text(t); diff != was {
+		t.Errorf("it was %s, and is %s", was, diff)
+	}
+	is.NodeLocal.Data["Corefile-second"] = ".:53 {\n}\nclusterset.local {\n}\n"
+	if _, err := Install(is, wiring, []Form{NodeLocal}); err == nil || !strings.Contains(err.Error(), "of the key Corefile-second of configmap kube-system/nodelocaldns") {
+		t.Errorf("got error %v", err)
 	}
 }
 

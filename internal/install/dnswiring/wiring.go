@@ -91,8 +91,10 @@ type Object interface {
 // Cluster is a cluster's DNS configuration. Missing objects are nil.
 type Cluster struct {
 	CoreDNS *corev1.ConfigMap // kube-system/coredns, or the distribution's place
-	// Key is the key of CoreDNS with the Corefile; empty means Corefile.
-	Key string
+	// Key is the key of CoreDNS with the Corefile, and Path the file's path in the pods; empty means the usual ones.
+	Key, Path string
+	// Given means that the place of CoreDNS is not one where Atoll finds it by itself, so that a label remembers it.
+	Given bool
 	// Mounts are the ConfigMaps in the pods of CoreDNS; nil if they are unknown.
 	Mounts []Mount
 	// Ports are the ports at which the pods of CoreDNS receive queries; nil if they are unknown.
@@ -101,8 +103,10 @@ type Cluster struct {
 	KubeDNS *corev1.ConfigMap // kube-system/kube-dns
 	// KubeDNSRuns means that kube-dns runs, which needs no ConfigMap.
 	KubeDNSRuns bool
-	NodeLocal   *corev1.ConfigMap          // kube-system/node-local-dns
-	OpenShift   *unstructured.Unstructured // dns.operator.openshift.io/default
+	NodeLocal   *corev1.ConfigMap // kube-system/node-local-dns, or the distribution's place
+	// NodeLocalKeys are the keys of NodeLocal with Corefiles; empty means all keys with such a name.
+	NodeLocalKeys []string
+	OpenShift     *unstructured.Unstructured // dns.operator.openshift.io/default
 }
 
 // Change is the change for one form. Before and After are the same object if nothing changes.
@@ -171,7 +175,7 @@ func Install(c Cluster, w Wiring, forms []Form) ([]Change, error) {
 			return nil, err
 		}
 	}
-	changes, err := Uninstall(rest, slices.DeleteFunc(Forms(), func(f Form) bool { return slices.Contains(forms, f) }))
+	changes, err := uninstall(rest, slices.DeleteFunc(Forms(), func(f Form) bool { return slices.Contains(forms, f) }))
 	if err != nil {
 		return nil, err
 	}
@@ -199,13 +203,40 @@ func verified(c, rest Cluster, changes []Change, forms []Form) ([]Change, error)
 		case CoreDNS, CoreDNSCustom:
 			err = errors.Join(err, after.coreDNS().verify(bare.coreDNS()))
 		case NodeLocal:
-			err = errors.Join(err, after.nodeLocal().verify(bare.nodeLocal()))
+			for i, s := range after.nodeLocal() {
+				err = errors.Join(err, s.verify(bare.nodeLocal()[i]))
+			}
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return replaced(c, rest, changes), nil
+	changes = replaced(c, rest, changes)
+	if err := mutable(changes); err != nil {
+		return nil, err
+	}
+	return changes, nil
+}
+
+// mutable returns an error for changes that the API server would refuse.
+func mutable(changes []Change) error {
+	for _, c := range changes {
+		cm, ok := c.Before.(*corev1.ConfigMap)
+		if !ok || cm == nil || c.None() || c.After == nil || cm.Immutable == nil || !*cm.Immutable {
+			continue
+		}
+		do := "with this section:"
+		for _, f := range c.Fields {
+			if from, to, err := marked(f.After); err == nil && from >= 0 {
+				do += "\n" + strings.TrimPrefix(f.Name, "data.") + ":\n" + f.After[from:to]
+			}
+		}
+		if !strings.Contains(do, "\n") {
+			do = "again, and remove Atoll's section"
+		}
+		return in(cm, errors.New("the ConfigMap is immutable, so Atoll cannot change it. The tool that creates the ConfigMap must create it "+do))
+	}
+	return nil
 }
 
 // replaced returns changes of the cluster c, from changes of a cluster without the parts that they replace.
@@ -262,7 +293,7 @@ func (c *Cluster) configMap(f Form) **corev1.ConfigMap {
 
 // unwired returns the cluster without Atoll's parts.
 func (c Cluster) unwired() (Cluster, error) {
-	changes, err := Uninstall(c, []Form{CoreDNS, CoreDNSCustom, NodeLocal})
+	changes, err := uninstall(c, []Form{CoreDNS, CoreDNSCustom, NodeLocal})
 	return c.with(changes), err
 }
 
@@ -270,6 +301,18 @@ func (c Cluster) corefileKey() string { return cmp.Or(c.Key, keyCorefile) }
 
 // Uninstall returns the changes that unwire the given forms.
 func Uninstall(c Cluster, forms []Form) ([]Change, error) {
+	changes, err := uninstall(c, forms)
+	if err == nil {
+		err = mutable(changes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return changes, nil
+}
+
+// uninstall returns the changes of Uninstall, also of objects that are immutable.
+func uninstall(c Cluster, forms []Form) ([]Change, error) {
 	var changes []Change
 	for _, f := range forms {
 		change, err := editorOf(f).uninstall(c)

@@ -1,0 +1,206 @@
+package clusterdns
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
+)
+
+// objects parses a YAML stream.
+func objects(t *testing.T, stream string) (all Objects) {
+	t.Helper()
+	for text := range strings.SplitSeq(stream, "---\n") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		if o.Object != nil {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+func configMap(name, data string) string {
+	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: kube-system}\ndata: %s\n", name, data)
+}
+
+// pods is a workload with one container, and its volume of a ConfigMap.
+func pods(kind, name, labels, args, volume string) string {
+	return fmt.Sprintf(`---
+apiVersion: apps/v1
+kind: %s
+metadata: {name: %s, namespace: kube-system}
+spec:
+  template:
+    metadata: {labels: %s}
+    spec:
+      containers:
+      - {name: dns, image: example.org/dns, args: %s, ports: [{name: dns, containerPort: 1053}], volumeMounts: [{name: c, mountPath: /etc/coredns}, {name: z, mountPath: /etc/coredns/zones}]}
+      volumes:
+      - {name: c, configMap: %s}
+      - {name: z, configMap: {name: zones, optional: true}}
+`, kind, name, labels, args, volume)
+}
+
+const (
+	service  = "---\napiVersion: v1\nkind: Service\nmetadata: {name: kube-dns, namespace: kube-system}\nspec: {selector: {k8s-app: kube-dns}, ports: [{port: 53, targetPort: dns}]}\n"
+	behind   = "{k8s-app: kube-dns, more: x}"
+	conf     = "[-conf, /etc/coredns/Corefile]"
+	corefile = "{Corefile: \".:53 {\\n kubernetes cluster.local\\n}\\n\"}"
+	cache    = "{Corefile: \".:53 {\\n bind 169.254.25.10\\n}\\n\", Corefile-second: \".:53 {\\n bind 169.254.25.11\\n}\\n\", notes: x}"
+)
+
+// The Corefiles that the cluster's DNS servers have are found, whatever their ConfigMaps are called.
+func TestRead(t *testing.T) {
+	for _, test := range []struct {
+		name, stream string
+		place        client.ObjectKey
+		want         string // the places: ConfigMap/key, the ports, and the keys of NodeLocal DNSCache
+		err          string
+	}{
+		{name: "the usual name", stream: configMap("coredns", corefile), want: "coredns/ [] given=false"},
+		{
+			name: "behind the Service", stream: service + configMap("coredns", corefile) + configMap("my-dns", corefile) + pods("Deployment", "d8", behind, conf, "{name: my-dns, items: [{key: Corefile, path: Corefile}]}"),
+			want: "my-dns/Corefile [1053] given=false",
+		},
+		{
+			name: "another key", stream: service + configMap("my-dns", "{conf: \". {\\n}\\n\"}") + pods("DaemonSet", "dns-default", behind, "[--conf=/etc/coredns/Corefile]", "{name: my-dns, items: [{key: conf, path: Corefile}]}"),
+			want: "my-dns/conf [1053] given=false",
+		},
+		{
+			name: "without items", stream: service + configMap("my-dns", corefile) + pods("Deployment", "coredns", behind, conf, "{name: my-dns}"),
+			want: "my-dns/Corefile [1053] given=false",
+		},
+		{
+			name: "given, and behind the Service", stream: service + configMap("my-dns", corefile) + pods("Deployment", "coredns", behind, conf, "{name: my-dns}"),
+			place: system("my-dns"), want: "my-dns/Corefile [1053] given=false",
+		},
+		{name: "given", stream: configMap("coredns", corefile) + configMap("my-dns", corefile), place: system("my-dns"), want: "my-dns/ [] given=true"},
+		{
+			name: "remembered", stream: configMap("coredns", corefile) + strings.Replace(configMap("my-dns", corefile), "namespace: kube-system", "namespace: kube-system, labels: {atoll.dev/dns-wiring: my-dns}", 1),
+			want: "my-dns/ [] given=true",
+		},
+		{
+			name: "two are remembered", stream: strings.ReplaceAll(configMap("coredns", corefile)+configMap("a", corefile), "{name: ", "{labels: {atoll.dev/dns-wiring: x}, name: ") + strings.ReplaceAll(configMap("b", corefile), "{name: ", "{labels: {atoll.dev/dns-wiring: b}, name: "),
+			err: "Run this command for each of them with --configmap",
+		},
+		{
+			name: "two servers", stream: service + configMap("a", corefile) + configMap("b", corefile) + pods("Deployment", "a", behind, conf, "{name: a}") + pods("Deployment", "b", behind, conf, "{name: b}"),
+			err: "the Corefiles of configmap kube-system/a and of configmap kube-system/b",
+		},
+		{name: "kube-dns", stream: service + configMap("kube-dns", "{}") + pods("Deployment", "kube-dns", behind, "[]", "{name: kube-dns}"), want: " [] given=false kube-dns"},
+		{
+			name: "CoreDNS that is called kube-dns", stream: service + configMap("kube-dns", corefile) + pods("Deployment", "kube-dns", behind, conf, "{name: kube-dns}"),
+			want: "kube-dns/Corefile [1053] given=false",
+		},
+		{name: "not there", stream: configMap("coredns", corefile), place: system("x"), err: "there is no configmap kube-system/x"},
+		{name: "a cache by its usual names", stream: configMap("nodelocaldns", cache), want: " [] given=false nodelocaldns[]"},
+		{
+			name: "a cache with a hash in its name", stream: configMap("node-local-dns-5f4d", cache) + pods("DaemonSet", "node-local-dns", "{}", "[-localip, 169.254.20.10, -conf, /etc/Corefile]", "{name: node-local-dns-5f4d, items: [{key: Corefile, path: Corefile.base}]}"),
+			want: " [] given=false node-local-dns-5f4d[Corefile]",
+		},
+		{
+			name: "a cache with a second key", stream: configMap("nodelocaldns", cache) + pods("DaemonSet", "nodelocaldns", "{}", conf, "{name: nodelocaldns, items: [{key: Corefile, path: Corefile}]}") + pods("DaemonSet", "nodelocaldns-second", "{}", "[-localip, 1.2.3.4, -conf, /etc/coredns/Corefile]", "{name: nodelocaldns, items: [{key: Corefile-second, path: Corefile}]}"),
+			want: " [] given=false nodelocaldns[Corefile Corefile-second]",
+		},
+		{
+			name: "two caches", stream: configMap("a", cache) + configMap("b", cache) + pods("DaemonSet", "a", "{}", "[-localip, x, -conf, /etc/coredns/Corefile]", "{name: a}") + pods("DaemonSet", "b", "{}", "[-localip, x, -conf, /etc/coredns/Corefile]", "{name: b}"),
+			err: "Atoll can edit only one of them",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := Read(t.Context(), objects(t, test.stream), test.place)
+			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Fatalf("got error %v, want %q", err, test.err)
+			}
+			if err != nil {
+				return
+			}
+			got := ""
+			if c.CoreDNS != nil {
+				got = c.CoreDNS.Name + "/" + c.Key
+			}
+			got += fmt.Sprint(" ", c.Ports, " given=", c.Given)
+			if c.KubeDNSRuns {
+				got += " kube-dns"
+			}
+			if c.NodeLocal != nil {
+				got += fmt.Sprint(" ", c.NodeLocal.Name, c.NodeLocalKeys)
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// The files that the pods mount are read: a block in one of them keeps the zone.
+func TestReadMounts(t *testing.T) {
+	wiring := dnswiring.Wiring{Zones: []string{"clusterset.local"}, Servers: []netip.Addr{netip.MustParseAddr("10.96.0.53")}}
+	main := "{Corefile: \".:1053 {\\n reload\\n kubernetes cluster.local\\n}\\nimport zones/*\\n\"}"
+	server := service + configMap("my-dns", main) + pods("Deployment", "coredns", behind, conf, "{name: my-dns}")
+	c, err := Read(t.Context(), objects(t, server+configMap("zones", "{a: \"clusterset.local:1053 {\\n}\\n\"}")), client.ObjectKey{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Install(wiring, nil)(c); err == nil || !strings.Contains(err.Error(), "of the key a of configmap kube-system/zones") {
+		t.Errorf("got error %v", err)
+	}
+	if c, err = Read(t.Context(), objects(t, server), client.ObjectKey{}); err != nil {
+		t.Fatal(err)
+	}
+	changes, err := Install(wiring, nil)(c)
+	if err != nil || len(changes) != 1 || len(changes[0].Warnings) > 0 {
+		t.Errorf("%v, %v", changes, err)
+	}
+}
+
+// A place that a user gave is found again to uninstall, and then forgotten.
+func TestPlaceIsRemembered(t *testing.T) {
+	wiring := dnswiring.Wiring{Zones: []string{"clusterset.local"}, Servers: []netip.Addr{netip.MustParseAddr("10.96.0.53")}}
+	custom := "{Corefile: \".:53 {\\n kubernetes cluster.local\\n}\\nimport custom/*.server\\n\"}"
+	for _, data := range []string{corefile, custom} {
+		stream := configMap("coredns", corefile) + configMap("my-dns", data)
+		was, err := Read(t.Context(), objects(t, stream), system("my-dns"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes, err := Install(wiring, nil)(was)
+		if err != nil || len(changes) != 1 {
+			t.Fatalf("%v, %v", changes, err)
+		}
+		after := changes[0].After.(*corev1.ConfigMap)
+		after.Kind = "ConfigMap"
+		text, err := yaml.Marshal(after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := slices.DeleteFunc(objects(t, stream+"---\n"+string(text)), func(o *unstructured.Unstructured) bool {
+			return o.GetName() == after.Name && len(o.GetLabels()) == 0
+		})
+		is, err := Read(t.Context(), all, client.ObjectKey{})
+		if err != nil || is.CoreDNS.Name != "my-dns" {
+			t.Fatalf("%v, %v", is.CoreDNS, err)
+		}
+		if again, err := Install(wiring, nil)(is); err != nil || len(again) != 1 || !again[0].None() {
+			t.Errorf("a second time: %v, %v", again, err)
+		}
+		changes, err = Uninstall(nil)(is)
+		if err != nil || len(changes) != 1 {
+			t.Fatalf("%v, %v", changes, err)
+		}
+		if cm, ok := changes[0].After.(*corev1.ConfigMap); ok && (len(cm.Labels) > 0 || strings.Contains(fmt.Sprint(cm.Data), "atoll")) {
+			t.Errorf("it stays: %v", cm)
+		}
+	}
+}
