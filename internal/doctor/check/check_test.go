@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
@@ -139,6 +141,24 @@ func (c *Cluster) silence(server string) {
 	}
 }
 
+// imports gives a cluster one imported service.
+func (c *Cluster) imports(ip string) {
+	c.Survey.Cluster.Imports = []mcsv1beta1.ServiceImport{
+		{Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, IPs: []string{ip}}},
+	}
+}
+
+// TestPlanResolvesAService: a name of the zone itself says nothing about the names of services.
+func TestPlanResolvesAService(t *testing.T) {
+	e := healthy()
+	e.Clusters[0].imports("10.101.3.3")
+	want := probe.Question{Name: "web.shop.svc.clusterset.local.", Type: "A"}
+	if plan := Plan(e, &e.Clusters[0], nil); !slices.Contains(plan.Questions, want) {
+		t.Errorf("%+v is not in %+v", want, plan.Questions)
+	}
+}
+
 // TestServicesAreAwaited: a Service that was made a moment ago may not be routed yet, and that is no
 // fault; a pod that is ready is reached at once, or not.
 func TestServicesAreAwaited(t *testing.T) {
@@ -220,6 +240,30 @@ func TestEvaluate(t *testing.T) {
 			c1.silence("")
 			c1.silence("10.101.0.10")
 		}, "ATOLL1502=error ATOLL1505=error", "the cluster's DNS at 10.101.0.10 does not forward the query: the name does not exist"},
+		"wired in a way that Atoll does not know": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Cluster.DNS.Wired = nil }, "", "by a configuration that Atoll does not know"},
+		"wired only for a part of the servers": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Cluster.DNS.Wired = nil
+			c1.silence("10.101.0.10")
+		}, "ATOLL1502=error", "do not forward clusterset.local to atoll-dns: coredns"},
+		"wired to another server": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Cluster.DNS.Elsewhere = []string{"192.0.2.1"} }, "", ""},
+		"wired to an address that atoll-dns no longer has": {func(_ *Evidence, c1, _ *Cluster) {
+			dns := &c1.Survey.Cluster.DNS
+			dns.Elsewhere, dns.Servers = []string{"10.101.0.99"}, []string{"10.101.0.53"}
+			c1.silence("")
+			c1.silence("10.101.0.10")
+		}, "ATOLL1502=error ATOLL1505=error", "forwards clusterset.local to 10.101.0.99, but atoll-dns has the address 10.101.0.53"},
+		"another server answers for a service": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Cluster.DNS.Below = []string{"the server block x answers"}
+		}, "ATOLL1502=warning", "the server block x answers"},
+		"another server answers for the services": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.imports("10.101.3.3")
+			c1.Survey.Cluster.DNS.Wired = nil
+			c1.Seen.Answers = append(c1.Seen.Answers, probe.Answer{Question: probe.Question{Name: "web.shop.svc.clusterset.local.", Type: "A"}, Absent: true})
+		}, "ATOLL1502=error ATOLL1505=error", "web.shop.svc.clusterset.local. does not resolve to its clusterset IP 10.101.3.3: the name does not exist"},
+		"a service is resolved": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.imports("fd00::3")
+			c1.Seen.Answers = append(c1.Seen.Answers, probe.Answer{Question: probe.Question{Name: "web.shop.svc.clusterset.local.", Type: "AAAA"}, Values: []string{"fd00::3"}})
+		}, "", "web.shop.svc.clusterset.local. are resolved"},
 		"NodeLocal not wired": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey.Cluster.DNS.NodeLocal, c1.Seen.Resolvers = true, []string{"169.254.20.10"}
 			c1.Survey.Cluster.DNS.Found = append(c1.Survey.Cluster.DNS.Found, dnswiring.NodeLocal)

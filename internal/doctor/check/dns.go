@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
@@ -54,7 +55,7 @@ func (ch *checker) wiring() {
 		return
 	}
 	dns := c.Survey.Cluster.DNS
-	wired := func(f dnswiring.Form) bool { return slices.Contains(dns.Wired, f) }
+	wired := func(f dnswiring.Form) bool { return slices.Contains(dns.Wired, f) || c.resolves() }
 	var missing []string
 	for _, f := range dns.Found {
 		if f != dnswiring.NodeLocal && !wired(f) {
@@ -66,6 +67,14 @@ func (ch *checker) wiring() {
 		ch.skip(Wiring, "the kind of the cluster's DNS server is unknown: configure the DNS server to forward %[2]s to %[1]s", list(c.AtollDNS), survey.Zone)
 	case len(missing) > 0:
 		ch.say(Wiring, Error, c.On.Atoll("dns install"), "some DNS servers of the cluster do not forward clusterset.local to atoll-dns: %s", list(missing))
+	case len(dns.Elsewhere) > 0 && c.Seen == nil:
+		ch.say(Wiring, Warning, c.On.Atoll("dns install"), "%s", dns.ElsewhereText())
+	case len(dns.Elsewhere) > 0 && !c.resolves():
+		ch.say(Wiring, Error, c.On.Atoll("dns install"), "%s", dns.ElsewhereText())
+	case len(dns.Below) > 0:
+		ch.say(Wiring, Warning, "Remove the configuration of these names from the cluster's DNS.", "%s", strings.Join(dns.Below, "; "))
+	case len(dns.Wired) < len(dns.Found):
+		ch.ok(Wiring, "pods resolve names of the clusterset, by a configuration that Atoll does not know")
 	default:
 		ch.ok(Wiring, "%s", forms(dns.Wired))
 	}
@@ -76,6 +85,26 @@ func (ch *checker) wiring() {
 	default:
 		ch.ok(NodeLocal, "")
 	}
+}
+
+// resolves reports whether the pod resolves names of the clusterset through each of its DNS servers, and through the
+// cluster's DNS.
+func (c *Cluster) resolves() bool {
+	if c.Seen == nil || len(c.Seen.Resolvers) == 0 || !c.resolvesService() {
+		return false
+	}
+	for _, server := range append(slices.Clone(c.Seen.Resolvers), c.ClusterDNS...) {
+		if !answered(c.answers(versionName, "TXT", server)) {
+			return false
+		}
+	}
+	return answered(c.answers(versionName, "TXT"))
+}
+
+// resolvesService reports whether the pod resolves an imported service, if there is one.
+func (c *Cluster) resolvesService() bool {
+	name, kind, ip := c.service()
+	return name == "" || slices.ContainsFunc(c.answers(name, kind), func(a probe.Answer) bool { return slices.Contains(a.Values, ip) })
 }
 
 func forms(of []dnswiring.Form) string {
@@ -104,12 +133,29 @@ func (ch *checker) atollDNS() {
 // names checks that pods resolve clusterset names, and says which server on the way fails.
 func (ch *checker) names() {
 	c := ch.cluster
-	if answers := c.answers(versionName, "TXT"); answered(answers) {
-		ch.ok(Names, "%s is resolved", versionName)
+	if !answered(c.answers(versionName, "TXT")) {
+		where, hint := ch.lost()
+		ch.say(Names, Error, hint, "%s", where)
 		return
 	}
-	where, hint := ch.lost()
-	ch.say(Names, Error, hint, "%s", where)
+	name, kind, ip := c.service()
+	switch {
+	case name == "":
+		ch.ok(Names, "%s is resolved", versionName)
+	case c.resolvesService():
+		ch.ok(Names, "%s and %s are resolved", versionName, name)
+	default:
+		ch.say(Names, Error, "Remove the configuration for names below svc."+survey.Zone+" from the cluster's DNS. This command shows it: "+c.On.Atoll("dns install --dry-run"),
+			"%s is resolved, but %s does not resolve to its clusterset IP %s: %s", versionName, name, ip, valuesOrError(c.answers(name, kind)))
+	}
+}
+
+// valuesOrError returns the values of answers, or why there are none.
+func valuesOrError(answers []probe.Answer) string {
+	if answered(answers) {
+		return "the answer is " + list(answers[0].Values)
+	}
+	return answerError(answers)
 }
 
 // lost finds the first server without an answer although the next one has it.

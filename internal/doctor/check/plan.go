@@ -1,12 +1,15 @@
 package check
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
@@ -35,6 +38,9 @@ func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
 	for _, server := range slices.Concat(of.ClusterDNS, of.AtollDNS) {
 		plan.Questions = append(plan.Questions, probe.Question{Name: versionName, Type: "TXT", Server: server})
 	}
+	if name, kind, _ := of.service(); name != "" {
+		plan.Questions = append(plan.Questions, probe.Question{Name: name, Type: kind})
+	}
 	if of.Broker != "" {
 		plan.Servers = []probe.Server{{URL: of.Broker, CA: string(ca)}}
 	}
@@ -48,6 +54,24 @@ func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
 		}
 	}
 	return plan
+}
+
+// service returns the name, the record type and the address of an imported service, if there is one. Another DNS server
+// may answer for the services although atoll-dns answers for the zone.
+func (c *Cluster) service() (name, kind, ip string) {
+	if c.Survey == nil {
+		return "", "", ""
+	}
+	for _, i := range c.Survey.Cluster.Imports {
+		if i.Spec.Type != mcsv1beta1.ClusterSetIP || len(i.Spec.IPs) == 0 || i.DeletionTimestamp != nil {
+			continue
+		}
+		if kind = "A"; strings.Contains(i.Spec.IPs[0], ":") {
+			kind = "AAAA"
+		}
+		return fmt.Sprintf("%s.%s.svc.%s.", i.Name, i.Namespace, survey.Zone), kind, i.Spec.IPs[0]
+	}
+	return "", "", ""
 }
 
 // everyWay connects over TCP, with and without data, and over UDP.

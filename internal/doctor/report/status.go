@@ -124,12 +124,21 @@ func (s *Status) broker(of *survey.Survey) {
 }
 
 func (s *Status) dns(of *survey.Survey) {
-	missing := unwired(of)
-	if _, installed := of.Cluster.Deployments[render.DNSName]; !installed || len(missing) == 0 {
+	dns := of.Cluster.DNS
+	if _, installed := of.Cluster.Deployments[render.DNSName]; !installed {
 		return
 	}
-	severity, what := notForwarding(of)
-	s.Findings.add(severity, "DNS", what, of.On.Atoll("dns install"))
+	if len(unwired(of)) > 0 {
+		severity, what := notForwarding(of)
+		s.Findings.add(severity, "DNS", what, of.On.Atoll("dns install"))
+	}
+	if len(dns.Elsewhere) > 0 {
+		text := dns.ElsewhereText()
+		s.Findings.add(Warning, "DNS", strings.ToUpper(text[:1])+text[1:]+". If no atoll-dns answers at the address, pods cannot resolve names of the clusterset.", of.On.Atoll("dns install"))
+	}
+	for _, text := range dns.Below {
+		s.Findings.add(Warning, "DNS", strings.ToUpper(text[:1])+text[1:]+".", "Remove this configuration from the cluster's DNS, unless it is intended.")
+	}
 }
 
 // notForwarding describes DNS servers of the cluster that do not forward clusterset.local.

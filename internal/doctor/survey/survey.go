@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -97,6 +98,20 @@ type DNS struct {
 	Wired []dnswiring.Form
 	// NodeLocal means that NodeLocal DNSCache is configured, in whatever form.
 	NodeLocal bool
+	// Servers are the addresses of atoll-dns in the cluster. Elsewhere are other addresses to which DNS servers forward
+	// the zone: of another atoll-dns, or of none.
+	Servers, Elsewhere []string
+	// Below says which names of the zone other DNS servers answer.
+	Below []string
+}
+
+// ElsewhereText says to which other addresses DNS servers forward the zone.
+func (d DNS) ElsewhereText() string {
+	own := "there is no Service of atoll-dns in the cluster"
+	if len(d.Servers) > 0 {
+		own = "atoll-dns has the address " + strings.Join(d.Servers, ", ")
+	}
+	return fmt.Sprintf("the cluster's DNS forwards %s to %s, but %s", Zone, strings.Join(d.Elsewhere, ", "), own)
 }
 
 // Broker is the state of a clusterset on its broker.
@@ -246,24 +261,28 @@ func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 	if err != nil {
 		return DNS{}, err
 	}
-	forms, err := dnswiring.Detect(found)
+	servers, err := clusterdns.Servers(ctx, c)
+	if err != nil && !errors.Is(err, clusterdns.ErrNoServer) {
+		return DNS{}, err
+	}
+	forms, err := dnswiring.Inspect(found, Zone, servers)
 	if err != nil {
 		return DNS{}, nil // no known DNS server
 	}
-	dns := DNS{Found: forms, NodeLocal: found.NodeLocal != nil}
-	servers, err := clusterdns.Servers(ctx, c)
-	switch {
-	case errors.Is(err, clusterdns.ErrNoServer):
-		return dns, nil
-	case err != nil:
-		return dns, err
+	dns := DNS{NodeLocal: found.NodeLocal != nil}
+	for _, server := range servers {
+		dns.Servers = append(dns.Servers, server.String())
 	}
-	for _, form := range forms {
-		changes, err := dnswiring.Install(found, dnswiring.Wiring{Zones: []string{Zone}, Servers: servers}, []dnswiring.Form{form})
-		if err == nil && len(changes) == 1 && changes[0].None() {
-			dns.Wired = append(dns.Wired, form)
+	for _, f := range forms {
+		dns.Found = append(dns.Found, f.Form)
+		if f.Forwards {
+			dns.Wired = append(dns.Wired, f.Form)
 		}
+		dns.Elsewhere = append(dns.Elsewhere, f.Elsewhere...)
+		dns.Below = append(dns.Below, f.Below...)
 	}
+	slices.Sort(dns.Elsewhere)
+	dns.Elsewhere = slices.Compact(dns.Elsewhere)
 	return dns, nil
 }
 

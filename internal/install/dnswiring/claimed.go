@@ -66,13 +66,21 @@ func takes(zone string, zones []string) bool {
 
 // belowNotes returns warnings about zones of another server that are below the zones.
 func belowNotes(by string, served, zones []string) (notes []string) {
+	for _, text := range belowTexts(by, served, zones) {
+		notes = append(notes, text+". Remove this configuration unless it is intended")
+	}
+	return notes
+}
+
+// belowTexts describes zones of another server that are below the zones.
+func belowTexts(by string, served, zones []string) (texts []string) {
 	for _, name := range served {
 		below := corefile.Zone(name)
 		if !slices.Contains(zones, below) && slices.ContainsFunc(zones, func(z string) bool { return isBelow(below, z) }) {
-			notes = append(notes, fmt.Sprintf("%s answers queries for names in %s, so atoll-dns does not receive these queries. Remove this configuration unless it is intended", by, below))
+			texts = append(texts, fmt.Sprintf("%s answers queries for names in %s, so atoll-dns does not receive these queries", by, below))
 		}
 	}
-	return notes
+	return texts
 }
 
 // servicesOf returns the domain of a zone's services.

@@ -1,0 +1,215 @@
+package dnswiring
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/atoll-mcs/atoll/internal/install/corefile"
+)
+
+// Forwarding is how a DNS server treats a zone, whoever configured it.
+type Forwarding struct {
+	Form Form
+	// Forwards means that the server forwards queries for the zone and for its services.
+	Forwards bool
+	// Elsewhere are the addresses to which the server forwards the queries, except those of atoll-dns.
+	Elsewhere []string
+	// Below says which names of the zone another server answers.
+	Below []string
+}
+
+// Inspect returns how the DNS servers of a cluster treat a zone. servers are the addresses of atoll-dns.
+func Inspect(c Cluster, zone string, servers []netip.Addr) ([]Forwarding, error) {
+	forms, err := Detect(c)
+	if err != nil {
+		return nil, err
+	}
+	var all []Forwarding
+	for _, form := range forms {
+		t := table{servers: servers}
+		var err error
+		switch form {
+		case OpenShift:
+			err = t.openShift(c)
+		case KubeDNS:
+			err = t.stubDomains(c)
+		case NodeLocal:
+			for _, s := range c.nodeLocal() {
+				err = errors.Join(err, t.corefile(s, zone))
+			}
+		default:
+			err = t.corefile(c.coreDNS(), zone)
+		}
+		f := Forwarding{Form: form}
+		if err == nil { // a configuration that Atoll cannot read does not forward
+			f = t.forwarding(zone)
+			f.Form = form
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// table has the routes of each listener of a DNS server.
+type table struct {
+	servers   []netip.Addr
+	listeners [][]route
+}
+
+// route is where queries for a zone go.
+type route struct {
+	zone string
+	// to are addresses, if the queries are forwarded.
+	to []string
+	by string
+}
+
+// forwarding looks a zone up in the routes of all listeners.
+func (t table) forwarding(zone string) Forwarding {
+	f := Forwarding{Forwards: len(t.listeners) > 0}
+	for _, routes := range t.listeners {
+		for _, name := range []string{zone, servicesOf(zone)} {
+			to := lookup(routes, name).to
+			f.Forwards = f.Forwards && len(to) > 0
+			for _, address := range to {
+				if !t.isServer(address) && !slices.Contains(f.Elsewhere, address) {
+					f.Elsewhere = append(f.Elsewhere, address)
+				}
+			}
+		}
+		for _, r := range routes {
+			if r.zone == servicesOf(zone) || slices.ContainsFunc(r.to, t.isServer) {
+				continue
+			}
+			for _, text := range belowTexts(r.by, []string{r.zone}, []string{zone}) {
+				if !slices.Contains(f.Below, text) {
+					f.Below = append(f.Below, text)
+				}
+			}
+		}
+	}
+	return f
+}
+
+// lookup returns the route with the longest zone above a name.
+func lookup(routes []route, name string) (found route) {
+	for _, r := range routes {
+		if (r.zone == name || isBelow(name, r.zone)) && (found.by == "" || len(r.zone) > len(found.zone)) {
+			found = r
+		}
+	}
+	return found
+}
+
+// isServer reports whether a text is an address of atoll-dns, with or without the port 53.
+func (t table) isServer(text string) bool {
+	text = strings.TrimPrefix(text, "dns://")
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		withPort, err := netip.ParseAddrPort(text)
+		if err != nil || withPort.Port() != 53 {
+			return false
+		}
+		address = withPort.Addr()
+	}
+	return slices.Contains(t.servers, address)
+}
+
+func (t *table) openShift(c Cluster) error {
+	servers, _, err := openShiftServers(c.OpenShift)
+	var routes []route
+	for _, s := range servers {
+		name, _, _ := unstructured.NestedString(asMap(s), "name")
+		zones, _, _ := unstructured.NestedStringSlice(asMap(s), "zones")
+		to, _, _ := unstructured.NestedStringSlice(asMap(s), "forwardPlugin", "upstreams")
+		for _, zone := range zones {
+			routes = append(routes, route{corefile.Zone(zone), to, fmt.Sprintf("the server %q", name)})
+		}
+	}
+	t.listeners = append(t.listeners, routes)
+	return err
+}
+
+func (t *table) stubDomains(c Cluster) error {
+	var routes []route
+	if c.KubeDNS != nil {
+		servers, err := readStubs(c.KubeDNS)
+		if err != nil {
+			return err
+		}
+		for zone, to := range servers {
+			routes = append(routes, route{corefile.Zone(zone), to, keyStubs})
+		}
+	}
+	t.listeners = append(t.listeners, routes)
+	return nil
+}
+
+// corefile adds the listeners that answer pods.
+func (t *table) corefile(s source, zone string) error {
+	file, err := s.assemble()
+	if err != nil {
+		return err
+	}
+	roots, err := listenersOf(file, s.ports)
+	if err != nil {
+		return err
+	}
+	for _, l := range roots {
+		for _, port := range l.ports {
+			for _, host := range l.hosts {
+				t.listeners = append(t.listeners, t.routes(s, file, zone, port, host))
+			}
+		}
+	}
+	return nil
+}
+
+// routes returns the routes of the blocks that listen at a port and address.
+func (t *table) routes(s source, file corefile.File, zone, port, host string) (routes []route) {
+	for _, b := range file.Blocks {
+		if hosts := b.Hosts(); host != "" && !slices.Contains(hosts, host) && !slices.Contains(hosts, "") {
+			continue
+		}
+		by := fmt.Sprintf("the server block %q in line %d%s", strings.Join(b.Keys, " "), b.Line, s.keyNote(b.File))
+		for _, key := range b.Keys {
+			a := corefile.ParseKey(key)
+			if a.Transport != "dns" || cmp.Or(a.Port, "53") != cmp.Or(port, "53") {
+				continue
+			}
+			for _, served := range a.Zones {
+				routes = append(routes, route{served, t.targets(b, served, zone), by})
+			}
+		}
+	}
+	return routes
+}
+
+// targets returns where a block for a zone forwards queries for the clusterset's zone. The root zone's upstream servers
+// do not count, unless they are atoll-dns.
+func (t *table) targets(b corefile.Block, served, zone string) []string {
+	var to []string
+	from := ""
+	for _, d := range b.Directives {
+		if d.Name != "forward" || len(d.Args) < 2 {
+			continue
+		}
+		for _, z := range corefile.ParseKey(d.Args[0]).Zones {
+			covers := z == zone || isBelow(zone, z) || z == servicesOf(zone)
+			longer := to == nil || len(z) > len(from)
+			if covers && longer {
+				from, to = z, d.Args[1:]
+			}
+		}
+	}
+	if from == "" && served == "" && !slices.ContainsFunc(to, t.isServer) {
+		return nil
+	}
+	return to
+}

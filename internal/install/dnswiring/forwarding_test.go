@@ -1,0 +1,65 @@
+package dnswiring
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Every wiring that works is taken for one, whoever made it, and none that does not.
+func TestInspect(t *testing.T) {
+	block := func(keys, to string) string { return keys + " {\n forward . " + to + "\n}\n" }
+	stubs := func(json string) Cluster {
+		return Cluster{KubeDNSRuns: true, KubeDNS: configMap("kube-dns", "stubDomains", json)}
+	}
+	k3s := coreDNS(root + "import custom/*.server\n")
+	k3s = k3s.with(must(Install(k3s, wiring, []Form{CoreDNS})))
+	more := coreDNS(root)
+	moreZones := wiring
+	moreZones.Zones = []string{"example.org", "clusterset.local"}
+	more = more.with(must(Install(more, moreZones, []Form{CoreDNS})))
+	caches := Cluster{NodeLocal: configMap("nodelocaldns", "Corefile", block(".:53", "10.0.0.1")+block("clusterset.local:53", "10.96.0.53"), "Corefile-second", block(".:53", "10.0.0.1"))}
+
+	for name, test := range map[string]struct {
+		cluster Cluster
+		want    string // forwards, elsewhere, below
+	}{
+		"nothing":                                {coreDNS(root), "false [] []"},
+		"Atoll's block":                          {coreDNS(root + block("clusterset.local:53", "10.96.0.53")), "true [] []"},
+		"by hand, without port":                  {coreDNS(root + block("dns://Clusterset.Local.", "dns://10.96.0.53:53")), "true [] []"},
+		"more zones":                             {more, "true [] []"},
+		"the Corefile, where custom files exist": {k3s, "true [] []"},
+		"a custom file":                          {withKeys("mine.server", block("clusterset.local", "10.96.0.53")), "true [] []"},
+		"an imported file":                       {withCustom(root+"import custom/mine\n", "mine", block("clusterset.local", "10.96.0.53")), "true [] []"},
+		"in the root block":                      {coreDNS(".:53 {\n kubernetes cluster.local\n forward clusterset.local 10.96.0.53\n forward . /etc/resolv.conf\n}\n"), "true [] []"},
+		"a zone above":                           {coreDNS(root + block("local", "10.96.0.53")), "true [] []"},
+		"all other names":                        {coreDNS(".:53 {\n kubernetes cluster.local\n forward . 10.96.0.53\n}\n"), "true [] []"},
+		"only upstream":                          {coreDNS(".:53 {\n kubernetes cluster.local\n forward . /etc/resolv.conf\n}\n"), "false [] []"},
+		"another server":                         {coreDNS(root + block("clusterset.local", "192.0.2.1 10.96.0.53")), "true [192.0.2.1] []"},
+		"another port of the address":            {coreDNS(root + block("clusterset.local", "10.96.0.53:5353")), "true [10.96.0.53:5353] []"},
+		"another port":                           {coreDNS(root + block("clusterset.local:1053", "10.96.0.53")), "false [] []"},
+		"one of two ports":                       {coreDNS(".:53 .:1053 {\n kubernetes cluster.local\n}\n" + block("clusterset.local:53", "10.96.0.53")), "false [] []"},
+		"another address":                        {coreDNS(".:53 {\n bind 10.0.0.1\n kubernetes cluster.local\n}\nclusterset.local {\n bind 10.0.0.2\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"one of two addresses":                   {coreDNS(".:53 {\n bind 10.0.0.1 10.0.0.2\n kubernetes cluster.local\n}\nclusterset.local {\n bind 10.0.0.2\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"the services elsewhere":                 {coreDNS(root + block("clusterset.local", "10.96.0.53") + "svc.clusterset.local {\n}\n"), "false [] []"},
+		"the services, by their own block":       {coreDNS(root + block("clusterset.local", "10.96.0.53") + block("svc.clusterset.local", "10.96.0.53")), "true [] []"},
+		"only the services":                      {coreDNS(root + block("svc.clusterset.local", "10.96.0.53")), "false [] []"},
+		"one service elsewhere":                  {coreDNS(root + block("clusterset.local", "10.96.0.53") + block("web.shop.svc.clusterset.local", "10.0.0.1")), `true [] [the server block "web.shop.svc.clusterset.local" in line 8 answers queries for names in web.shop.svc.clusterset.local, so atoll-dns does not receive these queries]`},
+		"no forwarder":                           {coreDNS(root + "clusterset.local {\n hosts {\n }\n}\n"), "false [] []"},
+		"it does not parse":                      {coreDNS(root + "clusterset.local {\n"), "false [] []"},
+		"a stub domain":                          {stubs(`{"clusterset.local.": ["10.96.0.53"]}`), "true [] []"},
+		"a stub domain elsewhere":                {stubs(`{"clusterset.local": ["10.0.0.1"]}`), "true [10.0.0.1] []"},
+		"a stub domain for the services":         {stubs(`{"clusterset.local": ["10.96.0.53"], "svc.clusterset.local": ["10.0.0.1"]}`), "true [10.0.0.1] []"},
+		"no stub domain":                         {stubs(`{}`), "false [] []"},
+		"a server of OpenShift":                  {openShift("mine"), "true [10.0.0.1] []"},
+		"OpenShift without":                      {openShiftZones("a.example"), "false [] []"},
+		"one of two caches":                      {caches, "false [] []"},
+	} {
+		all := must(Inspect(test.cluster, "clusterset.local", wiring.Servers))
+		if len(all) != 1 {
+			t.Fatalf("%s: %v", name, all)
+		}
+		if got := fmt.Sprint(all[0].Forwards, all[0].Elsewhere, all[0].Below); got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}
