@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -148,7 +149,15 @@ func (c chart) template(o *unstructured.Unstructured) (string, error) {
 			return "", err
 		}
 	}
+	if o.GetKind() == "Service" && o.GetName() == render.DNSName {
+		document = strings.Replace(document, "\nspec:\n", "\nspec:\n"+clusterIP(c.values[render.DNSName]), 1)
+	}
 	return "---\n" + fill(document), nil
+}
+
+// clusterIP is the action for the address of a Service, which may be fixed because the cluster's DNS forwards to it.
+func clusterIP(values string) string {
+	return "  {{- with " + values + ".clusterIP }}\n  clusterIP: {{ . | quote }}\n  {{- end }}\n"
 }
 
 // plain makes sure that nothing in an object is taken for an action.

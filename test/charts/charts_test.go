@@ -38,6 +38,19 @@ func with(m manifests, more ...*unstructured.Unstructured) manifests {
 	}
 }
 
+// withDNSAddress sets the address of the Service of atoll-dns, which no command sets.
+func withDNSAddress(m manifests, ip string) manifests {
+	return func() (_, _ []*unstructured.Unstructured) {
+		crds, objects := m()
+		for _, o := range objects {
+			if o.GetKind() == "Service" && o.GetName() == render.DNSName {
+				_ = unstructured.SetNestedField(o.Object, ip, "spec", "clusterIP") // the object has a spec
+			}
+		}
+		return crds, objects
+	}
+}
+
 // both are the objects of two commands.
 func both(a, b manifests) manifests {
 	return func() (_, _ []*unstructured.Unstructured) {
@@ -95,6 +108,7 @@ func TestTheSameAsTheCommands(t *testing.T) {
 				Registry: "registry.test:5000/mirror", Tag: "v1.2.3", Replicas: 3,
 				AgentArgs: []string{"--region=eu", "--refuse-imports-from=c8", "--refuse-imports-from=c9.eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=fd00::/48", "--advertise-mode=cluster-ip", "--lease-timeout=60s", "--probe-timeout=a,b"},
 			}, "0123", "atoll-clusterset")},
+		{"atoll-agent", "--set clusterID=c1 --set dns.clusterIP=10.96.0.53", withDNSAddress(member(render.Member{Tag: appVersion}, "c1", "atoll-clusterset"), "10.96.0.53")},
 		{"atoll-agent", "--set-file joinFile=" + joinFile, with(member(render.Member{Tag: appVersion}, "c1", "joined-set"), secret)},
 		{"atoll-agent", "--set clusterID=c1 --set hub.enabled=true", both(member(render.Member{Tag: appVersion}, "c1", "atoll-clusterset"), hub.Manifests)},
 		{"atoll-broker", "", brokerOf("atoll-clusterset", "")},

@@ -32,14 +32,15 @@ func newInstall() *cobra.Command {
 changes nothing outside this section. "atoll dns uninstall" removes the section. Depending on the DNS
 provider, the command changes:
 
-  coredns         a server block in the Corefile of kube-system/coredns
+  coredns         a server block in CoreDNS's Corefile
   coredns-custom  a key of kube-system/coredns-custom, if the Corefile imports it (AKS, k3s)
   openshift       a server in dns.operator.openshift.io default
   kube-dns        a stub domain in kube-system/kube-dns (GKE)
-  nodelocal       a server block in the Corefile of NodeLocal DNSCache, which forwards only
+  nodelocal       a server block in each Corefile of NodeLocal DNSCache, which forwards only
                   cluster.local to the cluster's DNS
 
-The command writes nothing if the cluster already forwards the zone. It fails if another multi-cluster
+The command finds the Corefiles through the pods of the DNS servers. It writes nothing if the cluster already
+forwards the zone, and fails if CoreDNS would not start with the change. It also fails if another multi-cluster
 DNS, or CoreDNS's own option multicluster, serves the zone. With --replace-lighthouse, it replaces
 Submariner's Lighthouse. Scale the Deployment submariner-operator to zero first. Otherwise, the operator restores
 Lighthouse's section, and CoreDNS does not start with two sections for the same zone.`,

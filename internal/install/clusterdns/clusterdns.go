@@ -74,20 +74,25 @@ func Read(ctx context.Context, c client.Reader, configMap client.ObjectKey) (dns
 // readCoreDNS reads CoreDNS's ConfigMap and what its pods mount. It returns the place of the Corefile of the pods behind
 // cluster DNS's Service, or nil.
 func readCoreDNS(ctx context.Context, c client.Reader, configMap client.ObjectKey, found *dnswiring.Cluster) (*place, error) {
-	pods, err := placeOfService(ctx, c)
-	if err != nil && configMap.Name == "" {
-		return nil, err
-	}
 	if configMap.Name == "" {
 		places, err := remembered(ctx, c)
 		switch {
 		case err != nil:
 			return nil, err
 		case len(places) > 1:
-			return nil, fmt.Errorf("several ConfigMaps have Atoll's label %s: %v. Run this command for each of them with --configmap", dnswiring.LabelPlace, places)
+			return nil, fmt.Errorf("several ConfigMaps have Atoll's label %s: %v. Run this command for each of them with --configmap", names.LabelCorefile, places)
 		case len(places) == 1:
 			configMap = places[0]
 		}
+	}
+	pods, err := placeOfService(ctx, c)
+	var several *ambiguous
+	switch {
+	case configMap.Name != "": // the pods only add details
+	case errors.As(err, &several): // an error for a change, but not for a look or an uninstallation
+		found.Unclear = map[dnswiring.Form]error{dnswiring.CoreDNS: err}
+	case err != nil:
+		return nil, err
 	}
 	found.Given = configMap.Name != "" && (pods == nil || pods.configMap != configMap) && !slices.Contains(corefilePlaces, configMap)
 	places := []client.ObjectKey{configMap}

@@ -87,11 +87,11 @@ func TestRead(t *testing.T) {
 		},
 		{name: "given", stream: configMap("coredns", corefile) + configMap("my-dns", corefile), place: system("my-dns"), want: "my-dns/ [] given=true"},
 		{
-			name: "remembered", stream: configMap("coredns", corefile) + strings.Replace(configMap("my-dns", corefile), "namespace: kube-system", "namespace: kube-system, labels: {atoll.dev/dns-wiring: my-dns}", 1),
+			name: "remembered", stream: configMap("coredns", corefile) + strings.Replace(configMap("my-dns", corefile), "namespace: kube-system", "namespace: kube-system, labels: {atoll.dev/corefile: my-dns}", 1),
 			want: "my-dns/ [] given=true",
 		},
 		{
-			name: "two are remembered", stream: strings.ReplaceAll(configMap("coredns", corefile)+configMap("a", corefile), "{name: ", "{labels: {atoll.dev/dns-wiring: x}, name: ") + strings.ReplaceAll(configMap("b", corefile), "{name: ", "{labels: {atoll.dev/dns-wiring: b}, name: "),
+			name: "two are remembered", stream: strings.ReplaceAll(configMap("coredns", corefile)+configMap("a", corefile), "{name: ", "{labels: {atoll.dev/corefile: x}, name: ") + strings.ReplaceAll(configMap("b", corefile), "{name: ", "{labels: {atoll.dev/corefile: b}, name: "),
 			err: "Run this command for each of them with --configmap",
 		},
 		{
@@ -120,6 +120,12 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, err := Read(t.Context(), objects(t, test.stream), test.place)
+			for _, unclear := range c.Unclear { // is an error for a change only
+				if _, err := Uninstall(nil)(c); err != nil {
+					t.Errorf("uninstalling: %v", err)
+				}
+				err = unclear
+			}
 			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatalf("got error %v, want %q", err, test.err)
 			}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // dnsServices are the Services of cluster DNS in different distributions.
@@ -84,7 +85,7 @@ func placeOfService(ctx context.Context, c client.Reader) (*place, error) {
 			switch {
 			case p == nil:
 			case found != nil && (found.configMap != p.configMap || found.key != p.key):
-				return nil, fmt.Errorf("the Service %s has pods with the Corefiles of configmap %s and of configmap %s: run this command for each of them with --configmap", key, found.configMap, p.configMap)
+				return nil, &ambiguous{fmt.Sprintf("the Service %s has pods with the Corefiles of configmap %s and of configmap %s: run this command for each of them with --configmap", key, found.configMap, p.configMap)}
 			default:
 				p.ports = targetPorts(service, w.pods.Spec)
 				found = p
@@ -96,6 +97,11 @@ func placeOfService(ctx context.Context, c client.Reader) (*place, error) {
 	}
 	return nil, nil
 }
+
+// ambiguous means that the pods behind a Service have different Corefiles.
+type ambiguous struct{ text string }
+
+func (e *ambiguous) Error() string { return e.text }
 
 // placeOf returns the place of a workload's Corefile, or nil. The Corefile is the file of the argument -conf, or has the
 // given name.
@@ -226,7 +232,11 @@ func readNodeLocal(ctx context.Context, c client.Reader, found *dnswiring.Cluste
 	}
 	for _, p := range places {
 		if p.configMap != places[0].configMap {
-			return fmt.Errorf("NodeLocal DNSCache has the Corefiles of configmap %s and of configmap %s: Atoll can edit only one of them. Forward the zone in both as docs/reference/dns.md shows", places[0].configMap, p.configMap)
+			if found.Unclear == nil {
+				found.Unclear = map[dnswiring.Form]error{}
+			}
+			found.Unclear[dnswiring.NodeLocal] = fmt.Errorf("NodeLocal DNSCache has the Corefiles of configmap %s and of configmap %s: Atoll can edit only one of them. Forward the zone in both as docs/reference/dns.md shows", places[0].configMap, p.configMap)
+			continue
 		}
 		if !slices.Contains(found.NodeLocalKeys, p.key) {
 			found.NodeLocalKeys = append(found.NodeLocalKeys, p.key)
@@ -256,15 +266,15 @@ func isNodeLocal(w workload) bool {
 // remembered returns the places of Corefiles that users gave with --configmap, and that Atoll has edited.
 func remembered(ctx context.Context, c client.Reader) (places []client.ObjectKey, err error) {
 	var list corev1.ConfigMapList
-	err = c.List(ctx, &list, client.HasLabels{dnswiring.LabelPlace})
+	err = c.List(ctx, &list, client.HasLabels{names.LabelCorefile})
 	if apierrors.IsForbidden(err) {
-		err = c.List(ctx, &list, client.HasLabels{dnswiring.LabelPlace}, client.InNamespace(metav1.NamespaceSystem))
+		err = c.List(ctx, &list, client.HasLabels{names.LabelCorefile}, client.InNamespace(metav1.NamespaceSystem))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing the ConfigMaps with the label %s: %w", dnswiring.LabelPlace, err)
+		return nil, fmt.Errorf("listing the ConfigMaps with the label %s: %w", names.LabelCorefile, err)
 	}
 	for _, cm := range list.Items {
-		place := client.ObjectKey{Namespace: cm.Namespace, Name: cm.Labels[dnswiring.LabelPlace]}
+		place := client.ObjectKey{Namespace: cm.Namespace, Name: cm.Labels[names.LabelCorefile]}
 		if !slices.Contains(places, place) {
 			places = append(places, place)
 		}

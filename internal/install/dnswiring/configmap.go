@@ -37,10 +37,6 @@ func installCoreDNS(c Cluster, w Wiring) (Change, error) {
 	return change, err
 }
 
-// LabelPlace is the label of a ConfigMap in which Atoll forwards zones, if Atoll does not find the ConfigMap by itself.
-// Its value is the name of the ConfigMap with the Corefile, in the same namespace.
-const LabelPlace = names.AnnotationDNSWiring
-
 // remember labels a ConfigMap whose place a user gave.
 func (c Cluster) remember(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	if !c.Given {
@@ -51,13 +47,13 @@ func (c Cluster) remember(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	if cm.Labels == nil {
 		cm.Labels = map[string]string{}
 	}
-	cm.Labels[LabelPlace] = c.CoreDNS.Name
+	cm.Labels[names.LabelCorefile] = c.CoreDNS.Name
 	return cm
 }
 
 // forgetPlace removes the label of remember.
 func forgetPlace(cm *corev1.ConfigMap) {
-	if delete(cm.Labels, LabelPlace); len(cm.Labels) == 0 {
+	if delete(cm.Labels, names.LabelCorefile); len(cm.Labels) == 0 {
 		cm.Labels = nil
 	}
 }

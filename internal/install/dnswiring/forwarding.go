@@ -33,7 +33,7 @@ func Inspect(c Cluster, zone string, servers []netip.Addr) ([]Forwarding, error)
 	var all []Forwarding
 	for _, form := range forms {
 		t := table{servers: servers}
-		var err error
+		err := c.unclear(form)
 		switch form {
 		case OpenShift:
 			err = t.openShift(c)
@@ -44,7 +44,7 @@ func Inspect(c Cluster, zone string, servers []netip.Addr) ([]Forwarding, error)
 				err = errors.Join(err, t.corefile(s, zone))
 			}
 		default:
-			err = t.corefile(c.coreDNS(), zone)
+			err = errors.Join(err, t.corefile(c.coreDNS(), zone))
 		}
 		f := Forwarding{Form: form}
 		if err == nil { // a configuration that Atoll cannot read does not forward

@@ -23,8 +23,8 @@ var keepers = []struct{ key, value, note string }{
 }
 
 const (
-	fluxNote = "Flux applies the ConfigMap from its source and reverts this change. Put the change into the source: atoll render dns prints the ConfigMap"
-	argoNote = "Argo CD applies the ConfigMap from its source and reverts this change if the application syncs itself. Put the change into the source: atoll render dns prints the ConfigMap"
+	fluxNote = "Flux applies the ConfigMap from its source and reverts this change. Put the server block into the source"
+	argoNote = "Argo CD applies the ConfigMap from its source and reverts this change if the application syncs itself. Put the server block into the source"
 	// gardenerNote is about the NetworkPolicies that Gardener has in kube-system. The port is that of atoll-dns's pods.
 	gardenerNote = "Gardener's NetworkPolicies in kube-system do not let CoreDNS connect to atoll-dns. Create a NetworkPolicy in kube-system that allows egress from CoreDNS's pods to the pods of namespace atoll-system at port 1053, UDP and TCP"
 )

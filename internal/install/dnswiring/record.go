@@ -115,8 +115,8 @@ func fields(o Object) map[string]string {
 			all["spec.servers"] = string(text) + "\n"
 		}
 	}
-	if text, ok := o.GetLabels()[LabelPlace]; ok {
-		all["metadata.labels."+LabelPlace] = text
+	if text, ok := o.GetLabels()[names.LabelCorefile]; ok {
+		all["metadata.labels."+names.LabelCorefile] = text
 	}
 	if text, ok := o.GetAnnotations()[names.AnnotationDNSWiring]; ok {
 		all["metadata.annotations."+names.AnnotationDNSWiring] = text

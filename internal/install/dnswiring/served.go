@@ -79,10 +79,10 @@ func (s source) validate(file corefile.File) error {
 func (s source) read(pattern string) ([]corefile.Source, bool) {
 	dir, base := path.Split(pattern)
 	dir = path.Clean(dir)
-	cm, known := s.directory(dir)
+	all, known := s.directory(dir)
 	files := map[string]string{}
-	if cm != nil {
-		files = cm.Data
+	for _, cm := range all {
+		maps.Copy(files, cm.Data)
 	}
 	var found []corefile.Source
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -91,28 +91,34 @@ func (s source) read(pattern string) ([]corefile.Source, bool) {
 		}
 	}
 	wildcard := strings.ContainsAny(base, "*?")
-	return found, known || len(found) > 0 || cm == nil && wildcard && s.isCustom(dir)
+	return found, known || len(found) > 0 || len(all) == 0 && wildcard && s.isCustom(dir)
 }
 
-// directory returns the ConfigMap with the files of a directory. It is known if the pods of CoreDNS mount it there, or
-// if all distributions do.
-func (s source) directory(dir string) (cm *corev1.ConfigMap, known bool) {
+// directory returns the ConfigMaps with the files of a directory. They are known if the pods of CoreDNS mount them
+// there, or if all distributions do.
+func (s source) directory(dir string) (all []*corev1.ConfigMap, known bool) {
 	for _, m := range s.mounts {
+		if m.Dir != dir {
+			continue
+		}
+		cm := m.ConfigMap
 		switch {
-		case m.Dir != dir:
 		case s.custom != nil && m.Name == s.custom.Name:
-			return s.custom, true
+			cm = s.custom
 		case m.Name == s.configMap.Name:
-			return s.configMap, true
-		default:
-			return m.ConfigMap, true
+			cm = s.configMap
+		}
+		if known = true; cm != nil {
+			all = append(all, cm)
 		}
 	}
 	switch {
-	case s.isCustom(dir):
-		return s.custom, s.custom != nil
+	case known:
+		return all, true
+	case s.isCustom(dir) && s.custom != nil:
+		return []*corev1.ConfigMap{s.custom}, true
 	case dir == path.Dir(s.main()):
-		return s.configMap, false
+		return []*corev1.ConfigMap{s.configMap}, false
 	}
 	return nil, false
 }
@@ -128,8 +134,11 @@ func (s source) isCustom(dir string) bool {
 // object returns the ConfigMap and the key of an assembled file.
 func (s source) object(file string) (cm *corev1.ConfigMap, key string) {
 	if file != s.main() {
-		if cm, _ := s.directory(path.Dir(file)); cm != nil {
-			return cm, path.Base(file)
+		all, _ := s.directory(path.Dir(file))
+		for _, cm := range all {
+			if _, found := cm.Data[path.Base(file)]; found {
+				return cm, path.Base(file)
+			}
 		}
 	}
 	return s.configMap, s.key

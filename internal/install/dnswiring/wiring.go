@@ -104,6 +104,8 @@ type Cluster struct {
 	// KubeDNSRuns means that kube-dns runs, which needs no ConfigMap.
 	KubeDNSRuns bool
 	NodeLocal   *corev1.ConfigMap // kube-system/node-local-dns, or the distribution's place
+	// Unclear says why Atoll cannot tell which object CoreDNS or NodeLocal is, if there are several.
+	Unclear map[Form]error
 	// NodeLocalKeys are the keys of NodeLocal with Corefiles; empty means all keys with such a name.
 	NodeLocalKeys []string
 	OpenShift     *unstructured.Unstructured // dns.operator.openshift.io/default
@@ -168,6 +170,11 @@ func Install(c Cluster, w Wiring, forms []Form) ([]Change, error) {
 	if err := w.Validate(); err != nil {
 		return nil, err
 	}
+	for _, f := range forms {
+		if err := c.unclear(f); err != nil {
+			return nil, err
+		}
+	}
 	rest := c
 	if w.ReplaceLighthouse {
 		var err error
@@ -188,6 +195,14 @@ func Install(c Cluster, w Wiring, forms []Form) ([]Change, error) {
 		changes = append(changes, change)
 	}
 	return verified(c, rest, changes, forms)
+}
+
+// unclear returns why the object of a form is not known.
+func (c Cluster) unclear(f Form) error {
+	if f == CoreDNSCustom {
+		f = CoreDNS
+	}
+	return c.Unclear[f]
 }
 
 // verified checks that the DNS servers start with the changes. rest is the cluster without the parts that the changes

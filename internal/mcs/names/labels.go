@@ -31,6 +31,9 @@ const (
 	LabelExports = "atoll.dev/exports"
 	// ExportsAllowed is the value of LabelExports that permits exports.
 	ExportsAllowed = "allowed"
+	// LabelCorefile is set on a ConfigMap that atoll dns install changed with --configmap: the name of the ConfigMap with
+	// the Corefile.
+	LabelCorefile = "atoll.dev/corefile"
 	// LabelHeadless keeps kube-proxy from watching an EndpointSlice that it does not need.
 	LabelHeadless = "service.kubernetes.io/headless"
 
