@@ -57,7 +57,7 @@ func (c *Cluster) place(name string) **corev1.ConfigMap {
 		return &c.Custom
 	case "kube-dns":
 		return &c.KubeDNS
-	case "node-local-dns":
+	case "node-local-dns", "nodelocaldns":
 		return &c.NodeLocal
 	default:
 		return &c.CoreDNS

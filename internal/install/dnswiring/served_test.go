@@ -153,10 +153,10 @@ func owned(c Cluster, label, value string) Cluster {
 // What the API server would refuse is said before, with what the owner has to write.
 func TestImmutable(t *testing.T) {
 	yes := true
-	c := coreDNS(root)
+	c := owned(coreDNS(root), "kustomize.toolkit.fluxcd.io/name", "x")
 	c.CoreDNS.Immutable = &yes
 	_, err := Install(c, wiring, []Form{CoreDNS})
-	if err == nil || !strings.Contains(err.Error(), "configmap kube-system/coredns: the ConfigMap is immutable") || !strings.Contains(err.Error(), "Corefile:\n"+markBegin+"\nclusterset.local:53 {") {
+	if err == nil || !strings.Contains(err.Error(), "configmap kube-system/coredns: the ConfigMap is immutable, so Atoll cannot change it. Flux applies") || !strings.Contains(err.Error(), "Corefile:\n"+markBegin+"\nclusterset.local:53 {") {
 		t.Errorf("got error %v", err)
 	}
 	wired := coreDNS(root)

@@ -249,7 +249,11 @@ func mutable(changes []Change) error {
 		if !strings.Contains(do, "\n") {
 			do = "again, and remove Atoll's section"
 		}
-		return in(cm, errors.New("the ConfigMap is immutable, so Atoll cannot change it. The tool that creates the ConfigMap must create it "+do))
+		owners := ""
+		for _, note := range keeperNotes(cm) {
+			owners += note + ". "
+		}
+		return in(cm, fmt.Errorf("the ConfigMap is immutable, so Atoll cannot change it. %sThe tool that creates the ConfigMap must create it %s", owners, do))
 	}
 	return nil
 }
