@@ -191,10 +191,7 @@ func (x *Explanation) reachable(s *survey.Survey) {
 
 // resolvable checks the cluster's DNS servers and atoll-dns.
 func (x *Explanation) resolvable(s *survey.Survey) {
-	if len(unwired(s)) > 0 {
-		severity, what := notForwarding(s)
-		x.Findings.add(severity, "DNS", what, s.On.Atoll("dns install"))
-	}
+	x.Findings.forwarding(s)
 	if len(s.Cluster.DNS.Wired) > 0 && idle(s, render.DNSName) {
 		x.Findings.add(Error, "DNS", "No atoll-dns pod is ready, so pods cannot resolve the name.", s.On.Atoll("status"))
 	}

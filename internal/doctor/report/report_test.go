@@ -143,6 +143,9 @@ func TestExplainFindings(t *testing.T) {
 		"DNS is not wired": {func(s *survey.Survey) { s.Cluster.DNS.Wired = nil }, DoesNotWork, "error DNS: This cluster's DNS servers do not forward"},
 		"DNS is wired in part": {func(s *survey.Survey) { s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal) },
 			WorksInPart, "warning DNS: Only some of this cluster's DNS servers forward clusterset.local to atoll-dns. Pods that use nodelocal cannot resolve names of the clusterset"},
+		"DNS is wired to an address that atoll-dns does not have": {func(s *survey.Survey) {
+			s.Cluster.DNS.Elsewhere, s.Cluster.DNS.Servers = []string{"10.96.0.99"}, []string{"10.96.0.53"}
+		}, WorksInPart, "warning DNS: The cluster's DNS forwards clusterset.local to 10.96.0.99, but atoll-dns has the address 10.96.0.53."},
 		"atoll-dns has stopped": {func(s *survey.Survey) { s.Cluster.Deployments[render.DNSName] = appsv1.Deployment{} },
 			DoesNotWork, "error DNS: No atoll-dns pod is ready"},
 		"what answers in its place": {func(s *survey.Survey) {
@@ -308,6 +311,12 @@ func TestStatus(t *testing.T) {
 			false, false, "warning atoll-agent: Namespace atoll-system has no Deployment"},
 		"DNS in part": {func(s *survey.Survey) { s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal) },
 			false, false, "warning DNS: Only some of this cluster's DNS servers forward"},
+		"DNS at an address that atoll-dns does not have": {func(s *survey.Survey) { s.Cluster.DNS.Elsewhere = []string{"10.96.0.99"} },
+			false, false, "warning DNS: The cluster's DNS forwards clusterset.local to 10.96.0.99, but there is no Service of atoll-dns in the cluster."},
+		"DNS of one service": {func(s *survey.Survey) {
+			s.Cluster.DNS.Below = []string{"the server block answers queries for names in a.b"}
+		},
+			false, false, "warning DNS: The server block answers queries for names in a.b."},
 		"not registered": {func(s *survey.Survey) { s.Broker.Members = s.Broker.Members[:2] },
 			false, true, "pending cluster c3: The agents have not registered the cluster on the broker yet"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },

@@ -128,18 +128,26 @@ func (s *Status) dns(of *survey.Survey) {
 	if _, installed := of.Cluster.Deployments[render.DNSName]; !installed {
 		return
 	}
-	if len(unwired(of)) > 0 {
-		severity, what := notForwarding(of)
-		s.Findings.add(severity, "DNS", what, of.On.Atoll("dns install"))
-	}
-	if len(dns.Elsewhere) > 0 {
-		text := dns.ElsewhereText()
-		s.Findings.add(Warning, "DNS", strings.ToUpper(text[:1])+text[1:]+". If no atoll-dns answers at the address, pods cannot resolve names of the clusterset.", of.On.Atoll("dns install"))
-	}
+	s.Findings.forwarding(of)
 	for _, text := range dns.Below {
-		s.Findings.add(Warning, "DNS", strings.ToUpper(text[:1])+text[1:]+".", "Remove this configuration from the cluster's DNS, unless it is intended.")
+		s.Findings.add(Warning, "DNS", sentence(text), "Remove this configuration from the cluster's DNS, unless it is intended.")
 	}
 }
+
+// forwarding adds DNS servers that do not forward clusterset.local, or that forward it to other addresses than those of
+// atoll-dns.
+func (f *Findings) forwarding(of *survey.Survey) {
+	if len(unwired(of)) > 0 {
+		severity, what := notForwarding(of)
+		f.add(severity, "DNS", what, of.On.Atoll("dns install"))
+	}
+	if len(of.Cluster.DNS.Elsewhere) > 0 {
+		f.add(Warning, "DNS", sentence(of.Cluster.DNS.ElsewhereText())+" If no atoll-dns answers at the address, pods cannot resolve names of the clusterset.", of.On.Atoll("dns install"))
+	}
+}
+
+// sentence begins a text with a capital letter and ends it with a period.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // notForwarding describes DNS servers of the cluster that do not forward clusterset.local.
 func notForwarding(of *survey.Survey) (Severity, string) {
