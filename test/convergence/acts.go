@@ -23,32 +23,33 @@ import (
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
-// systemNamespace is one into which others' exports are imported only where that is allowed.
+// systemNamespace accepts imports only if its administrator allows them.
 const systemNamespace = metav1.NamespacePublic
 
-// What users have to do with. One service has the name that another one's derived Service has.
+// Users change objects with these names. web-clusterset is also the name of web's derived
+// Service, so the two can conflict.
 var (
 	namespaces = []string{"shop", "bank", systemNamespace}
 	services   = []string{"web", "db", "7up", "web-clusterset"}
 )
 
-// act is something that happens.
+// act is a random change or fault.
 type act struct {
 	weight int
 	what   string
 	do     func(ctx context.Context, w *world, c *cluster) error
-	quiet  time.Duration // no fault: everything is right this long after it by itself; 0 for a fault
-	stops  bool          // it stops the cluster's agents or their connection, and starts them
+	quiet  time.Duration // time after which the clusterset has converged without repairs; 0 for a fault
+	stops  bool          // the act restarts the cluster's agents or their connection
 }
 
 const (
-	// soon is how long an act takes in quiet mode: nothing that repairs a forgotten wake-up runs.
+	// soon limits an act in quiet mode, in which no periodic comparison repairs a missed event.
 	soon = 20 * time.Second
-	// graced is for a Service that ends: its record stays for 30 s.
+	// graced limits the deletion of a Service. Its record stays for 30 s.
 	graced = 30*time.Second + soon
 )
 
-// acts is set by init, since acts may choose among them.
+// init sets acts, because some acts choose another act at random.
 var acts []act
 
 func init() {
@@ -89,7 +90,7 @@ func init() {
 	}
 }
 
-// populate has users of a cluster make something to begin with, so that what happens then comes together.
+// populate creates objects in a cluster, so that later acts have objects to change.
 func (w *world) populate(ctx context.Context, c *cluster) error {
 	for range namespaces {
 		for _, f := range []func(context.Context, *world, *cluster) error{changeService, changeExport, changeEndpoints, moveEndpoint} {
@@ -101,7 +102,7 @@ func (w *world) populate(ctx context.Context, c *cluster) error {
 	return nil
 }
 
-// someName returns the name of a Service that users have to do with.
+// someName returns a random name of a Service that users change.
 func (w *world) someName() types.NamespacedName {
 	return types.NamespacedName{Namespace: namespaces[w.random.IntN(len(namespaces))], Name: w.names[w.random.IntN(len(w.names))]}
 }
@@ -110,7 +111,7 @@ func (w *world) someTrouble() trouble {
 	return trouble{refuse: 0.4 * w.random.Float64(), lose: 0.3 * w.random.Float64(), slow: time.Duration(w.random.IntN(3)) * 700 * time.Millisecond}
 }
 
-// someAct returns one of some acts, by their weights.
+// someAct returns a random act, by weight.
 func (w *world) someAct(some []act) act {
 	all := 0
 	for _, a := range some {
@@ -131,7 +132,7 @@ func (w *world) happen(ctx context.Context, a act, c *cluster) error {
 
 func (w *world) someCluster() *cluster { return w.clusters[w.random.IntN(len(w.clusters))] }
 
-// while lets some time pass: none, as a rule, or some that means something to an agent.
+// while pauses for a random time, usually zero. The longer times exceed timeouts of an agent.
 func (w *world) while(ctx context.Context) {
 	longest := []time.Duration{0, 0, 0, 5 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond, 2 * time.Second, 15 * time.Second, 80 * time.Second}
 	if d := longest[w.random.IntN(len(longest))]; d > 0 {
@@ -139,7 +140,7 @@ func (w *world) while(ctx context.Context) {
 	}
 }
 
-// changeService has a Service be as somebody wants it, and then, as a rule, its endpoints follow.
+// changeService creates or changes a Service. Usually its endpoints follow.
 func changeService(ctx context.Context, w *world, c *cluster) error {
 	key := w.someName()
 	if !c.users.namespaces[key.Namespace] {
@@ -186,7 +187,7 @@ func endExport(ctx context.Context, w *world, c *cluster) error {
 	return nil
 }
 
-// changeEndpoints makes, changes or deletes one of the slices of a Service.
+// changeEndpoints creates, changes or deletes a slice of a Service.
 func changeEndpoints(ctx context.Context, w *world, c *cluster) error {
 	service := c.users.services[w.someName()]
 	if service == nil {
@@ -216,8 +217,8 @@ func changeEndpoints(ctx context.Context, w *world, c *cluster) error {
 	return c.makeSlice(ctx, have)
 }
 
-// moveEndpoint has an endpoint be in another slice of its Service, or in both for longer: when a
-// Service gets a selector or loses it, and with slices that people write.
+// moveEndpoint moves an endpoint to another slice of its Service, or copies it. Both happen
+// when a Service gets or loses its selector, and with slices that users write.
 func moveEndpoint(ctx context.Context, w *world, c *cluster) error {
 	service := c.users.services[w.someName()]
 	if service == nil {
@@ -243,7 +244,7 @@ func moveEndpoint(ctx context.Context, w *world, c *cluster) error {
 	}
 	to.Endpoints = append(to.Endpoints, e)
 	switch w.random.IntN(3) {
-	case 0: // it stays where it was too
+	case 0: // the old slice keeps the endpoint too
 		return c.makeSlice(ctx, to)
 	case 1:
 		from.Endpoints = slices.Delete(from.Endpoints, i, i+1)
@@ -254,8 +255,7 @@ func moveEndpoint(ctx context.Context, w *world, c *cluster) error {
 	}
 }
 
-// openNamespace has an administrator allow that others' exports are imported into the system's
-// namespace, or not any more.
+// openNamespace lets an administrator allow or forbid imports into the system namespace.
 func openNamespace(ctx context.Context, _ *world, c *cluster) error {
 	if !c.users.namespaces[systemNamespace] {
 		return nil
@@ -280,7 +280,7 @@ func changeNamespace(ctx context.Context, w *world, c *cluster) error {
 	return c.makeNamespace(ctx, name, !c.users.namespaces[name])
 }
 
-// editImports has somebody edit or delete what Atoll has made in the cluster.
+// editImports edits or deletes an object that Atoll manages in the cluster.
 func editImports(ctx context.Context, w *world, c *cluster) error {
 	found, err := listed(ctx, c.admin, &mcsv1beta1.ServiceImportList{}, &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{})
 	if err != nil {
@@ -311,7 +311,7 @@ func editImports(ctx context.Context, w *world, c *cluster) error {
 	return client.IgnoreNotFound(c.admin.Update(ctx, o))
 }
 
-// editRecords has somebody who may do so delete what the cluster has on the broker.
+// editRecords deletes an object of the cluster on the broker.
 func editRecords(ctx context.Context, w *world, c *cluster) error {
 	found, err := listed(ctx, w.admin, &brokerv1alpha1.ExportedServiceList{}, &discoveryv1.EndpointSliceList{})
 	if err != nil {
@@ -348,7 +348,7 @@ func killDNS(_ context.Context, _ *world, c *cluster) error {
 	return c.startDNS()
 }
 
-// expire has watches end that can't be begun again where they ended.
+// expire ends all watches and makes their resource versions too old to resume.
 func expire(_ context.Context, w *world, c *cluster) error {
 	c.api.Forget()
 	w.broker.Forget()
@@ -357,19 +357,19 @@ func expire(_ context.Context, w *world, c *cluster) error {
 	return nil
 }
 
-// isolate cuts a cluster off from the broker and all other clusters.
+// isolate cuts a cluster off from the broker and from all other clusters.
 func isolate(_ context.Context, w *world, c *cluster) error {
 	c.broker.stop()
 	c.isolated = true
 	for _, g := range w.guards {
-		if g.cluster != c { // who is cut off itself withdraws nothing
+		if g.cluster != c { // an isolated cluster does not withdraw endpoints
 			g.excuse(c.id.String())
 		}
 	}
 	return nil
 }
 
-// healOne ends the faults of one cluster.
+// healOne ends the faults of a cluster.
 func healOne(_ context.Context, _ *world, c *cluster) error {
 	c.local.heal()
 	c.broker.heal()
@@ -386,11 +386,12 @@ func backUp(ctx context.Context, w *world, _ *cluster) error {
 	return nil
 }
 
-// restoring is how long a restore takes at least. Members find it by their heartbeats, which they have renewed meanwhile.
+// restoring is the least time between a backup and its restore. Members detect the restore by
+// their heartbeats, which they have renewed meanwhile.
 const restoring = 20 * time.Second
 
-// putBack has the broker be as it was at the last backup, if there is one: with its versions, and
-// whatever has become of it meanwhile.
+// putBack restores the last backup of the broker, with old resource versions, whatever the
+// broker stores now.
 func putBack(ctx context.Context, w *world, _ *cluster) error {
 	if w.backup == nil || time.Since(w.backedUp) < restoring {
 		return nil
@@ -401,8 +402,8 @@ func putBack(ctx context.Context, w *world, _ *cluster) error {
 	return w.restored(ctx)
 }
 
-// wipe has the clusterset's namespace deleted on the broker, or another broker be at its address. Members may come back
-// one by one.
+// wipe deletes the clusterset's namespace, or replaces the broker with an empty broker at the
+// same address. Members may reconnect one by one.
 func wipe(ctx context.Context, w *world, _ *cluster) error {
 	if w.wiped {
 		return nil
@@ -421,7 +422,7 @@ func wipe(ctx context.Context, w *world, _ *cluster) error {
 	return nil
 }
 
-// endConnections ends what is under way to a broker that is not the same any more.
+// endConnections ends requests and watches to a broker that was replaced.
 func (w *world) endConnections() {
 	for _, c := range w.clusters {
 		c.broker.reset()

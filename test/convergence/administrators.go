@@ -22,7 +22,7 @@ import (
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
-// changePermission changes which namespaces, or which addresses, a member may export.
+// changePermission changes the namespaces or addresses that a member may export.
 func changePermission(ctx context.Context, w *world, c *cluster) error {
 	if w.wiped {
 		return nil
@@ -61,11 +61,12 @@ func (w *world) permit(ctx context.Context) error {
 	return err
 }
 
-// removeMember removes a member from the clusterset, with its agents running or not, and has it join again.
+// removeMember removes a member from the clusterset, with its agents running or stopped, and
+// lets the cluster join again.
 func removeMember(ctx context.Context, w *world, c *cluster) error {
 	member := made.Member(c.id.String())
 	if err := w.admin.Get(ctx, keyOf(member), member); err != nil {
-		return ignoreMissing(err) // wiped, or it has never reached the broker
+		return ignoreMissing(err) // the broker was wiped, or the member has never reached it
 	}
 	for _, g := range w.guards {
 		if g.cluster != c { // a removed member keeps its imports
@@ -109,7 +110,8 @@ func removeMember(ctx context.Context, w *world, c *cluster) error {
 	return err
 }
 
-// withoutRights is a client of a broker that has no objects of kinds that it does not know.
+// withoutRights is a client of an old broker: lists of kinds that the broker does not serve are
+// empty.
 type withoutRights struct{ client.Client }
 
 func (c withoutRights) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
@@ -127,20 +129,20 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// changeWhileAway has a user or an administrator change something while a cluster's agents are down.
+// changeWhileAway changes objects while a cluster's agents are stopped.
 func changeWhileAway(ctx context.Context, w *world, c *cluster) error {
 	if err := c.endAgents(); err != nil {
 		return err
 	}
 	quiet := slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return a.quiet == 0 || a.stops })
 	err := w.happen(ctx, w.someAct(quiet), c)
-	pause(ctx, time.Duration(w.random.Int64N(int64(20*time.Second)))) // shorter than heartbeats may be missing
+	pause(ctx, time.Duration(w.random.Int64N(int64(20*time.Second)))) // too short for a lost cluster
 	c.startAgents()
 	return err
 }
 
-// changeNodes adds, changes or deletes a node. Its zone matters for hints. Its address may be one that another cluster
-// exports, which is refused then.
+// changeNodes creates, changes or deletes a node. Its zone matters for hints. Another cluster
+// may export the node's address, and such an endpoint is refused.
 func changeNodes(ctx context.Context, w *world, c *cluster) error {
 	number := 1 + w.random.IntN(3)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", number), Labels: map[string]string{}}}
@@ -175,7 +177,7 @@ func changeNodes(ctx context.Context, w *world, c *cluster) error {
 	return c.admin.Status().Update(ctx, node)
 }
 
-// zones are those of the cluster's nodes, sorted.
+// zones returns the sorted zones of the cluster's nodes.
 func (u *users) zones() []string {
 	zones := map[string]bool{}
 	for _, node := range u.nodes {
@@ -196,8 +198,8 @@ func (u *users) isHost(address netip.Addr) bool {
 	return false
 }
 
-// restored has administrators repair the permissions on a broker that is from a backup: what they find there counts,
-// and what is missing they write.
+// restored repairs the permissions after a restore, as an administrator would: permissions on
+// the broker are kept, and missing permissions are written again.
 func (w *world) restored(ctx context.Context) error {
 	config := made.Permissions(nil)
 	switch err := w.admin.Get(ctx, keyOf(config), config); {

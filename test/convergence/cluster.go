@@ -26,10 +26,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
-// zone is what the DNS servers answer for.
 const zone = "clusterset.local."
 
-// cluster is a member with an API server in memory, agents, a DNS server, and users.
+// cluster is a member: an in-memory API server, agents, a DNS server, and users.
 type cluster struct {
 	id      names.ClusterID
 	number  int
@@ -40,17 +39,17 @@ type cluster struct {
 	region  string
 	log     *slog.Logger
 
-	local, broker *way // of its programs, to its own API server and to the broker
+	local, broker *way // connections of the agents and the DNS server
 	agents        []*process
-	started       time.Time // the last one of them
+	started       time.Time // when the last agent started
 	dns           *resolver
-	isolated      bool // from all other clusters' pods
+	isolated      bool // other clusters cannot reach this cluster's pods
 	fast          atomic.Int64
 
 	users *users
 }
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
 	life context.Context
 	kill func()
@@ -90,7 +89,7 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 		if unreachable(number, int(to.Addr().As4()[1])-200) {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.EHOSTUNREACH}
 		}
-		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED} // nobody listens: it lives
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED} // a refused connection proves that the cluster is reachable
 	}
 	c.options.Now = func() time.Time { return time.Now().Add(c.clock()) }
 	ctx := context.Background()
@@ -112,7 +111,7 @@ func newCluster(number, replicas int, broker *apiserver.Server, random *rand.Ran
 	return c, c.startDNS()
 }
 
-// startAgents starts all agents, of which none runs.
+// startAgents starts all agents. All must be stopped.
 func (c *cluster) startAgents() {
 	for i := range c.agents {
 		c.agents[i] = c.startAgent()
@@ -153,7 +152,7 @@ func newProcess() *process {
 	return &process{life: life, kill: kill, done: make(chan error, 1)}
 }
 
-// restartAgent kills one of the agents, whatever it is doing, and starts it again.
+// restartAgent kills an agent at any moment and starts it again.
 func (c *cluster) restartAgent(i int) error {
 	if err := c.agents[i].end(); err != nil {
 		return err
@@ -162,7 +161,7 @@ func (c *cluster) restartAgent(i int) error {
 	return nil
 }
 
-// end ends a process that may have ended.
+// end stops a process. A process that has already ended is ignored.
 func (p *process) end() error {
 	if p.life.Err() != nil {
 		return nil
@@ -174,7 +173,7 @@ func (p *process) end() error {
 	return nil
 }
 
-// resolver is a DNS server that runs.
+// resolver is a running DNS server.
 type resolver struct {
 	*clusterset.Clusterset
 	*process
@@ -196,7 +195,7 @@ func (c *cluster) startDNS() error {
 	return nil
 }
 
-// end ends all that runs.
+// end stops the agents and the DNS server.
 func (c *cluster) end() error {
 	return errors.Join(c.endAgents(), c.dns.end())
 }

@@ -34,13 +34,14 @@ func init() {
 	clog.Discard()
 }
 
-// TestConvergence tries seeds: each is a world that breaks and heals. How it is done is in the
-// comment of the package; make test-convergence does it for as long as one likes.
+// TestConvergence tries seeds. Each seed is a world with faults that heal; the package comment
+// has the details. make test-convergence runs for a chosen time.
 //
 // Pitfall 32. Pitfall 33.
 func TestConvergence(t *testing.T) { trySeeds(t, 24, (*world).run) }
 
-// TestQuiet has changes happen one by one, without faults or comparisons, and looks at everything after each of them.
+// TestQuiet makes changes one by one, without faults or periodic comparisons, and checks the
+// whole clusterset after each change.
 func TestQuiet(t *testing.T) { trySeeds(t, 12, (*world).runQuietly) }
 
 func trySeeds(t *testing.T, some uint64, run func(*world, context.Context) error) {
@@ -73,9 +74,9 @@ func trySeeds(t *testing.T, some uint64, run func(*world, context.Context) error
 		})
 	}
 	running.Wait()
-	t.Logf("%d seeds; %d imports were as they should be, the last of a world after %v at most", tried, imported, slowest)
+	t.Logf("%d seeds; %d imports were correct; the slowest world converged after %v", tried, imported, slowest)
 	if imported == 0 {
-		t.Error("nothing was imported anywhere: this says nothing")
+		t.Error("No cluster imported a service. This test checked nothing.")
 	}
 }
 
@@ -150,7 +151,8 @@ func (w *world) run(ctx context.Context) error {
 	return nil
 }
 
-// runQuietly has changes happen to a world that stays whole. Comparisons fail, which would repair what no event has woken.
+// runQuietly changes a world without faults. Comparisons fail, because a comparison would
+// repair an object after a missed event.
 func (w *world) runQuietly(ctx context.Context) error {
 	quiet := slices.DeleteFunc(slices.Clone(acts), func(a act) bool { return a.quiet == 0 })
 	w.quiet = true
@@ -171,9 +173,9 @@ func (w *world) runQuietly(ctx context.Context) error {
 	return nil
 }
 
-// inBubble runs f in a bubble of its own. A goroutine that is left in it is an error, but for
-// those that a defect of apimachinery's leaves: a filtered watch that is stopped while it hands
-// over an event never ends.
+// inBubble runs f in its own synctest bubble. A leaked goroutine is an error. The exception is
+// a leak of apimachinery: a filtered watch that is stopped while it delivers an event never
+// ends.
 func inBubble(t *testing.T, f func(*testing.T)) {
 	bubble := ""
 	defer func() {
@@ -197,7 +199,7 @@ func inBubble(t *testing.T, f func(*testing.T)) {
 	})
 }
 
-// stacks are those of all goroutines, the caller's first.
+// stacks returns the stacks of all goroutines, the caller's first.
 func stacks() []string {
 	text := make([]byte, 16<<20)
 	return strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n")

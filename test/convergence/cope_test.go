@@ -22,11 +22,11 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
-// mischief is a fault of API servers that every controller has to cope with.
+// mischief is a fault of an API server that every controller must handle.
 type mischief struct {
-	// refuse is the answer to the first write of each kind to each path, nil for none.
+	// refuse is the response to the first write of each object; nil for none.
 	refuse *apierrors.StatusError
-	// late is how much later events of watches come than they happen, so that every cache is behind.
+	// late delays watch events, so that every cache is stale.
 	late time.Duration
 }
 
@@ -50,7 +50,8 @@ func (m mischief) wrap() func(next http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// keyOfWrite tells writes apart: creations by the object's name, which is not in the path.
+// keyOfWrite identifies the object of a write. For a creation the name is in the body, not in
+// the path.
 func keyOfWrite(r *http.Request) string {
 	key := r.Method + " " + r.URL.Path
 	if r.Method != http.MethodPost || r.Body == nil {
@@ -65,21 +66,22 @@ func keyOfWrite(r *http.Request) string {
 	return key + "/" + fmt.Sprint(len(body))
 }
 
-// lateBody is a watch whose events come late.
+// lateBody is a watch with delayed events.
 type lateBody struct {
 	io.ReadCloser
 	by time.Duration
 }
 
-// Read hands over what has come a while ago.
+// Read returns data after a delay.
 func (b lateBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	<-time.After(b.by)
 	return n, err
 }
 
-// TestExportsCope has an export reach another cluster, and its changes, and its end, whatever API servers do: refuse the first write of every object,
-// with a conflict or for a quota, fail at it, or let every cache be behind.
+// TestExportsCope exports, changes and deletes a service while API servers misbehave: the first
+// write of every object fails (conflict, quota, internal error), or every cache is stale. The
+// other cluster must follow every change.
 func TestExportsCope(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{}, "", errors.New("mischief"))
 	for name, m := range map[string]mischief{

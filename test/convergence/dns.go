@@ -16,9 +16,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/zonefile"
 )
 
-// dnsProblems asks the cluster's DNS server for all names that there are, and for some that
-// must not be. What there should be is written after the cluster's objects, which the other
-// findings are about.
+// dnsProblems queries the cluster's DNS server for every name that must exist and for some
+// names that must not. The expected records are derived from the cluster's objects; other
+// findings check these objects.
 func (w *world) dnsProblems(f *findings, c *cluster, imports []mcsv1beta1.ServiceImport, of []discoveryv1.EndpointSlice) {
 	if !c.dns.Ready() {
 		f.add("the DNS server is not ready")
@@ -58,7 +58,7 @@ func (w *world) dnsProblems(f *findings, c *cluster, imports []mcsv1beta1.Servic
 	}
 }
 
-// ask asks as over TCP, so that nothing is cut off.
+// ask queries as over TCP, so that responses are not truncated.
 func (r *resolver) ask(name string, qtype uint16) (*dns.Msg, error) {
 	question := new(dns.Msg)
 	question.SetQuestion(name, qtype)

@@ -31,9 +31,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
-// A policy that the API server refuses is a condition of its MultiClusterService, and nothing else: the hub does not
-// restart, other policies are written, and the hub goes on confirming them. It says that something is refused, so that
-// members keep policies that are missing.
+// If the API server refuses a policy, the hub sets a condition on its MultiClusterService and
+// keeps running: it writes and confirms all other policies. The hub reports that policies were
+// refused, so that members keep policies that are missing.
 func TestRefusedPolicy(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		api := apiserver.New(250)
@@ -78,8 +78,8 @@ func TestRefusedPolicy(t *testing.T) {
 	})
 }
 
-// What a policy restricts stays restricted until the ServiceExport that was made for it is gone, also if the API server
-// refuses to delete it.
+// A policy restricts its export until the ServiceExport that an agent created for it is
+// deleted, even if the API server refuses the deletion.
 func TestWithdrawnPolicyRestrictsItsExport(t *testing.T) {
 	for name, spec := range map[string]brokerv1alpha1.ServicePolicySpec{
 		"for the hub": {Scope: brokerv1alpha1.ScopeHub}, "for one consumer": {Scope: brokerv1alpha1.ScopeClusterset, Consumers: []string{"sim1"}},
@@ -133,8 +133,8 @@ func TestWithdrawnPolicyRestrictsItsExport(t *testing.T) {
 	}
 }
 
-// A member's own import, and the statuses of imports elsewhere, follow its permission: while its agent runs and while it
-// is away.
+// A member's own import and the import statuses in other clusters follow the member's
+// permission, while its agent runs and while its agent is stopped.
 func TestPermissionFollowed(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		t.Run(fmt.Sprintf("away=%t", away), func(t *testing.T) {
@@ -178,8 +178,8 @@ func TestPermissionFollowed(t *testing.T) {
 					p.within(when, time.Minute, then(p.from), then(p.to))
 				}
 				p.within("both", time.Minute, both(p.from), both(p.to))
-				follows(map[string]string{"namespaces.sim1": "other"}, "taken away", one, one)
-				follows(map[string]string{}, "given back", one, both) // its record is withdrawn until its agent writes it
+				follows(map[string]string{"namespaces.sim1": "other"}, "permission withdrawn", one, one)
+				follows(map[string]string{}, "permission restored", one, both) // its record is withdrawn until its agent writes it
 			})
 		})
 	}

@@ -28,14 +28,15 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
-// faultTest is a pair and what can go wrong with it. The exporter exports shop/web.
+// faultTest is a pair with faults. The exporter exports shop/web.
 type faultTest struct {
 	*pair
-	// dead says that no endpoint answers.
+	// dead makes all endpoints unreachable.
 	dead atomic.Bool
-	// loseRenewal has the answer to the exporter's next renewal be lost.
+	// loseRenewal drops the response to the exporter's next lease renewal.
 	loseRenewal atomic.Bool
-	// hold has the exporter's next change of a slice on the broker stay on its way, in held, and seem to have failed.
+	// hold fails the exporter's next change of a slice on the broker. The request waits in held
+	// and can arrive later.
 	hold atomic.Bool
 	held chan *http.Request
 	wire http.RoundTripper
@@ -62,8 +63,8 @@ func (p *faultTest) dial(context.Context, string, string) (net.Conn, error) {
 
 func (p *faultTest) wrap(next http.RoundTripper) http.RoundTripper {
 	return trip(func(r *http.Request) (*http.Response, error) {
-		if strings.Count(r.URL.Path, "/") > 3 { // discovery: caches hold a lock meanwhile, and a bubble's time stands still
-			<-time.After(time.Millisecond) // what takes no time at all seems to be confirmed by what was before
+		if strings.Count(r.URL.Path, "/") > 3 { // not discovery: caches hold a lock during discovery, and a lock stops the bubble's time
+			<-time.After(time.Millisecond) // without a delay, an old object seems to confirm the new write
 		}
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/namespaces/"+broker.DefaultNamespace+"/endpointslices/") && p.hold.CompareAndSwap(true, false) {
 			body, err := io.ReadAll(r.Body)
@@ -72,7 +73,7 @@ func (p *faultTest) wrap(next http.RoundTripper) http.RoundTripper {
 			late.Body, _ = late.GetBody()
 			p.wire = next
 			p.held <- late
-			return nil, errors.Join(err, errors.New("it is on its way"))
+			return nil, errors.Join(err, errors.New("the request is held"))
 		}
 		response, err := next.RoundTrip(r)
 		if err == nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/leases/sim1") && p.loseRenewal.CompareAndSwap(true, false) {
@@ -83,7 +84,7 @@ func (p *faultTest) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// arrives has a request that was held arrive at the broker, and returns the status of the answer.
+// arrives delivers a held request to the broker and returns the response status.
 func (p *faultTest) arrives(late *http.Request) int {
 	p.Helper()
 	response, err := p.wire.RoundTrip(late)
@@ -92,7 +93,7 @@ func (p *faultTest) arrives(late *http.Request) int {
 	return response.StatusCode
 }
 
-// keeps has f run while web is never without the endpoint that it has, nor with another one than these.
+// keeps runs f and checks that web always has an endpoint, and only endpoints from addresses.
 func (p *faultTest) keeps(f func(), addresses ...string) {
 	p.Helper()
 	ctx, cancel := context.WithCancel(p.Context())
@@ -111,10 +112,13 @@ func (p *faultTest) keeps(f func(), addresses ...string) {
 	<-done
 }
 
-// What the rules on missing and older objects promise (docs/explanation/protocol.md), fault by fault: those that random worlds meet by chance alone, or never.
+// TestFaults checks the rules on missing and older objects (docs/explanation/protocol.md), one
+// fault per subtest. Random worlds reach these faults rarely or never.
 func TestFaults(t *testing.T) {
 	for name, f := range map[string]func(*faultTest){
-		// Of an export that ended after the backup nothing stays, and what was made since is there again, with versions that are all higher than any before.
+		// After the restore, the export that ended after the backup must be withdrawn again,
+		// and the export that was created since must be published again. All versions are
+		// higher than before.
 		"restored with higher versions": func(p *faultTest) {
 			p.export("ended", "10.1.1.3")
 			p.within("it is imported", time.Minute, p.has("ended", "10.1.1.3"))
@@ -131,8 +135,9 @@ func TestFaults(t *testing.T) {
 			}, "10.1.1.1")
 			p.within("all is right", time.Second, p.has("ended"), p.has("since", "10.1.1.4"))
 		},
-		// The exporter goes back: others take what replaces something on the broker, and believe after two comparisons what was exported anew since the
-		// backup, whose record is older now. They take nothing away before.
+		// The exporter restarts with an old state. Importers accept replacements on the broker
+		// at once. After two comparisons they also accept an export that was created again
+		// since the backup and has an older record now. They withdraw nothing before.
 		"the exporter's own API server is restored": func(p *faultTest) {
 			p.export("again", "10.1.1.5")
 			p.within("it is imported", time.Minute, p.has("again", "10.1.1.5"))
@@ -156,13 +161,14 @@ func TestFaults(t *testing.T) {
 					planes.Read(p.T, p.to, imp)
 					applied := fmt.Sprintf("%s=%d", p.exporter.ID, layout.Revision(record))
 					if have := imp.Annotations[names.AnnotationApplied]; layout.Revision(record) >= before || !strings.Contains(have, applied) {
-						return fmt.Errorf("the import is made of %s, and not of %s, lower than %d", have, applied, before)
+						return fmt.Errorf("the import has applied %s, want %s, with a revision lower than %d", have, applied, before)
 					}
 					return p.has("again", "10.1.1.5")()
 				})
 			}, "10.1.1.1", "10.1.1.2")
 		},
-		// Importers drop everything of a member that was removed, and take what it publishes when it has joined again, whatever they knew before.
+		// Importers drop everything of a removed member. After the member joins again,
+		// importers accept its objects, whatever revisions they knew before.
 		"removed, and joined again from a backup": func(p *faultTest) {
 			backup := p.exporter.API.Backup()
 			p.export("since", "10.1.1.4")
@@ -175,7 +181,8 @@ func TestFaults(t *testing.T) {
 			planes.NoError(p.T, p.exporter.Start(p.Context()))
 			p.within("it is imported again", time.Minute, p.has("web", "10.1.1.1"), p.has("since"))
 		},
-		// A replica that was paused while it wrote, and is the leader no longer: what it wrote conflicts, or is lower where the broker was restored to what it knew.
+		// A paused replica is no longer the leader when its write arrives. The write conflicts;
+		// after a restore the write may succeed, and then its revision is lower.
 		"a paused leader wakes up": func(p *faultTest) {
 			backup := p.broker.Backup()
 			rolls := func(address string) {
@@ -190,12 +197,12 @@ func TestFaults(t *testing.T) {
 			again.Body, _ = late.GetBody()
 			p.keeps(func() {
 				if status := p.arrives(late); status != http.StatusConflict {
-					p.Errorf("a write that was held: status %d", status)
+					p.Errorf("a held write of the old leader: status %d", status)
 				}
 				<-time.After(usual)
 				p.broker.Restore(backup)
 				if status := p.arrives(again); status != http.StatusOK {
-					p.Errorf("a write that was held, to what it knew: status %d", status)
+					p.Errorf("a held write of the old leader, after the restore: status %d", status)
 				}
 				<-time.After(usual)
 			}, "10.1.1.3")
@@ -205,7 +212,7 @@ func TestFaults(t *testing.T) {
 				p.Errorf("the broker has %s still", have)
 			}
 		},
-		// A withdrawal that was overtaken by another export says nothing.
+		// A withdrawal does not count if the same service was exported again later.
 		"restored to a state between an end and the next beginning": func(p *faultTest) {
 			p.unexport("web")
 			p.within("it is withdrawn", time.Minute, p.has("web"))
@@ -230,7 +237,7 @@ func TestFaults(t *testing.T) {
 				p.loseRenewal.Store(true)
 				p.within("the renewal is lost", time.Minute, func() error {
 					if p.loseRenewal.Load() {
-						return errors.New("it is not yet")
+						return errors.New("the renewal was not lost yet")
 					}
 					return nil
 				})
@@ -239,7 +246,8 @@ func TestFaults(t *testing.T) {
 			}, "10.1.1.1")
 			p.within("all is right", time.Second, p.has("since", "10.1.1.4"))
 		},
-		// Who dies before it has published again is lost, and what is missing of it is believed.
+		// The exporter dies before it publishes again. It is lost, so importers accept that its
+		// objects are missing.
 		"the exporter dies right after a wipe": func(p *faultTest) {
 			planes.NoError(p.T, p.exporter.Stop())
 			p.dead.Store(true)

@@ -11,8 +11,10 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
-// TestServiceThatIsMadeAgainKeepsItsAddress deletes an exported Service and makes it again, as kubectl replace --force does: its endpoints go at once, and
-// the imports keep their clusterset IPs in both clusters. Where it is not made again they go.
+// TestServiceThatIsMadeAgainKeepsItsAddress deletes an exported Service and creates it again,
+// as kubectl replace --force does. The endpoints are withdrawn at once, and the imports keep
+// their clusterset IPs in both clusters. If the Service is not created again, the imports are
+// deleted.
 func TestServiceThatIsMadeAgainKeepsItsAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newPair(t, simulation.Options{})
@@ -24,7 +26,7 @@ func TestServiceThatIsMadeAgainKeepsItsAddress(t *testing.T) {
 		<-time.After(10 * time.Second)
 		for i, c := range clusters {
 			if have := p.endpoints(c, "web"); len(have) != 0 {
-				t.Errorf("c%d has the endpoints %v of a Service that is deleted", i+1, have)
+				t.Errorf("c%d still has the endpoints %v of a deleted Service", i+1, have)
 			}
 		}
 		planes.Create(t, p.from, made.Service("shop", "web", 80))
@@ -34,7 +36,7 @@ func TestServiceThatIsMadeAgainKeepsItsAddress(t *testing.T) {
 				t.Errorf("c%d has clusterset IP %s, want %s", i+1, vip, before[i])
 			}
 			if have := p.endpoints(c, "web"); len(have) != 1 {
-				t.Errorf("c%d has the endpoints %v of the Service that was made again", i+1, have)
+				t.Errorf("c%d has the endpoints %v of the re-created Service, want one", i+1, have)
 			}
 		}
 		planes.Delete(t, p.from, made.Service("shop", "web"))

@@ -16,9 +16,9 @@ import (
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
-// guard watches a service that every cluster exports and nobody changes, in one cluster: as
-// long as its endpoints live and can be reached from there they must not be withdrawn, whatever
-// else fails, and its clusterset IP must stay.
+// guard watches, in one cluster, a service that every cluster exports and no user changes. The
+// clusterset IP must not change, and endpoints must not be withdrawn while they are alive and
+// reachable from this cluster, whatever else fails.
 type guard struct {
 	world   *world
 	cluster *cluster
@@ -26,15 +26,15 @@ type guard struct {
 
 	mu       sync.Mutex
 	failed   error
-	armed    bool // everything was there once
+	armed    bool // all endpoints were imported once
 	vip      string
-	excusing map[string]bool // clusters that could not be reached since all was right
+	excusing map[string]bool // clusters that were unreachable since the last verdict
 	slices   map[string]discoveryv1.EndpointSlice
 }
 
 var steady = types.NamespacedName{Namespace: steadyNamespace, Name: "base"}
 
-// makeSteady has the cluster export a service that stays.
+// makeSteady exports a service that no user changes.
 func (c *cluster) makeSteady(ctx context.Context) error {
 	return errors.Join(
 		c.makeService(ctx, made.Service(steady.Namespace, steady.Name, 80)),
@@ -45,7 +45,7 @@ func (c *cluster) makeSteady(ctx context.Context) error {
 
 func (c *cluster) steadyAddress() string { return fmt.Sprintf("10.%d.255.1", 200+c.number) }
 
-// watchSteady begins to look, where everything is as it should be.
+// watchSteady starts the watch in a converged cluster.
 func (w *world) watchSteady(ctx context.Context, c *cluster) (*guard, error) {
 	g := &guard{world: w, cluster: c, excusing: map[string]bool{}, slices: map[string]discoveryv1.EndpointSlice{}}
 	endpoints, err := c.admin.Watch(ctx, &discoveryv1.EndpointSliceList{}, client.InNamespace(steadyNamespace), client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager})
@@ -92,7 +92,7 @@ func (g *guard) see(e watch.Event) {
 	}
 }
 
-// look is called with mu held.
+// look checks the endpoints. The caller holds mu.
 func (g *guard) look() {
 	here := map[string]bool{}
 	for _, s := range g.slices {
@@ -103,7 +103,7 @@ func (g *guard) look() {
 		}
 	}
 	if !g.armed {
-		g.armed = len(here) == len(g.world.clusters) // it was so when the watch began
+		g.armed = len(here) == len(g.world.clusters) // the first events only repeat the state at the start of the watch
 		return
 	}
 	for _, c := range g.world.clusters {
@@ -113,14 +113,14 @@ func (g *guard) look() {
 	}
 }
 
-// fail keeps the first failure. It is called with mu held.
+// fail keeps the first failure. The caller holds mu.
 func (g *guard) fail(format string, args ...any) {
 	if g.failed == nil {
 		g.failed = fmt.Errorf("%s, %v: %s", g.cluster.id, g.world.elapsed(), fmt.Sprintf(format, args...))
 	}
 }
 
-// excuse has a cluster's endpoints be withdrawn rightly, until everything is right again.
+// excuse allows the withdrawal of a cluster's endpoints until the next verdict.
 func (g *guard) excuse(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -133,7 +133,7 @@ func (g *guard) excused() bool {
 	return len(g.excusing) > 0
 }
 
-// verdict returns what was wrong, and begins anew: everything is right.
+// verdict returns the failure and forgets all excuses. The clusterset must have converged.
 func (g *guard) verdict() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -41,7 +41,7 @@ func (h *runningHub) start() {
 	go func() { p.done <- hub.Run(p.life, options, h.log) }()
 }
 
-// killHub kills the hub and starts it again.
+// killHub kills the hub and starts another.
 func killHub(_ context.Context, w *world, _ *cluster) error {
 	if w.hub == nil {
 		return nil
@@ -53,7 +53,7 @@ func killHub(_ context.Context, w *world, _ *cluster) error {
 	return nil
 }
 
-// hinderHub has the hub lose its way to the broker, or have trouble on it.
+// hinderHub cuts the hub's connection to the broker or disturbs it.
 func hinderHub(_ context.Context, w *world, _ *cluster) error {
 	switch {
 	case w.hub == nil:
@@ -71,7 +71,7 @@ func changeExposure(ctx context.Context, w *world, _ *cluster) error {
 		return nil
 	}
 	want := w.someExposure(w.someName())
-	err := w.admin.Create(ctx, made.Namespace(want.Namespace)) // a broker that was replaced has none
+	err := w.admin.Create(ctx, made.Namespace(want.Namespace)) // a replaced broker lacks the namespace
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -95,7 +95,8 @@ func endExposure(ctx context.Context, w *world, _ *cluster) error {
 	return w.admin.Delete(ctx, &all.Items[w.random.IntN(len(all.Items))])
 }
 
-// missEnd has MultiClusterServices end while a cluster cannot reach the broker, for longer than their ends stay there.
+// missEnd deletes MultiClusterServices while a cluster is cut off from the broker for longer
+// than the broker keeps withdrawn policies.
 func missEnd(ctx context.Context, w *world, c *cluster) error {
 	all, err := list(ctx, w.admin, &networkingv1alpha1.MultiClusterServiceList{})
 	if err != nil || len(all.Items) == 0 {
@@ -149,7 +150,7 @@ func (w *world) someClusters() (ids []string) {
 	return ids
 }
 
-// policies are what the MultiClusterServices tell agents, by service.
+// policies computes the policies from the MultiClusterServices, by service.
 func (w *world) policies(ctx context.Context) (map[types.NamespacedName]*brokerv1alpha1.ServicePolicySpec, error) {
 	found, err := list(ctx, w.admin, &networkingv1alpha1.MultiClusterServiceList{})
 	all := map[types.NamespacedName]*brokerv1alpha1.ServicePolicySpec{}

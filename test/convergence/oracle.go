@@ -25,23 +25,24 @@ import (
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
-// The oracle says what users' objects amount to. It goes by the Multi-Cluster Services API and
-// knows nothing of what happened; merging, and what one export contributes, are the pure
-// packages', which have tests of their own.
+// The oracle computes the expected state from the users' objects, according to the
+// Multi-Cluster Services API. It does not know which faults happened. For merging and for the
+// contribution of an export it uses Atoll's pure packages, which have their own tests.
 
-// families are those of all clusters' Services.
+// families are the IP families of all clusters' Services.
 var families = []corev1.IPFamily{corev1.IPv4Protocol}
 
-// truth is what users' and administrators' objects amount to, as far as several clusters have to do with it.
+// truth is the expected state across clusters.
 type truth struct {
 	permitted permissions.Members
 	policies  map[types.NamespacedName]*brokerv1alpha1.ServicePolicySpec
-	records   map[types.NamespacedName][]merge.Export // of valid and permitted exports, also those for the hub alone
-	refused   *cluster                                // the broker refuses what its agents write; nil for none
-	byPolicy  map[string]int                          // how many ServiceExports each cluster's agent has created
+	records   map[types.NamespacedName][]merge.Export // of valid and permitted exports, including exports for the hub only
+	refused   *cluster                                // cluster whose writes the broker refuses, or nil
+	byPolicy  map[string]int                          // number of ServiceExports that each cluster's agent has created
 }
 
-// truth is that of the clusterset without a cluster, unless that is nil.
+// truth computes the expected state, without the objects of one cluster unless that cluster is
+// nil.
 func (w *world) truth(ctx context.Context, without *cluster) (*truth, error) {
 	t := &truth{records: map[types.NamespacedName][]merge.Export{}, byPolicy: map[string]int{}}
 	config := made.Permissions(nil)
@@ -78,7 +79,8 @@ func (w *world) truth(ctx context.Context, without *cluster) (*truth, error) {
 	return t, nil
 }
 
-// contribution is what a cluster's export contributes, and whether that is anything.
+// contribution returns the record of a cluster's export. some is false if the export
+// contributes nothing.
 func (t *truth) contribution(c *cluster, export *mcsv1beta1.ServiceExport) (spec merge.Export, some bool) {
 	key := keyOf(export)
 	service, policy := c.users.services[key], t.policies[key]
@@ -97,7 +99,7 @@ func (t *truth) validity(c *cluster, export *mcsv1beta1.ServiceExport, service *
 	return validity
 }
 
-// merged are the exports of a service that are merged: not those for the hub alone.
+// merged returns the exports of a service that are merged. Exports for the hub only are not.
 func (t *truth) merged(service types.NamespacedName) []merge.Export {
 	var all []merge.Export
 	for _, e := range t.records[service] {
@@ -108,7 +110,7 @@ func (t *truth) merged(service types.NamespacedName) []merge.Export {
 	return all
 }
 
-// imports are the exports of a service that a cluster imports.
+// imports returns the exports of a service that a cluster imports.
 func (t *truth) imports(c *cluster, service types.NamespacedName) []merge.Export {
 	if !c.users.namespaces[service.Namespace] || !t.policies[service].Consumes(c.id.String()) {
 		return nil
@@ -120,11 +122,11 @@ func (w *world) cluster(id string) *cluster {
 	return w.clusters[slices.IndexFunc(w.clusters, func(c *cluster) bool { return c.id.String() == id })]
 }
 
-// longMessage is how long a message may be of which all is written.
+// longMessage is the length from which messages are truncated.
 const longMessage = 900
 
-// conditions are those that a ServiceExport has to have; of some the message is nobody's
-// business here.
+// conditions returns the expected conditions of a ServiceExport. The oracle does not check all
+// messages.
 func (t *truth) conditions(c *cluster, export *mcsv1beta1.ServiceExport, service *corev1.Service) []metav1.Condition {
 	verdict := t.validity(c, export, service)
 	valid := metav1.Condition{Type: "Valid", Status: metav1.ConditionFalse, Reason: string(verdict.Reason)}
@@ -157,7 +159,8 @@ func (t *truth) conditions(c *cluster, export *mcsv1beta1.ServiceExport, service
 	return all
 }
 
-// source is what has to be made of one EndpointSlice of the exporting cluster's.
+// source is the expected content of an imported slice, from one EndpointSlice of the exporting
+// cluster.
 type source struct {
 	Addresses discoveryv1.AddressType
 	Ports     string
@@ -182,23 +185,24 @@ func (c *cluster) published(export merge.Export) map[string]source {
 	return all
 }
 
-// addresses are the slices of a service but those of names.
+// addresses returns the slices of a service except FQDN slices.
 func (c *cluster) addresses(service types.NamespacedName) []*discoveryv1.EndpointSlice {
 	return slices.DeleteFunc(c.users.slicesOf(service), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType == discoveryv1.AddressTypeFQDN })
 }
 
-// foreign is another cluster's endpoint: what node it is on, and what pod, means nothing here.
+// foreign clears the node and the pod of an endpoint, which mean nothing in another cluster.
 func foreign(e discoveryv1.Endpoint) discoveryv1.Endpoint {
 	e.NodeName, e.TargetRef = nil, nil
 	return e
 }
 
-// usable are a slice's endpoints without those that nobody can use, the own cluster included.
+// usable returns a slice's endpoints without loopback addresses, which no cluster imports, the
+// exporting cluster included.
 func usable(s *discoveryv1.EndpointSlice) []discoveryv1.Endpoint {
 	return slices.DeleteFunc(slices.Clone(s.Endpoints), func(e discoveryv1.Endpoint) bool { return strings.HasPrefix(e.Addresses[0], "127.") })
 }
 
-// weighing are those of a service's exports that mean anything to a cluster.
+// weighing returns the exports that a cluster considers.
 func (c *cluster) weighing(service types.NamespacedName, exports []merge.Export) []merge.Export {
 	if service.Namespace != systemNamespace || c.users.open {
 		return exports
@@ -206,7 +210,7 @@ func (c *cluster) weighing(service types.NamespacedName, exports []merge.Export)
 	return slices.DeleteFunc(slices.Clone(exports), func(e merge.Export) bool { return e.ClusterID != c.id.String() })
 }
 
-// imported are the sources of one cluster's part of an import.
+// imported computes the sources of one cluster's part of an import.
 func (c *cluster) imported(imp *mcsv1beta1.ServiceImport, from *cluster, export merge.Export) map[string]source {
 	all := map[string]source{}
 	unserved := func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != discoveryv1.AddressTypeIPv4 }
@@ -230,14 +234,14 @@ func (c *cluster) imported(imp *mcsv1beta1.ServiceImport, from *cluster, export 
 	return all
 }
 
-// admits tells whether an endpoint can be another cluster's.
+// admits reports whether an endpoint may belong to another cluster.
 func (c *cluster) admits(from *cluster, e discoveryv1.Endpoint) bool {
 	address, err := netip.ParseAddr(e.Addresses[0])
 	return err == nil && c.network.Admits(from.id, address)
 }
 
-// portsOf are those of a slice's ports that belong to ports of the import, for which the
-// cluster has the definition that has won; named as the import and the derived Service have them.
+// portsOf returns a slice's ports that belong to ports of the import, if the cluster's
+// definition of that port won the merge. The ports have the names of the derived Service.
 func portsOf(of []discoveryv1.EndpointPort, imp *mcsv1beta1.ServiceImport, export merge.Export) []discoveryv1.EndpointPort {
 	var all []discoveryv1.EndpointPort
 	called := derived.PortNames(imp.Spec.Ports)

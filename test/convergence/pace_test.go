@@ -22,9 +22,11 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
-// TestChangesAreWrittenAtTheirTime has one cluster change the endpoints of a Service, and looks when that is on the broker, in the own import and
-// in the other cluster's: five changes of a slice at once, and what follows them together when there is a token again, each 50 ms. Slices do not
-// wait for each other, and each bears the time of the change that its source bears.
+// TestChangesAreWrittenAtTheirTime changes the endpoints of a Service in one cluster and
+// records the writes on the broker, in the own import and in the other cluster. The rate
+// limiter lets five changes of a slice pass at once. Later changes share a write each time the
+// limiter has a token, every 50 ms. Slices do not wait for each other, and each write carries
+// the trigger time of its source.
 func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newPaced(t)
@@ -44,7 +46,7 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 			{3 * time.Millisecond, "a", add(4)},
 			{4 * time.Millisecond, "a", add(5)},
 			{5 * time.Millisecond, "a", add(6)},
-			{10 * time.Millisecond, "b", add(7)}, // which has nothing to do with a
+			{10 * time.Millisecond, "b", add(7)}, // slices do not share a limit
 			{20 * time.Millisecond, "a", unready(1)},
 			{60 * time.Millisecond, "a", remove(1)},
 			// After a second of calm.
@@ -67,8 +69,8 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 	})
 }
 
-// What changes all the time on the broker has what is made of it written no faster than a member may change a namespace, and at last that is what the broker
-// says.
+// If objects on the broker change all the time, the agent writes its own objects no faster than
+// the limit of a namespace. In the end the agent's objects match the broker's.
 func TestWhatChangesAllTheTime(t *testing.T) {
 	const changes, atOnce, perSecond = 5000, 1000, 100
 	for name, tt := range map[string]struct {
@@ -125,7 +127,7 @@ func TestWhatChangesAllTheTime(t *testing.T) {
 				<-time.After(time.Minute)
 				w.Stop()
 				if n := <-written; n < atOnce-10 || n > atOnce+int(took.Seconds()*perSecond)+20 {
-					t.Errorf("it was written %d times in %v", n, took)
+					t.Errorf("%d writes in %v, want about the burst plus the rate", n, took)
 				}
 				planes.NoError(t, tt.last(p))
 			})
@@ -133,7 +135,8 @@ func TestWhatChangesAllTheTime(t *testing.T) {
 	}
 }
 
-// What a namespace needs that appears is read at once, however much that is: only a member that is over its budget has to wait.
+// When a namespace appears, the agent reads everything for the namespace at once, however much.
+// Only a member over its budget has to wait.
 func TestNamespaceThatAppearsIsFilledAtOnce(t *testing.T) {
 	const many = 600
 	inBubble(t, func(t *testing.T) {
@@ -152,14 +155,14 @@ func TestNamespaceThatAppearsIsFilledAtOnce(t *testing.T) {
 	})
 }
 
-// paced is a pair with an exported Service whose endpoints change.
+// paced is a pair that exports a Service with changing endpoints.
 type paced struct {
 	*pair
 	slices map[string]*discoveryv1.EndpointSlice
 	began  time.Time
 }
 
-// newPaced has a Service with two slices be exported, and returns when nothing waits any more.
+// newPaced exports a Service with two slices and returns when no write is pending.
 func newPaced(t *testing.T) *paced {
 	p := &paced{pair: newPair(t, simulation.Options{}), slices: map[string]*discoveryv1.EndpointSlice{}}
 	for i, name := range []string{"a", "b"} {
@@ -180,7 +183,7 @@ func add(number int) func(*discoveryv1.EndpointSlice) {
 	return func(s *discoveryv1.EndpointSlice) { s.Endpoints = append(s.Endpoints, endpoint(number)) }
 }
 
-// unready has an endpoint be taken out of use by the clients, and remove makes it go.
+// unready marks an endpoint as not ready.
 func unready(number int) func(*discoveryv1.EndpointSlice) {
 	return func(s *discoveryv1.EndpointSlice) {
 		s.Endpoints[at(s, number)].Conditions.Ready = ptr.To(false)
@@ -206,7 +209,7 @@ func (p *paced) change(name string, now time.Duration, f func(*discoveryv1.Endpo
 	planes.NoError(p.T, p.from.Update(p.Context(), s))
 }
 
-// recorder notes when slices are written that Atoll keeps.
+// recorder records the time of each write of Atoll's slices.
 type recorder struct {
 	watch watch.Interface
 	seen  chan []written
@@ -239,8 +242,8 @@ func (p *paced) watch(c client.WithWatch) *recorder {
 	return r
 }
 
-// writes ends the record and tells what there is in it: when which slice was written, and of when the
-// change is that it tells, in ms.
+// writes ends the recording and returns which slice was written when, with the trigger time of
+// the change, in ms.
 func (r *recorder) writes(began time.Time) []string {
 	r.watch.Stop()
 	var all []string

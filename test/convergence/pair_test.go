@@ -23,7 +23,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
-// pair is an exporting and an importing member with their broker, which have the namespace shop.
+// pair is an exporting member, an importing member and their broker. Both members have the
+// namespace shop.
 type pair struct {
 	*testing.T
 	broker   *apiserver.Server
@@ -62,13 +63,13 @@ func (p *pair) unexport(name string) {
 	planes.Delete(p.T, p.from, made.Export("shop", name))
 }
 
-// roll gives a service another endpoint.
+// roll replaces the endpoint of a service.
 func (p *pair) roll(name, address string) {
 	p.Helper()
 	planes.Change(p.T, p.from, made.Slice("shop", name+"-x", name), func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses[0] = address })
 }
 
-// endpoints are the imported ones of a service in a cluster.
+// endpoints returns the imported endpoints of a service in a cluster.
 func (p *pair) endpoints(c client.Client, name string) []string {
 	p.Helper()
 	all, err := planes.Endpoints(p.Context(), c, client.MatchingLabels{names.LabelServiceName: name})
@@ -76,7 +77,7 @@ func (p *pair) endpoints(c client.Client, name string) []string {
 	return all
 }
 
-// has is what is wrong unless the importer has exactly these endpoints of a service.
+// has returns an error unless the importer has exactly these endpoints of a service.
 func (p *pair) has(name string, want ...string) func() error {
 	return func() error {
 		if have := p.endpoints(p.to, name); !slices.Equal(have, want) {
@@ -86,7 +87,7 @@ func (p *pair) has(name string, want ...string) func() error {
 	}
 }
 
-// record is what the broker has of an exported service.
+// record reads the record of an exported service on the broker.
 func (p *pair) record(name string) (record client.Object, published bool) {
 	p.Helper()
 	record = layout.Record(broker.DefaultNamespace, made.Record(p.exporter.ID.String(), "shop", name).Spec)
@@ -95,17 +96,18 @@ func (p *pair) record(name string) (record client.Object, published bool) {
 	return record, err == nil && !layout.Withdrawn(record)
 }
 
-// published is what is wrong where the broker should have a record of a service, or should not.
+// published returns an error unless the broker has a record of the service, or has none if want
+// is false.
 func (p *pair) published(name string, want bool) func() error {
 	return func() error {
 		if _, have := p.record(name); have != want {
-			return fmt.Errorf("of %s the broker has a record: %t", name, have)
+			return fmt.Errorf("broker has a record of %s: %t, want the opposite", name, have)
 		}
 		return nil
 	}
 }
 
-// imported is what is wrong with a cluster's import of web, which should have one endpoint.
+// imported returns an error unless a cluster's import of web has exactly one endpoint.
 func (p *pair) imported(c client.Client, address string) func() error {
 	return func() error {
 		imp, service, list := made.Import("shop", "web"), made.Service("shop", "web-clusterset"), &discoveryv1.EndpointSliceList{}
@@ -135,7 +137,7 @@ func (p *pair) vip(c client.Client) string {
 	return strings.Join(imp.Spec.IPs, " ")
 }
 
-// ended is what is left of the export of web.
+// ended returns an error while anything of the export of web is left.
 func (p *pair) ended() error {
 	for _, c := range []client.Client{p.from, p.to} {
 		err := c.Get(p.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, &mcsv1beta1.ServiceImport{})
@@ -156,7 +158,7 @@ func (p *pair) ended() error {
 	return nil
 }
 
-// within waits, by the bubble's time, until checks find nothing wrong.
+// within waits, in the bubble's time, until all checks succeed.
 func (p *pair) within(what string, limit time.Duration, checks ...func() error) {
 	p.Helper()
 	for began := time.Now(); ; <-time.After(100 * time.Millisecond) {

@@ -29,7 +29,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/topology"
 )
 
-// findings are what is wrong.
+// findings collects deviations from the expected state.
 type findings struct {
 	where string
 	all   []string
@@ -39,20 +39,20 @@ func (f *findings) add(format string, args ...any) {
 	f.all = append(f.all, f.where+": "+fmt.Sprintf(format, args...))
 }
 
-// same adds what differs.
+// same adds a finding if the values differ.
 func (f *findings) same(what string, have, want any) {
 	if !equality.Semantic.DeepEqual(have, want) {
 		f.add("%s differs (-want +have):\n%s", what, gocmp.Diff(want, have))
 	}
 }
 
-// problems returns what is not as it should be, anywhere.
+// problems returns all deviations from the expected state.
 func (w *world) problems(ctx context.Context) ([]string, error) {
 	t, err := w.truth(ctx, w.removed)
 	if err != nil {
 		return nil, err
 	}
-	kept := t // of a removed member, which keeps what it has imported
+	kept := t // a removed member keeps its imports
 	if w.removed != nil {
 		if kept, err = w.truth(ctx, nil); err != nil {
 			return nil, err
@@ -86,12 +86,11 @@ func list[T client.ObjectList](ctx context.Context, c client.Client, into T, opt
 
 func keyOf(o client.Object) types.NamespacedName { return client.ObjectKeyFromObject(o) }
 
-// sorted returns keys in an order that does not change.
 func sorted[V any](m map[types.NamespacedName]V) []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(m), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// brokerProblems looks at the records, the endpoints, the catalogue and the members.
+// brokerProblems checks the records, the endpoints, the catalogue and the members.
 func (w *world) brokerProblems(ctx context.Context, f *findings, exports map[types.NamespacedName][]merge.Export) error {
 	records, err := list(ctx, w.admin, &brokerv1alpha1.ExportedServiceList{})
 	if err != nil {
@@ -256,7 +255,7 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, t 
 	return nil
 }
 
-// usersOwn looks at what users have of a kind, and returns the others.
+// usersOwn checks that the users' objects are unchanged, and returns all other objects.
 func usersOwn[T any, P interface {
 	*T
 	client.Object
@@ -301,7 +300,7 @@ func (c *cluster) exportProblems(ctx context.Context, f *findings, others map[ty
 		}
 		service := c.users.services[keyOf(e)]
 		if service == nil {
-			service = others[keyOf(e)] // one can ask for the export of a derived one
+			service = others[keyOf(e)] // users may export a derived Service
 		}
 		for _, want := range t.conditions(c, e, service) {
 			have := meta.FindStatusCondition(e.Status.Conditions, want.Type)
@@ -319,7 +318,7 @@ func (c *cluster) exportProblems(ctx context.Context, f *findings, others map[ty
 	return nil
 }
 
-// importProblems looks at one import, its derived Service and its endpoints.
+// importProblems checks an import, its derived Service and its endpoints.
 func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImport, exports []merge.Export,
 	services map[types.NamespacedName]*corev1.Service, parts map[part][]discoveryv1.EndpointSlice,
 ) {
@@ -342,7 +341,7 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 	if imp.Spec.Type == mcsv1beta1.ClusterSetIP {
 		want.Spec.IPs = have.Spec.ClusterIPs
 	} else {
-		for _, name := range names.DerivedServices(imp.Name, false) { // it may have had a clusterset IP, which is kept for it
+		for _, name := range names.DerivedServices(imp.Name, false) { // a former clusterset IP stays reserved
 			kept := types.NamespacedName{Namespace: imp.Namespace, Name: name}
 			if s := services[kept]; s != nil && derived.OwnedBy(s, imp.Name) {
 				delete(services, kept)
@@ -382,7 +381,7 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 	}
 }
 
-// serviceProblems looks at a derived Service: nothing about it would have to be changed.
+// serviceProblems checks that a derived Service needs no change.
 func serviceProblems(f *findings, s *corev1.Service, imp *mcsv1beta1.ServiceImport) {
 	want := s.DeepCopy()
 	derived.Apply(want, imp)
@@ -392,7 +391,7 @@ func serviceProblems(f *findings, s *corev1.Service, imp *mcsv1beta1.ServiceImpo
 	}
 }
 
-// sliceProblems looks at what all imported slices have.
+// sliceProblems checks the metadata of an imported slice.
 func sliceProblems(f *findings, s *discoveryv1.EndpointSlice, service *corev1.Service, imp *mcsv1beta1.ServiceImport) {
 	_, hidden := s.Labels[names.LabelHeadless]
 	if s.Labels[discoveryv1.LabelServiceName] != service.Name || s.Labels[discoveryv1.LabelManagedBy] != names.AgentManager || hidden != (imp.Spec.Type == mcsv1beta1.Headless) {
@@ -401,8 +400,8 @@ func sliceProblems(f *findings, s *discoveryv1.EndpointSlice, service *corev1.Se
 	f.same("owner of slice "+keyOf(s).String(), s.OwnerReferences, []metav1.OwnerReference{derived.Owner(imp)})
 }
 
-// hintProblems looks at the hints of one part's endpoints, given where the whole service has
-// ready ones.
+// hintProblems checks the topology hints of one cluster's endpoints. ready counts the ready
+// endpoints of the whole service.
 func (w *world) hintProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImport, have []discoveryv1.EndpointSlice, ready topology.Ready) {
 	want := make([]discoveryv1.EndpointSlice, len(have))
 	for i := range have {
@@ -418,14 +417,14 @@ func (w *world) hintProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImp
 	f.same("hints in "+keyOf(imp).String(), have, want)
 }
 
-// part is one cluster's part of a service.
+// part is one cluster's share of a service.
 type part struct {
 	service types.NamespacedName
 	cluster string
 }
 
-// partsOf sorts slices of ours. namespace is the label with the service's, "" where that is
-// the slice's own.
+// partsOf groups Atoll's slices by part. namespace is the label that holds the service's
+// namespace; if empty, the slice is in the service's namespace.
 func partsOf(all []discoveryv1.EndpointSlice, namespace string) map[part][]discoveryv1.EndpointSlice {
 	parts := map[part][]discoveryv1.EndpointSlice{}
 	for _, s := range all {
@@ -438,7 +437,8 @@ func partsOf(all []discoveryv1.EndpointSlice, namespace string) map[part][]disco
 	return parts
 }
 
-// compare looks whether slices hold what they should: one slice for each source. One whose source is gone is empty.
+// compare checks that there is one slice for each source, with the content of the source. A
+// slice without a source must be empty.
 func (f *findings) compare(of part, have []discoveryv1.EndpointSlice, want map[string]source, name func(source string) string) {
 	found := map[string]source{}
 	for _, s := range have {

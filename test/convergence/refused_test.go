@@ -19,8 +19,10 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
-// TestWhatIsRefusedForLongIsNotGone has the broker lose all that is published and then refuse it for half an hour, as with a quota that has become smaller.
-// Its backends live, so it stays imported; and it ends when its export does, after the broker has accepted it again.
+// TestWhatIsRefusedForLongIsNotGone deletes all published objects of a member on the broker and
+// refuses new ones for half an hour, as with a reduced quota. The backends are alive, so the
+// service stays imported. After the broker accepts writes again, the import ends when the
+// export ends.
 func TestWhatIsRefusedForLongIsNotGone(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var full atomic.Bool
@@ -49,7 +51,7 @@ func TestWhatIsRefusedForLongIsNotGone(t *testing.T) {
 		p.within("it is published again", 2*time.Minute, func() error {
 			list := &discoveryv1.EndpointSliceList{}
 			if err := p.admin.List(t.Context(), list, in); err != nil || len(list.Items) == 0 {
-				return errors.Join(err, errors.New("it is not"))
+				return errors.Join(err, errors.New("no EndpointSlice is published"))
 			}
 			return nil
 		})

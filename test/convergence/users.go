@@ -21,16 +21,16 @@ import (
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
-// users are what people and the controllers of Kubernetes have made in a cluster: the truth
-// that everything of Atoll's has to follow from. Atoll must not change it.
+// users holds the objects of users and of Kubernetes' controllers in a cluster. Atoll's objects
+// follow from these objects, and Atoll must not change them.
 type users struct {
 	namespaces map[string]bool
-	open       bool // the system's namespace, for others' exports
+	open       bool // the system namespace accepts imports
 	services   map[types.NamespacedName]*corev1.Service
 	exports    map[types.NamespacedName]*mcsv1beta1.ServiceExport
 	slices     map[types.NamespacedName]*discoveryv1.EndpointSlice
 	nodes      map[string]*corev1.Node
-	address    int // the last one given to a pod
+	address    int // number of the last pod address
 }
 
 func newUsers() *users {
@@ -55,7 +55,7 @@ func (u *users) slicesOf(service types.NamespacedName) []*discoveryv1.EndpointSl
 	return all
 }
 
-// makeNamespace makes a namespace, or deletes it with all that is in it.
+// makeNamespace creates a namespace, or deletes it with its content.
 func (c *cluster) makeNamespace(ctx context.Context, name string, exists bool) error {
 	object := made.Namespace(name)
 	u := c.users
@@ -71,8 +71,8 @@ func (c *cluster) makeNamespace(ctx context.Context, name string, exists bool) e
 	return c.admin.Delete(ctx, object)
 }
 
-// makeService makes a Service as want is, or makes the one that there is so. What can't be
-// changed has it made anew. A name that is taken by somebody else is left alone.
+// makeService creates or updates a Service. It re-creates a Service if an immutable field
+// changes, and leaves a Service alone that Atoll created.
 func (c *cluster) makeService(ctx context.Context, want *corev1.Service) error {
 	key := client.ObjectKeyFromObject(want)
 	have := c.users.services[key]
@@ -139,8 +139,8 @@ func (c *cluster) makeSlice(ctx context.Context, want *discoveryv1.EndpointSlice
 	return c.admin.Update(ctx, want)
 }
 
-// makeExport makes a ServiceExport, or makes the one that there is so. One that an agent has made for a policy is left
-// alone.
+// makeExport creates or updates a ServiceExport. It leaves a ServiceExport alone that an agent
+// created for a policy.
 func (c *cluster) makeExport(ctx context.Context, want *mcsv1beta1.ServiceExport) error {
 	key := client.ObjectKeyFromObject(want)
 	have := c.users.exports[key]
@@ -153,7 +153,7 @@ func (c *cluster) makeExport(ctx context.Context, want *mcsv1beta1.ServiceExport
 		return err
 	}
 	c.users.exports[key] = want
-	return c.admin.Update(ctx, want) // whatever its status is: nobody else writes the rest
+	return c.admin.Update(ctx, want) // only users write the spec, and an update keeps the status
 }
 
 func (c *cluster) deleteExport(ctx context.Context, key types.NamespacedName) error {
@@ -161,7 +161,7 @@ func (c *cluster) deleteExport(ctx context.Context, key types.NamespacedName) er
 	return c.admin.Delete(ctx, made.Export(key.Namespace, key.Name))
 }
 
-// ports are what Services have ports of. Some can't be in one Service.
+// ports are candidates for the ports of a Service. Some exclude each other.
 var ports = []corev1.ServicePort{
 	{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80},
 	{Name: "http", Protocol: corev1.ProtocolTCP, Port: 8080},
@@ -171,11 +171,11 @@ var ports = []corev1.ServicePort{
 	{Name: "dns-tcp", Protocol: corev1.ProtocolTCP, Port: 53},
 	{Name: "", Protocol: corev1.ProtocolTCP, Port: 9000},
 	{Name: "", Protocol: corev1.ProtocolUDP, Port: 9000},
-	{Name: "9000-tcp", Protocol: corev1.ProtocolTCP, Port: 9001}, // as one without a name would be called
+	{Name: "9000-tcp", Protocol: corev1.ProtocolTCP, Port: 9001}, // the name that Atoll gives to an unnamed port
 	{Name: "grpc", Protocol: corev1.ProtocolTCP, Port: 9002, AppProtocol: ptr.To("kubernetes.io/h2c")},
 }
 
-// somePorts returns ports that one Service can have.
+// somePorts returns ports that fit into one Service.
 func somePorts(random *rand.Rand, none bool) []corev1.ServicePort {
 	var some []corev1.ServicePort
 	for range 1 + random.IntN(3) {
@@ -192,7 +192,7 @@ func somePorts(random *rand.Rand, none bool) []corev1.ServicePort {
 	return some
 }
 
-// someService returns a Service as somebody may want it.
+// someService returns a random Service.
 func someService(random *rand.Rand, key types.NamespacedName) *corev1.Service {
 	s := made.Service(key.Namespace, key.Name)
 	if random.IntN(3) == 0 {
@@ -217,7 +217,7 @@ func someService(random *rand.Rand, key types.NamespacedName) *corev1.Service {
 	return s
 }
 
-// someExport returns a ServiceExport as somebody may want it.
+// someExport returns a random ServiceExport.
 func someExport(random *rand.Rand, key types.NamespacedName) *mcsv1beta1.ServiceExport {
 	e := made.Export(key.Namespace, key.Name)
 	if random.IntN(3) == 0 {
@@ -232,7 +232,7 @@ func someExport(random *rand.Rand, key types.NamespacedName) *mcsv1beta1.Service
 	return e
 }
 
-// someSlice returns an EndpointSlice of a Service with pods that nobody had before.
+// someSlice returns a random EndpointSlice of a Service, with unused pod addresses.
 func (c *cluster) someSlice(random *rand.Rand, service *corev1.Service, number int) *discoveryv1.EndpointSlice {
 	manager := "endpointslice-controller.k8s.io"
 	if random.IntN(4) == 0 {
@@ -273,7 +273,7 @@ func (c *cluster) someEndpoint(random *rand.Rand, addresses discoveryv1.AddressT
 	case discoveryv1.AddressTypeIPv4:
 		e.Addresses = []string{fmt.Sprintf("10.%d.%d.%d", 200+c.number, n/200, 1+n%200)}
 		if random.IntN(30) == 0 {
-			e.Addresses = []string{fmt.Sprintf("127.0.%d.%d", n/200, 1+n%200)} // nobody may take it for a pod's
+			e.Addresses = []string{fmt.Sprintf("127.0.%d.%d", n/200, 1+n%200)} // no cluster may import a loopback address
 		}
 	case discoveryv1.AddressTypeIPv6:
 		e.Addresses = []string{fmt.Sprintf("fd00:%d::%x", c.number, n)}

@@ -19,11 +19,11 @@ import (
 
 var errCut = errors.New("the connection is lost")
 
-// trouble is what may happen to requests on a way, each with a probability.
+// trouble has the probabilities of faults of requests.
 type trouble struct {
-	refuse float64       // an error in place of an answer, and nothing is done
-	lose   float64       // it is done, and the answer is lost
-	slow   time.Duration // the longest that a request, or a piece of its answer, is held up
+	refuse float64       // the request fails before the API server sees it
+	lose   float64       // the API server handles the request and the response is lost
+	slow   time.Duration // the longest delay of a request or of a part of its response
 }
 
 // way is how the programs of a cluster get to an API server.
@@ -44,7 +44,7 @@ func newWay(random *rand.Rand) *way {
 	return w
 }
 
-// stop has nothing get through any more, and ends what is on the way.
+// stop refuses new requests and ends current requests.
 func (w *way) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,7 +52,7 @@ func (w *way) stop() {
 	w.end()
 }
 
-// reset ends what is on the way: every watch is lost.
+// reset ends all current requests and watches.
 func (w *way) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +96,7 @@ func isComparison(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
 }
 
-// fate is what becomes of one request.
+// fate is the fault of a request.
 type fate struct {
 	cut, lost bool
 	refused   *apierrors.StatusError
@@ -118,7 +118,7 @@ func (w *way) draw(r *http.Request) fate {
 	return f
 }
 
-// hold returns after as long as something is held up just now.
+// hold delays the caller by the current random delay.
 func (w *way) hold(ctx context.Context) {
 	w.mu.Lock()
 	var delay time.Duration
@@ -142,8 +142,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// of returns the way as a process of the given life takes it. What is under way when the
-// process dies does not arrive.
+// of returns the connection for a process. Requests end when the process dies.
 func (w *way) of(life context.Context) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper { return traveller{w, life, next} }
 }
@@ -154,7 +153,7 @@ type traveller struct {
 	next http.RoundTripper
 }
 
-// RoundTrip does a request, or what the way makes of it.
+// RoundTrip sends a request, with a fault if fate says so.
 func (t traveller) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !isPrompt(r) {
 		t.way.hold(r.Context())
@@ -181,7 +180,7 @@ func (t traveller) RoundTrip(r *http.Request) (*http.Response, error) {
 		done()
 		return nil, err
 	case fate.lost && write:
-		_ = response.Body.Close() // nobody is told
+		_ = response.Body.Close() // the client gets no response
 		done()
 		return nil, errCut
 	}
@@ -189,8 +188,9 @@ func (t traveller) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// isPrompt tells requests that are never held up: for what kinds there are, and about Events. Clients make them while they hold
-// a lock, of Events to renew a series, for which others then wait; in a bubble no time passes for who waits for a lock.
+// isPrompt reports requests that are never delayed: discovery and Events. Clients send these
+// requests while they hold a lock, and the time of a synctest bubble stands still while a
+// goroutine waits for a lock.
 func isPrompt(r *http.Request) bool {
 	if strings.HasPrefix(r.URL.Path, "/apis/events.k8s.io/") {
 		return true
@@ -199,7 +199,7 @@ func isPrompt(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/apis") && depth < 3 || depth < 2
 }
 
-// slowBody is an answer that may be held up.
+// slowBody is a response body with delays.
 type slowBody struct {
 	way  *way
 	ctx  context.Context
@@ -208,7 +208,6 @@ type slowBody struct {
 	done func()
 }
 
-// Read is held up after it has read.
 func (b *slowBody) Read(into []byte) (int, error) {
 	n, err := b.body.Read(into)
 	if !b.fast {
@@ -223,7 +222,7 @@ func (b *slowBody) Close() error {
 	return b.body.Close()
 }
 
-// refusals are errors of API servers that are no word about the object.
+// refusals are API server errors that say nothing about the object.
 var refusals = []*apierrors.StatusError{
 	apierrors.NewInternalError(errors.New("etcdserver: request timed out")),
 	apierrors.NewServiceUnavailable("apiserver is shutting down"),

@@ -1,11 +1,11 @@
 // Package convergence injects random faults into a simulated clusterset and tests that it converges.
 //
-// A world is some member clusters with a broker, all in memory, in which the real agents and
-// DNS servers run (package simulation has the API servers). Users change their Services,
-// ServiceExports and EndpointSlices at random; people edit what is not theirs; requests are
-// refused, answers get lost, watches break, programs are killed, clusters are cut off. Then
-// everything heals, and each cluster has to hold exactly what an oracle says: it knows the
-// users' objects of all clusters, and of Atoll the pure packages alone.
+// A world consists of member clusters and a broker, all in memory. The real agents and DNS
+// servers run in it; package simulation provides the API servers. Users change their Services,
+// ServiceExports and EndpointSlices at random. People edit objects of Atoll. Requests fail,
+// responses get lost, watches break, programs are killed, and clusters are cut off. Then all
+// faults heal, and each cluster must hold exactly the objects that an oracle computes. The
+// oracle reads the users' objects of all clusters and uses only the pure packages of Atoll.
 //
 // Worlds run in a bubble of testing/synctest, so that the agents' real delays, up to minutes,
 // cost nothing.
@@ -32,7 +32,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
-// steadyNamespace has what no user changes, so that it has to stay as it is whatever happens.
+// No user changes steadyNamespace, so its imports must stay the same whatever happens.
 const steadyNamespace = "steady"
 
 // world is a clusterset.
@@ -40,22 +40,23 @@ type world struct {
 	random   *rand.Rand
 	broker   *apiserver.Server
 	admin    client.WithWatch  // of the broker
-	empty    *apiserver.Backup // of the broker as it is before there is a clusterset
-	backup   *apiserver.Backup // the last one of the broker, nil for none
-	backedUp time.Time         // when it was made
-	wiped    bool              // the clusterset's namespace is not there
+	empty    *apiserver.Backup // of the broker before the clusterset was created
+	backup   *apiserver.Backup // last backup of the broker, nil before the first
+	backedUp time.Time         // time of the last backup
+	wiped    bool              // the broker has no clusterset namespace
 	clusters []*cluster
 	hub      *runningHub // nil for none
-	// permitted is what the broker's administrators have permitted members; nil if they never have.
+	// permitted is the data of the permissions on the broker; nil if the administrators have
+	// never written any.
 	permitted map[string]string
-	removed   *cluster // from the clusterset; nil for none
-	quiet     bool     // each act is followed to its end
+	removed   *cluster // cluster that was removed from the clusterset, or nil
+	quiet     bool     // the test waits for each act to take effect
 	guards    []*guard
 	began     time.Time
-	names     []string // of the services that users have to do with: the fewer, the more comes together
+	names     []string // names of the users' services; fewer names cause more conflicts
 	journal   []string
 	slowest   time.Duration // to converge
-	right     int           // imports that are there as they should be, when there are no problems
+	right     int           // number of correct imports, when there are no problems
 	imported  int           // their sum
 }
 
@@ -72,7 +73,7 @@ func newWorld(seed uint64, log *slog.Logger) (*world, error) {
 		return nil, err
 	}
 	members := 2 + w.random.IntN(3)
-	replicas := 1 + w.random.IntN(5)/4 // two in one of five
+	replicas := 1 + w.random.IntN(5)/4 // two with a probability of 1/5
 	for number := 1; number <= members; number++ {
 		c, err := newCluster(number, replicas, w.broker, w.random, w.unreachable, log)
 		if c != nil {
@@ -109,7 +110,7 @@ func newWorld(seed uint64, log *slog.Logger) (*world, error) {
 	return w, nil
 }
 
-// unreachable tells whether the pods of a cluster can't be reached from another.
+// unreachable reports whether pods of one cluster cannot reach pods of the other.
 func (w *world) unreachable(from, to int) bool {
 	for _, c := range w.clusters {
 		if c.isolated && from != to && (c.number == from || c.number == to) {
@@ -119,14 +120,15 @@ func (w *world) unreachable(from, to int) bool {
 	return false
 }
 
-// note writes into the journal, for people to see what happened before a failure.
+// note appends to the journal, which a failed test prints.
 func (w *world) note(format string, args ...any) {
 	w.journal = append(w.journal, fmt.Sprintf("%10v  ", w.elapsed())+fmt.Sprintf(format, args...))
 }
 
 func (w *world) elapsed() time.Duration { return time.Since(w.began).Round(time.Millisecond) }
 
-// makeClusterset has the administrator of the broker make the clusterset, where there is none.
+// makeClusterset creates the clusterset again after a wipe, as the broker's administrator
+// would.
 func (w *world) makeClusterset(ctx context.Context) error {
 	if !w.wiped {
 		return nil
@@ -150,18 +152,20 @@ func (w *world) heal(ctx context.Context) error {
 }
 
 const (
-	// limit is how long it may take after everything has healed until everything is right. Who
-	// was lost often is kept waiting for sixteen times the 40 s after which it is missed.
+	// limit is the time to converge after all faults have healed. A cluster that was lost often
+	// is held back for sixteen times the 40 s after which a cluster counts as lost.
 	limit = 20 * time.Minute
-	// usual is the limit where nobody was lost: an importer waits for two comparisons of an owner, which are a minute apart.
+	// usual is the limit if no cluster was lost. An importer waits for two comparisons of an
+	// owner, which run once a minute.
 	usual = 3 * time.Minute
-	// calm is for how long it has to stay so.
+	// calm is how long the clusterset must stay correct afterwards.
 	calm = time.Minute
-	// emptyFor is how long EndpointSlices without source stay on the broker.
+	// emptyFor is how long EndpointSlices without a source stay on the broker.
 	emptyFor = 10 * time.Minute
 )
 
-// converge heals, and returns an error unless everything becomes right and stays so.
+// converge heals all faults, and returns an error unless the clusterset converges and stays
+// correct.
 func (w *world) converge(ctx context.Context) error {
 	allowed := usual
 	for _, g := range w.guards {
@@ -175,7 +179,7 @@ func (w *world) converge(ctx context.Context) error {
 	if err := w.await(ctx, allowed); err != nil {
 		return err
 	}
-	pause(ctx, usual) // members retry what failed, and owners confirm unchanged objects with other revisions
+	pause(ctx, usual) // members retry failed requests, and owners confirm unchanged objects with other revisions
 	published, err := list(ctx, w.admin, &discoveryv1.EndpointSliceList{})
 	if err != nil {
 		return err
@@ -190,7 +194,7 @@ func (w *world) converge(ctx context.Context) error {
 	}
 	if slices.ContainsFunc(policies.Items, func(p brokerv1alpha1.ServicePolicy) bool { return layout.Withdrawn(&p) }) || slices.ContainsFunc(published.Items, func(s discoveryv1.EndpointSlice) bool { return len(s.Endpoints) == 0 }) ||
 		slices.ContainsFunc(records.Items, func(r brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&r) }) {
-		pause(ctx, emptyFor) // what has ended is deleted
+		pause(ctx, emptyFor) // withdrawn objects are deleted by then
 	}
 	before := w.writes()
 	pause(ctx, calm)
@@ -199,16 +203,16 @@ func (w *world) converge(ctx context.Context) error {
 		return err
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("all was as it should be, and is not any more, although nothing has happened:\n%s", strings.Join(problems, "\n"))
+		return fmt.Errorf("the clusterset had converged and became wrong without any change:\n%s", strings.Join(problems, "\n"))
 	}
 	if after := w.writes(); after != before {
-		return fmt.Errorf("things are written although nothing has happened:\n%s\nthen\n%s", before, after)
+		return fmt.Errorf("programs write although nothing changed:\n%s\nthen\n%s", before, after)
 	}
 	w.imported += w.right
 	return w.verdict()
 }
 
-// verdict returns what a guard has found.
+// verdict returns the first error of the guards.
 func (w *world) verdict() error {
 	for _, g := range w.guards {
 		if err := g.verdict(); err != nil {
@@ -231,19 +235,20 @@ func (w *world) await(ctx context.Context, allowed time.Duration) error {
 			break
 		}
 		if time.Since(began) > allowed {
-			return fmt.Errorf("after %v, not all is as it should be:\n%s", allowed, strings.Join(problems, "\n"))
+			return fmt.Errorf("not converged after %v:\n%s", allowed, strings.Join(problems, "\n"))
 		}
 	}
 	took := time.Since(began)
 	w.slowest = max(w.slowest, took)
-	w.note("all is as it should be after %v", took)
+	w.note("converged after %v", took)
 	return nil
 }
 
-// still is for how long nothing is written at rest. Some controllers look again after 5 s.
+// still is the time without writes that counts as rest. Some controllers retry after 5 s.
 const still = 10 * time.Second
 
-// settle returns an error unless everything becomes right within a time, and stays so until nothing is written any more.
+// settle returns an error unless the clusterset converges in time and stays correct until no
+// program writes any more.
 func (w *world) settle(ctx context.Context, allowed time.Duration) error {
 	if err := w.await(ctx, allowed); err != nil {
 		return err
@@ -258,7 +263,7 @@ func (w *world) settle(ctx context.Context, allowed time.Duration) error {
 	}
 	problems, err := w.problems(ctx)
 	if err == nil && len(problems) > 0 {
-		err = fmt.Errorf("all was as it should be, and is not any more at rest:\n%s", strings.Join(problems, "\n"))
+		err = fmt.Errorf("the clusterset had converged and was wrong at rest:\n%s", strings.Join(problems, "\n"))
 	}
 	return err
 }
@@ -270,19 +275,19 @@ func (w *world) allowComparisons(allowed bool) {
 	}
 }
 
-// turnClocks sets clocks that were fast back, so that they are slow by as much, or the other way round.
+// turnClocks inverts the clock error of each cluster: a fast clock becomes slow by as much.
 func (w *world) turnClocks(ctx context.Context) {
 	for _, c := range w.clusters {
 		if c.clock() == 0 {
 			continue
 		}
 		c.setClock(-c.clock())
-		w.note("the clock of %s is set: it is fast by %v", c.id, c.clock())
+		w.note("the clock of %s is set and is fast by %v now", c.id, c.clock())
 	}
-	pause(ctx, 15*time.Second) // heartbeats say the new time, by which the world knows how old they are
+	pause(ctx, 15*time.Second) // the next heartbeats carry the new time, from which the test computes their age
 }
 
-// writes counts requests to write, but for heartbeats.
+// writes counts write requests except heartbeats.
 func (w *world) writes() string {
 	var all []string
 	count := func(of string, api *apiserver.Server) {
@@ -298,7 +303,7 @@ func (w *world) writes() string {
 	return strings.Join(all, "\n")
 }
 
-// end ends all that runs.
+// end stops all programs.
 func (w *world) end() error {
 	var failed error
 	for _, g := range w.guards {

@@ -21,7 +21,7 @@ import (
 // Clusterset is the namespace of the members' objects on the broker.
 const Clusterset = "atoll-clusterset"
 
-// Meta names an object in a namespace, or in none.
+// Meta returns metadata with a namespace, which may be empty, and a name.
 func Meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
@@ -29,7 +29,7 @@ func Meta(namespace, name string) metav1.ObjectMeta {
 // Namespace makes a namespace.
 func Namespace(name string) *corev1.Namespace { return &corev1.Namespace{ObjectMeta: Meta("", name)} }
 
-// Service makes a Service, whose ports are named p80 and so on.
+// Service makes a Service. The port 80 is named p80, and so on.
 func Service(namespace, name string, ports ...int32) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: Meta(namespace, name)}
 	for _, p := range ports {
@@ -38,14 +38,14 @@ func Service(namespace, name string, ports ...int32) *corev1.Service {
 	return s
 }
 
-// ExternalName makes a Service that is another name, which can't be exported.
+// ExternalName makes a Service of type ExternalName, which cannot be exported.
 func ExternalName(namespace, name string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: Meta(namespace, name), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.org"},
 	}
 }
 
-// Slice makes a Service's EndpointSlice: port 8080 for the Service's p80, at these addresses, which are ready.
+// Slice makes a Service's EndpointSlice with ready endpoints: port 8080 for the Service's p80.
 func Slice(namespace, name, service string, addresses ...string) *discoveryv1.EndpointSlice {
 	meta := Meta(namespace, name)
 	meta.Labels = map[string]string{discoveryv1.LabelServiceName: service, discoveryv1.LabelManagedBy: "test"}
@@ -66,12 +66,13 @@ func Export(namespace, name string) *mcsv1beta1.ServiceExport {
 	return &mcsv1beta1.ServiceExport{ObjectMeta: Meta(namespace, name)}
 }
 
-// Pod makes a pod that asks for nothing, and so may run as root.
+// Pod makes a pod without a security context, so the pod may run as root.
 func Pod(namespace, name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: Meta(namespace, name), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "any", Image: "any"}}}}
 }
 
-// Policy makes an admission policy with its binding: an API server refuses what is done to a resource, with a message, unless an expression is true.
+// Policy makes a ValidatingAdmissionPolicy and its binding. The API server denies the given
+// operations on a resource with a message unless the expression is true.
 func Policy(name, resource, expression, message string, done ...admissionv1.OperationType) []client.Object {
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: done, Rule: admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{resource}},
@@ -87,7 +88,8 @@ func Policy(name, resource, expression, message string, done ...admissionv1.Oper
 	}
 }
 
-// Import makes a ServiceImport that nobody imports: what somebody creates in Atoll's place, or looks for.
+// Import makes a ServiceImport that no agent manages. Tests create such an import in conflict
+// with Atoll, or use its key for a lookup.
 func Import(namespace, name string) *mcsv1beta1.ServiceImport {
 	return &mcsv1beta1.ServiceImport{
 		ObjectMeta: Meta(namespace, name), Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, Ports: []mcsv1beta1.ServicePort{}},
@@ -101,7 +103,8 @@ func Exposed(namespace, name string, types ...networkingv1alpha1.ExposureType) *
 	}
 }
 
-// OnBroker names a member's object on the broker, and says whose it is.
+// OnBroker returns the metadata of a member's object on the broker, with the label of the
+// source cluster.
 func OnBroker(id, name string) metav1.ObjectMeta {
 	meta := Meta(Clusterset, name)
 	meta.Labels = map[string]string{names.LabelSourceCluster: id}
@@ -120,19 +123,20 @@ func Lease(id string) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: OnBroker(id, id)}
 }
 
-// Port makes a port of a record, as that of Service.
+// Port makes a port of a record that matches the port of Service.
 func Port(number int32) mcsv1beta1.ServicePort {
 	return mcsv1beta1.ServicePort{Name: fmt.Sprintf("p%d", number), Protocol: corev1.ProtocolTCP, Port: number}
 }
 
-// Permissions makes what the broker's administrators permit members, as commands of Atoll's do.
+// Permissions makes the ConfigMap with the member permissions, labeled as Atoll's commands
+// label it.
 func Permissions(data map[string]string) *corev1.ConfigMap {
 	config := &corev1.ConfigMap{ObjectMeta: Meta(Clusterset, names.MemberPermissions), Data: data}
 	config.Labels = map[string]string{"app.kubernetes.io/managed-by": "atoll"}
 	return config
 }
 
-// Record makes the record of a member's export, which is made now.
+// Record makes a member's ExportedService that was exported now.
 func Record(id, namespace, service string, ports ...mcsv1beta1.ServicePort) *brokerv1alpha1.ExportedService {
 	meta := OnBroker(id, names.Export(names.ClusterID(id), namespace, service))
 	meta.Labels[names.LabelServiceNamespace], meta.Labels[names.LabelServiceName] = namespace, service
@@ -143,7 +147,7 @@ func Record(id, namespace, service string, ports ...mcsv1beta1.ServicePort) *bro
 	}}
 }
 
-// Published makes what a member has on the broker of one of its Service's slices.
+// Published makes a member's EndpointSlice on the broker, copied from a slice of its Service.
 func Published(id, namespace, slice, service string, addresses ...string) *discoveryv1.EndpointSlice {
 	s := Slice("", "", service, addresses...)
 	s.ObjectMeta = OnBroker(id, names.BrokerSlice(names.ClusterID(id), namespace, slice))
@@ -151,12 +155,12 @@ func Published(id, namespace, slice, service string, addresses ...string) *disco
 	s.Labels[discoveryv1.LabelManagedBy] = names.AgentManager
 	s.Annotations = map[string]string{names.AnnotationSourceSlice: slice, names.AnnotationRevision: "1"}
 	for i := range s.Endpoints {
-		s.Endpoints[i].NodeName = nil // which means nothing elsewhere
+		s.Endpoints[i].NodeName = nil // node names are not published
 	}
 	return s
 }
 
-// Entry makes an entry of the catalogue that names these clusters, in its label and its annotation.
+// Entry makes a catalogue entry that names clusters in its label and its annotation.
 func Entry(namespace, service, label, annotation string) *mcsv1beta1.ServiceImport {
 	entry := Import(Clusterset, names.CatalogueEntry(namespace, service))
 	entry.Labels = map[string]string{

@@ -21,7 +21,8 @@ func Atoll(stdin, line string) Result {
 	return Result{status, stdout.String(), stderr.String()}
 }
 
-// Must runs a command line that has to succeed, and returns what it has written to standard output.
+// Must runs a command line, fails the test unless the command succeeds, and returns its
+// standard output.
 func Must(t *testing.T, stdin, line string) string {
 	t.Helper()
 	r := Atoll(stdin, line)

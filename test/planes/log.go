@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Log is what agents say, for tests that wait for it.
+// Log collects the log output of agents, so that tests can wait for a message.
 type Log struct {
-	// To, unless nil, gets it too.
+	// To, unless nil, also receives the log output.
 	To io.Writer
 
 	mu   sync.Mutex
@@ -37,7 +37,7 @@ func (l *Log) Expect(t *testing.T, words ...string) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if !strings.Contains(l.text.String(), w) {
-				return fmt.Errorf("it says\n%s", l.text.String())
+				return fmt.Errorf("the log is\n%s", l.text.String())
 			}
 			return nil
 		})

@@ -9,8 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Merge changes an object by a JSON merge patch (RFC 7396) and writes all of it, because members may not use the verb patch. As the API server does for
-// that verb, it reads the object anew if someone else wrote it meanwhile.
+// Merge applies a JSON merge patch (RFC 7396) by a full update, because members have no
+// permission for the verb patch. Like the API server's patch, Merge retries when another writer
+// changed the object.
 func Merge(ctx context.Context, c client.Client, object client.Object, patch string) error {
 	kind, err := c.GroupVersionKindFor(object)
 	if err != nil {

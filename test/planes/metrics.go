@@ -29,7 +29,7 @@ func MetricsDocumented(t *testing.T, hub bool, text string) {
 		table = hubs
 	}
 	documented, served := kinds(table, documentedMetric, documentedLabel), kinds(text, servedMetric, servedLabel)
-	if hub { // which has a few of every program's
+	if hub { // the hub also serves some metrics that all programs have
 		maps.DeleteFunc(served, func(name, _ string) bool { return !strings.HasPrefix(name, "atoll_loadbalancer") })
 	}
 	if len(documented) == 0 || !maps.Equal(served, documented) {

@@ -37,7 +37,7 @@ func NoError(t *testing.T, err error) {
 	}
 }
 
-// Succeeds wants an attempt to have no error, and has the test go on if it has one.
+// Succeeds reports an error without ending the test.
 func Succeeds(t *testing.T, what string, err error) {
 	t.Helper()
 	if err != nil {
@@ -65,7 +65,7 @@ func Delete(t *testing.T, c client.Client, objects ...client.Object) {
 	}
 }
 
-// CleanUp has objects deleted after the test, those that are still there.
+// CleanUp deletes objects after the test. Objects that no longer exist are ignored.
 func CleanUp(t *testing.T, c client.Client, objects ...client.Object) {
 	t.Cleanup(func() {
 		for _, o := range objects {
@@ -82,11 +82,12 @@ func Read(t *testing.T, c client.Client, object client.Object) {
 	NoError(t, read(t.Context(), c, object))
 }
 
-// read leaves nothing of what the object was before, as decoding into it does where the newest version has no such field.
+// read decodes into a fresh object: decoding into the old object would keep fields that the
+// newest version no longer has.
 func read(ctx context.Context, c client.Client, object client.Object) error {
 	into := reflect.ValueOf(object).Elem()
 	fresh := reflect.New(into.Type()).Interface().(client.Object)
-	fresh.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // the kind of unstructured ones
+	fresh.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // unstructured objects keep their kind here
 	if err := c.Get(ctx, client.ObjectKeyFromObject(object), fresh); err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func read(ctx context.Context, c client.Client, object client.Object) error {
 	return nil
 }
 
-// Change reads an object, changes it and writes it back, as a person's kubectl edit does.
+// Change reads an object, changes it and updates it, as kubectl edit does.
 func Change[T client.Object](t *testing.T, c client.Client, object T, f func(T)) {
 	t.Helper()
 	Until(t, "changing "+object.GetName(), c, object, func() error {
@@ -103,7 +104,7 @@ func Change[T client.Object](t *testing.T, c client.Client, object T, f func(T))
 	})
 }
 
-// Until reads an object again and again until it is there and check returns nil.
+// Until reads an object repeatedly until the object exists and check returns nil.
 func Until(t *testing.T, what string, c client.Client, object client.Object, check func() error) {
 	t.Helper()
 	Eventually(t, what, func() error {
@@ -117,12 +118,13 @@ func Until(t *testing.T, what string, c client.Client, object client.Object, che
 // IsGone returns nil if an object was not found.
 func IsGone(err error) error {
 	if err == nil {
-		return errors.New("it is there")
+		return errors.New("the object still exists")
 	}
 	return client.IgnoreNotFound(err)
 }
 
-// Gone waits until objects are not there, or are what a member has withdrawn on the broker, which stays there for a while.
+// Gone waits until objects are deleted or marked as withdrawn. A member's withdrawn objects
+// stay on the broker for a while.
 func Gone(t *testing.T, c client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
@@ -135,8 +137,9 @@ func Gone(t *testing.T, c client.Client, objects ...client.Object) {
 	}
 }
 
-// Condition waits until an object has a condition of its newest generation with a status, and a reason where want has one after a slash,
-// and a message that has the words. It returns the condition.
+// Condition waits for a condition of the object's current generation with the wanted status,
+// the wanted reason ("status/reason", optional), and a message that contains the words.
+// Condition returns the condition that matched.
 func Condition(t *testing.T, c client.Client, object client.Object, kind, want, words string) (found metav1.Condition) {
 	t.Helper()
 	Until(t, fmt.Sprintf("condition %s of %s being %s", kind, object.GetName(), want), c, object, func() error {
@@ -153,7 +156,7 @@ func Condition(t *testing.T, c client.Client, object client.Object, kind, want, 
 	return found
 }
 
-// Conditions are those that an object has.
+// Conditions returns the object's conditions.
 func Conditions(object client.Object) []metav1.Condition {
 	switch o := object.(type) {
 	case *mcsv1beta1.ServiceExport:
@@ -167,21 +170,22 @@ func Conditions(object client.Object) []metav1.Condition {
 	}
 }
 
-// Events are those about objects of a kind in a namespace with a reason.
+// Events lists the Events in a namespace that regard objects of a kind and have a reason.
 func Events(ctx context.Context, c client.Client, namespace, kind, reason string) ([]eventsv1.Event, error) {
 	list := &eventsv1.EventList{}
 	err := c.List(ctx, list, client.InNamespace(namespace))
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != kind || e.Reason != reason }), err
 }
 
-// Told waits for an Event about an object of a kind, with a reason and a note that has the words.
+// Told waits for an Event that regards an object, with a reason and a note that contains the
+// words.
 func Told(t *testing.T, c client.Client, namespace, kind, name, reason, words string) (found eventsv1.Event) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("Event %s about %s %s/%s", reason, kind, namespace, name), func() error {
 		all, err := Events(t.Context(), c, namespace, kind, reason)
 		i := slices.IndexFunc(all, func(e eventsv1.Event) bool { return e.Regarding.Name == name && strings.Contains(e.Note, words) })
 		if i < 0 {
-			return errors.Join(err, fmt.Errorf("there are %d others", len(all)))
+			return errors.Join(err, fmt.Errorf("no Event matches; %d other Events have this reason", len(all)))
 		}
 		found = all[i]
 		return nil
@@ -189,7 +193,7 @@ func Told(t *testing.T, c client.Client, namespace, kind, name, reason, words st
 	return found
 }
 
-// Permit has the broker's administrators permit members this and nothing else.
+// Permit replaces the member permissions on the broker, as the broker's administrators would.
 func Permit(t *testing.T, onBroker client.Client, data map[string]string) {
 	t.Helper()
 	config := objects.Permissions(nil)
@@ -200,7 +204,7 @@ func Permit(t *testing.T, onBroker client.Client, data map[string]string) {
 	NoError(t, err)
 }
 
-// Exporters are the clusters that an import comes from, in their order.
+// Exporters lists the clusters in an import's status, in the order of the status.
 func Exporters(imp *mcsv1beta1.ServiceImport) (ids []string) {
 	for _, c := range imp.Status.Clusters {
 		ids = append(ids, c.Cluster)
@@ -208,7 +212,8 @@ func Exporters(imp *mcsv1beta1.ServiceImport) (ids []string) {
 	return ids
 }
 
-// PolicyExport waits until there is a ServiceExport that an agent has made for a MultiClusterService, or none at all.
+// PolicyExport waits until an agent has created a ServiceExport for a MultiClusterService, or
+// until the ServiceExport is deleted.
 func PolicyExport(t *testing.T, c client.Client, namespace, name string, want bool) {
 	t.Helper()
 	e := objects.Export(namespace, name)
@@ -231,15 +236,15 @@ func Imported(ctx context.Context, c client.Client, namespace, name string, from
 		return err
 	}
 	if have := Exporters(imp); !slices.Equal(slices.Sorted(slices.Values(have)), from) {
-		return fmt.Errorf("it comes from %v, not %v", have, from)
+		return fmt.Errorf("the import comes from %v, want %v", have, from)
 	}
 	return nil
 }
 
-// Managed are the EndpointSlices that agents write.
+// Managed selects the EndpointSlices that agents manage.
 var Managed = client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}
 
-// Endpoints returns the addresses in the slices that agents have written, sorted.
+// Endpoints returns the sorted addresses of all EndpointSlices that agents manage.
 func Endpoints(ctx context.Context, c client.Client, of ...client.ListOption) (all []string, err error) {
 	list := &discoveryv1.EndpointSliceList{}
 	err = c.List(ctx, list, append(of, Managed)...)
@@ -275,7 +280,7 @@ func Says(t *testing.T, what, text string, words ...string) {
 	}
 }
 
-// AsAccount returns an account's way to the API server that an administrator reaches by c and config.
+// AsAccount returns a client configuration that authenticates as a service account.
 func AsAccount(t *testing.T, c client.Client, config *rest.Config, namespace, account string) *rest.Config {
 	t.Helper()
 	as := rest.AnonymousClientConfig(config)
@@ -291,7 +296,7 @@ func Token(t *testing.T, c client.Client, namespace, account string) string {
 	return request.Status.Token
 }
 
-// Membership reads what a cluster keeps of its membership.
+// Membership reads the cluster's membership Secret.
 func Membership(t *testing.T, c client.Client) (credential.Membership, *corev1.Secret) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: credential.SecretName}}
@@ -301,7 +306,7 @@ func Membership(t *testing.T, c client.Client) (credential.Membership, *corev1.S
 	return m, secret
 }
 
-// AsMember is the broker as a member reaches it.
+// AsMember connects to the broker with a member's credentials.
 func AsMember(t *testing.T, m credential.Membership) client.WithWatch {
 	t.Helper()
 	c, err := broker.Connect(broker.NewToken(m.Token, nil).Config(m))

@@ -1,4 +1,5 @@
-// Package planes starts API servers for the tests of a package, and has clients and helpers for waiting.
+// Package planes starts API servers for the tests of a package, and provides clients and wait
+// helpers.
 package planes
 
 import (
@@ -24,22 +25,23 @@ import (
 	"github.com/atoll-mcs/atoll/lab"
 )
 
-// Patience is how long something that must come is waited for: clients of an API server, the controller manager among them, pause for up to a minute
-// between attempts after it was away.
+// Patience limits each wait. Clients such as kube-controller-manager pause for up to a minute
+// between attempts after an API server was down.
 const Patience = 2 * time.Minute
 
-// Suite is a package of tests that have one lab.
+// Suite is a package of tests that share a lab.
 type Suite struct {
-	// Name begins the lab's, and what is said when it can't be had.
+	// Name is the prefix of the lab's name and of messages about a lab that did not start.
 	Name string
-	// Options are the lab's, but for its name, the programs and what all such labs have in common.
+	// Options configure the lab. Main sets the name, the programs and the options that all
+	// suites share.
 	Options lab.Options
 	// Ready is called with the lab before any test.
 	Ready func(ctx context.Context, l *lab.Lab) error
 }
 
-// Main brings the lab up, runs the tests and takes it down, and ends the process: a package's TestMain. With -short there are no
-// tests.
+// Main is the TestMain of a package: it starts the lab, runs the tests, deletes the lab and
+// exits. With -short no test runs.
 func (s Suite) Main(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {
@@ -82,13 +84,13 @@ func (s Suite) fail(err error) (status int) {
 	return 1
 }
 
-// Scheme has all kinds that members and brokers hold.
+// Scheme registers all kinds that members and brokers store.
 func Scheme() *runtime.Scheme {
 	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme,
 		aboutv1beta1.AddToScheme, apiextensionsv1.AddToScheme)
 }
 
-// Clients returns an administrator's client for each of these clusters.
+// Clients returns an administrator's client for each cluster.
 func Clients(l *lab.Lab, clusters ...string) (map[string]client.WithWatch, error) {
 	scheme := Scheme()
 	all := map[string]client.WithWatch{}
@@ -104,7 +106,7 @@ func Clients(l *lab.Lab, clusters ...string) (map[string]client.WithWatch, error
 	return all, nil
 }
 
-// Target is an API server of a lab's as commands that install have it.
+// Target is a cluster of the lab as an installation target.
 func Target(t *testing.T, l *lab.Lab, cluster string) *install.Target {
 	t.Helper()
 	config, err := l.RESTConfig(cluster)
@@ -114,8 +116,9 @@ func Target(t *testing.T, l *lab.Lab, cluster string) *install.Target {
 	return target
 }
 
-// Eventually calls f until it returns nil, and fails the test with its last error when that takes longer than Patience. It calls f less and
-// less often: polling for what takes seconds, as a namespace's deletion, was a quarter of all requests to the API servers.
+// Eventually calls f until f returns nil, and fails the test with f's last error after
+// Patience. The interval grows: fast polling for slow changes, such as the deletion of a
+// namespace, was a quarter of all requests to the API servers.
 func Eventually(t *testing.T, what string, f func() error) {
 	t.Helper()
 	deadline := time.NewTimer(Patience)

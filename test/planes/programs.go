@@ -10,14 +10,15 @@ import (
 	"github.com/atoll-mcs/atoll/test/charts"
 )
 
-// programsVariable names a folder with Atoll's programs, which are tested as they are there.
+// programsVariable names a folder with programs that are already built. Tests run these
+// programs unchanged.
 const programsVariable = "ATOLL_PROGRAMS"
 
-// Nightly tells whether tests run that take longer than a change should wait for: make nightly sets $ATOLL_NIGHTLY.
+// Nightly reports whether slow tests run. Only make nightly sets $ATOLL_NIGHTLY.
 func Nightly() bool { return os.Getenv("ATOLL_NIGHTLY") != "" }
 
-// Programs returns a folder with the programs atoll, atoll-agent, atoll-dns and atoll-hub: that which $ATOLL_PROGRAMS names, or else one
-// in which they are built. remove deletes the latter.
+// Programs returns the folder that $ATOLL_PROGRAMS names, or builds atoll, atoll-agent,
+// atoll-dns and atoll-hub into a new folder. remove deletes the new folder.
 func Programs(ctx context.Context) (folder string, remove func(), err error) {
 	if folder := os.Getenv(programsVariable); folder != "" {
 		if _, err := os.Stat(filepath.Join(folder, "atoll")); err != nil {

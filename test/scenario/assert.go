@@ -97,7 +97,7 @@ func patternVerb(name, summary string, compare func(pattern *regexp.Regexp, outp
 	}
 }
 
-// save keeps the last output as a variable, or what a pattern matches in it.
+// save stores the last output in a variable, or the first match of a pattern in the output.
 func (r *Run) save(name string, pattern ...string) error {
 	value := strings.TrimSpace(r.output)
 	if len(pattern) > 0 {
@@ -106,7 +106,7 @@ func (r *Run) save(name string, pattern ...string) error {
 			return usageErrorf("%v", err)
 		}
 		if value = compiled.FindString(value); value == "" {
-			return fmt.Errorf("nothing in the last output matches %q", pattern[0])
+			return fmt.Errorf("the last output does not match %q", pattern[0])
 		}
 	}
 	r.env[name], r.env[name+"_HOST"] = value, value
@@ -155,8 +155,8 @@ func runCount(ctx context.Context, r *Run, args []string) error {
 	})
 }
 
-// standing returns the names of the objects in what kubectl get has written as JSON, a list, one object or nothing, but for those on a broker that
-// their owner has withdrawn.
+// standing returns the names of the objects in kubectl's JSON output: a list, one object or
+// nothing. Withdrawn objects on a broker do not count.
 func standing(text string) (all []string, _ error) {
 	if text == "" {
 		return nil, nil
@@ -191,8 +191,8 @@ func runCondition(ctx context.Context, r *Run, args []string) error {
 	})
 }
 
-// checkCondition looks for what is wanted in the object; the conditions that
-// it has become the output.
+// checkCondition checks that the object has the wanted condition. The object's conditions
+// become the output.
 func (r *Run) checkCondition(object, want string) error {
 	var parsed struct {
 		Status struct{ Conditions []metav1.Condition }

@@ -19,11 +19,12 @@ var (
 	chaosCount = flag.Int("faults", 10, "how many faults TestChaos makes with one seed")
 )
 
-// TestChaos breaks what clusters share and what runs Atoll, at random and two at a time, while clients go on. The pods live all the time: no request is
-// lost, and within three minutes of the last fault everything is as it should be.
+// TestChaos causes random faults of shared infrastructure and of Atoll, two at a time, while
+// clients send requests. The backends stay alive, so no request may fail. The clusterset must
+// converge within three minutes of the last fault.
 func TestChaos(t *testing.T) {
 	if *chaosFor == 0 {
-		t.Skip("takes as long as -chaos says")
+		t.Skip("set -chaos to the duration of the test")
 	}
 	programs, remove, err := planes.Programs(t.Context())
 	planes.NoError(t, err)
@@ -36,7 +37,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// chaosScript is a script of faults that a seed chooses.
+// chaosScript returns a script of faults for a seed.
 func chaosScript(t *testing.T, seed uint64) *Script {
 	t.Helper()
 	manifests, err := filepath.Abs("testdata/manifests")
@@ -64,14 +65,14 @@ func (c *chaos) line(format string, args ...any) {
 	fmt.Fprintf(&c.text, format+"\n", args...)
 }
 
-// fault is one fault, in lines of a script.
+// fault holds the script lines of a fault.
 type fault struct {
 	begin, end string
-	alone      bool   // no other fault may be with it
-	silences   string // no other fault may be with it that has the same here
+	alone      bool   // cannot overlap with another fault
+	silences   string // cannot overlap with a fault that silences the same cluster
 }
 
-// fault chooses one.
+// fault returns a random fault.
 func (c *chaos) fault() fault {
 	any, other := []string{"c1", "c2", "c3"}[c.rand.IntN(3)], []string{"c1", "c3"}[c.rand.IntN(2)]
 	rest := map[string]string{"c1": "c2,c3", "c2": "c1,c3", "c3": "c1,c2"}
@@ -93,10 +94,10 @@ func (c *chaos) fault() fault {
 	return all[c.rand.IntN(len(all))]
 }
 
-// restore is a fault that has c1 change its mind after a backup.
+// restore is the fault that restores c1 from a backup after c1 changed its exports.
 const restore = "restore"
 
-// toggle has c1 begin or cease to export extra.
+// toggle exports the service extra from c1, or unexports it.
 func (c *chaos) toggle() string {
 	if c.extra = !c.extra; c.extra {
 		return fmt.Sprintf("on c1 export %s/extra", c.namespace)
@@ -104,7 +105,7 @@ func (c *chaos) toggle() string {
 	return fmt.Sprintf("on c1 unexport %s/extra", c.namespace)
 }
 
-// pause lets some seconds pass, in which the service answers all the time.
+// pause waits some seconds, during which the service must answer every request.
 func (c *chaos) pause(seconds int) string {
 	return fmt.Sprintf("steadily %ds http c2/%s/client http://web.%[2]s.svc.clusterset.local x3", seconds, c.namespace)
 }
@@ -146,7 +147,7 @@ func (c *chaos) script(faults int) string {
 	if c.extra {
 		imports++
 	}
-	c.line("\n# Everything is as it should be.")
+	c.line("\n# The clusterset has converged.")
 	c.line("eventually 180s count broker exportedservices -n atoll-clusterset -l atoll.dev/service-namespace=%s %d", ns, imports+1)
 	c.line("eventually 180s count c1,c2,c3 serviceimports -n %s %d", ns, imports)
 	c.line("eventually 60s count c2 endpointslices -n %s -l multicluster.kubernetes.io/source-cluster %d", ns, imports+1)
@@ -171,7 +172,7 @@ spec:
 	return c.text.String()
 }
 
-// Every seed makes a script that can be parsed.
+// The script of every seed can be parsed.
 func TestChaosScripts(t *testing.T) {
 	for seed := range uint64(50) {
 		chaosScript(t, seed)

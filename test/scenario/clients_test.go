@@ -17,8 +17,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// TestClients runs the programs that scenarios run in pods against servers on
-// the loopback interface. Silence and refusal are no answers.
+// TestClients runs the clients of scenarios against servers on the loopback interface. A
+// timeout or a refused connection is not an answer.
 func TestClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs curl and socat")
@@ -68,7 +68,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// free is a port of the loopback interface that nobody uses.
+// free returns an unused port of the loopback interface.
 func free(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -35,8 +35,8 @@ func clusterVerbs() []Verb {
 	}
 }
 
-// makeNamespace deletes what an interrupted run may have left of the namespace
-// first, so that a scenario always starts from nothing.
+// makeNamespace first deletes the namespace that an interrupted run may have left behind, so
+// that a scenario always starts with an empty namespace.
 func makeNamespace(ctx context.Context, r *Run, args []string) error {
 	namespace, clusters := args[0], r.clusters("all")
 	if len(args) == 3 {
@@ -53,14 +53,14 @@ func makeNamespace(ctx context.Context, r *Run, args []string) error {
 	})
 }
 
-// deleteNamespace deletes the namespace everywhere and returns when it is gone.
+// deleteNamespace deletes the namespace in all clusters and waits for the deletion.
 func (r *Run) deleteNamespace(ctx context.Context, namespace string) error {
 	return r.each(ctx, r.lab.Shape().names(), func(ctx context.Context, cluster string) error {
 		return r.lab.DeleteNamespace(ctx, cluster, namespace)
 	})
 }
 
-// each does something in several clusters at once.
+// each calls do for several clusters in parallel.
 func (r *Run) each(ctx context.Context, clusters []string, do func(ctx context.Context, cluster string) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, cluster := range clusters {
@@ -130,7 +130,8 @@ func runOn(ctx context.Context, r *Run, args []string) error {
 	})
 }
 
-// inTurn goes through the clusters in order, so that the output has an order too, and goes on where one has failed.
+// inTurn calls do for the clusters in order, so that the output is in order. It continues after
+// a failure.
 func (r *Run) inTurn(list string, do func(cluster string) error) error {
 	r.output = ""
 	var failed error
@@ -142,7 +143,7 @@ func (r *Run) inTurn(list string, do func(cluster string) error) error {
 	return failed
 }
 
-// command is the call that a form of "on" stands for.
+// command returns the call for a form of "on".
 func (s *Script) command(form string, args []string) (Command, error) {
 	kubectl := Command{Program: "kubectl", Args: args}
 	switch form {

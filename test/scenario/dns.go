@@ -21,13 +21,13 @@ import (
 // manyRecords is how many records an answer can have before only their number is written.
 const manyRecords = 12
 
-// notAsked stands in the column of the cluster's own DNS where that would ask servers outside of the lab.
+// notAsked marks a query that the cluster's own DNS would forward to servers outside the lab.
 const notAsked = "–"
 
-// atOnce is how many questions are asked at the same time: each is a process that waits for its answer.
+// atOnce limits the parallel queries. Each query is a process.
 const atOnce = 8
 
-// usualTTL, in seconds, is not written. A cache counts it down.
+// usualTTL, in seconds, is omitted from summaries. A cache may count it down.
 const usualTTL = 5
 
 func dnsVerbs() []Verb {
@@ -64,7 +64,8 @@ func runDig(ctx context.Context, r *Run, args []string) error {
 	return nil
 }
 
-// dnsAnswer is what dig prints: the status, the flags, and the records of each section as fields: name, TTL, class, type and data.
+// dnsAnswer is dig's output: the status, the flags, and the records of each section as fields
+// (name, TTL, class, type, data).
 type dnsAnswer struct {
 	status   string
 	flags    []string
@@ -86,7 +87,7 @@ var (
 	flagsPattern   = regexp.MustCompile(`;; flags: ([a-z ]+);`)
 )
 
-// parseDig reads what dig has printed.
+// parseDig parses dig's output.
 func parseDig(output string) (dnsAnswer, error) {
 	status, flags := statusPattern.FindStringSubmatch(output), flagsPattern.FindStringSubmatch(output)
 	if status == nil || flags == nil {
@@ -105,9 +106,9 @@ func parseDig(output string) (dnsAnswer, error) {
 	return answer, nil
 }
 
-// dnsRow is a row of such a table: a question, NAME TYPE or NAME TYPE by TCP, and the answers
-// of atoll-dns and of the cluster's own DNS. A name can have NAME-with-dashes or
-// NAME-reversed. in it, for an address that was saved. Further columns are for people.
+// dnsRow is a row of such a table: a query (NAME TYPE, or NAME TYPE by TCP) and the responses
+// of atoll-dns and of the cluster's own DNS. For a saved address, a name can contain
+// NAME-with-dashes or NAME-reversed. More columns may follow for readers.
 type dnsRow struct{ question, atoll, own string }
 
 func (r dnsRow) String() string {
@@ -172,18 +173,18 @@ func runDNSTable(ctx context.Context, r *Run, args []string) error {
 	}
 	r.output = strings.Join(wrong, "\n")
 	if len(wrong) > 0 {
-		return fmt.Errorf("%d rows of %s are not true: it should have those below", len(wrong), args[2])
+		return fmt.Errorf("%d rows of %s are wrong; the correct rows follow", len(wrong), args[2])
 	}
 	return nil
 }
 
-// shorten leaves the suffix out, and gives addresses the names under which they were saved;
-// long undoes that.
+// shorten removes the suffix and replaces saved addresses with their variable names; long
+// reverses this.
 func (r *Run) shorten(suffix string) (short, long func(string) string) {
 	pairs := []string{"." + suffix + ".", "", suffix + ".", "."}
 	var back []string
 	names := slices.Sorted(maps.Keys(r.env))
-	slices.SortStableFunc(names, func(a, b string) int { return len(r.env[b]) - len(r.env[a]) }) // an address may begin with another one
+	slices.SortStableFunc(names, func(a, b string) int { return len(r.env[b]) - len(r.env[a]) }) // an address may be the prefix of another
 	for _, name := range names {
 		if ip, err := netip.ParseAddr(r.env[name]); err == nil && !strings.HasSuffix(name, "_HOST") {
 			dashed, reversed := strings.ToLower(name)+"-with-dashes", strings.ToLower(name)+"-reversed."
@@ -198,7 +199,7 @@ func (r *Run) shorten(suffix string) (short, long func(string) string) {
 	return strings.NewReplacer(pairs...).Replace, strings.NewReplacer(back...).Replace
 }
 
-// answer asks one question and sums up the answer in a line.
+// answer sends one query and summarizes the response in a line.
 func (r *Run) answer(ctx context.Context, cluster, question, suffix string, server ...string) (string, error) {
 	fields := strings.Fields(question)
 	name, kind := fields[0], fields[1]
@@ -211,12 +212,12 @@ func (r *Run) answer(ctx context.Context, cluster, question, suffix string, serv
 	}
 	answer, err := r.dig(ctx, cluster, args...)
 	if err != nil {
-		return "", fmt.Errorf("asking for %s: %w", question, err)
+		return "", fmt.Errorf("querying %s: %w", question, err)
 	}
 	return answer.summary(), nil
 }
 
-// summary is an answer in a line, without what changes from one query to the next.
+// summary formats a response as a line, without values that change between queries.
 func (a dnsAnswer) summary() string {
 	truncated := slices.Contains(a.flags, "tc")
 	var answers []string
@@ -259,8 +260,8 @@ func (a dnsAnswer) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// records writes records in order, and only their number where they are many. Of a truncated
-// answer that depends on their order, which changes.
+// records formats records in order. It formats only the number of many records: the records of
+// a truncated response depend on their order, which changes.
 func records(all []string, truncated bool) []string {
 	switch {
 	case len(all) > manyRecords && truncated:

@@ -15,7 +15,7 @@ import (
 // apiServerPort is where the API servers of labs listen.
 const apiServerPort = "6443"
 
-// cleanupTimeout bounds the cleaning up after one scenario.
+// cleanupTimeout limits the cleanup after a scenario.
 const cleanupTimeout = 3 * time.Minute
 
 func faultVerbs() []Verb {
@@ -75,11 +75,11 @@ func faultVerbs() []Verb {
 	}
 }
 
-// units can be killed and started, in this order of dependence. Of several that
-// do one thing the number may follow: kube-proxy-n2.
+// units can be killed and started, in this order of dependency. A suffix selects one of several
+// instances: kube-proxy-n2.
 var units = []string{"etcd", "apiserver", "controller-manager", "scheduler", "kube-proxy", "containerd", "kubelet", "agent", "dns", "hub", "haproxy"}
 
-// brokerUnits are those that the broker has.
+// brokerUnits are the units of the broker.
 var brokerUnits = append(units[:3:3], "hub", "haproxy")
 
 func unitList() string {
@@ -126,13 +126,13 @@ func (r *Run) startUnit(ctx context.Context, name string) error {
 	return nil
 }
 
-// cleanUp leaves the lab as the scenario found it.
+// cleanUp restores the lab to its state before the scenario.
 func (r *Run) cleanUp(ctx context.Context) error {
 	var failed error
 	if r.cut {
 		failed = errors.Join(failed, r.lab.HealAll(ctx))
 	}
-	for _, unit := range units { // in this order: an API server needs its etcd
+	for _, unit := range units { // in order of dependency: an API server needs its etcd
 		for _, name := range slices.Sorted(maps.Keys(r.killed)) {
 			if strings.HasSuffix(kindOf(name), "/"+unit) {
 				failed = errors.Join(failed, r.startUnit(ctx, name))

@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// figuresVariable names a file to which the figures of scenarios are added, as rows of a table
-// in Markdown.
+// figuresVariable names a file to which scenarios append their measurements, as rows of a
+// Markdown table.
 const figuresVariable = "ATOLL_FIGURES"
 
-// figures are what is measured while something is broken.
+// figures holds the measurements of a fault.
 type figures struct {
 	clients   []string // CLUSTER/NS/POD
 	title     string
 	began     time.Time
-	ended     time.Time // when it was put right, zero before
-	converged time.Time // when all was as it should be again, zero before
+	ended     time.Time // end of the fault, zero before
+	converged time.Time // time of convergence after the fault, zero before
 }
 
 func figureVerbs() []Verb {
@@ -89,7 +89,7 @@ func (r *Run) lost(ctx context.Context, most string) error {
 	}
 	f := &r.figures
 	if f.began.IsZero() || len(f.clients) == 0 {
-		return usageErrorf("there was no fault, or nobody sends requests")
+		return usageErrorf("no fault was started, or no client sends requests")
 	}
 	sent := 0
 	var lost []string
@@ -133,8 +133,8 @@ func (r *Run) lost(ctx context.Context, most string) error {
 	return nil
 }
 
-// countRequests reads the log of a client: how many requests it has sent since then, and
-// which had no answer.
+// countRequests parses a client's log and returns the number of requests since a time and the
+// failed requests.
 func countRequests(log string, since time.Time) (sent int, failed []string) {
 	for text := range strings.Lines(log) {
 		stamp, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -150,7 +150,7 @@ func countRequests(log string, since time.Time) (sent int, failed []string) {
 	return sent, failed
 }
 
-// batterNames are the Services that batter exports.
+// batterNames is the number of Services that batter exports.
 const batterNames = 10
 
 func runBatter(ctx context.Context, r *Run, args []string) error {
@@ -178,7 +178,8 @@ func runBatter(ctx context.Context, r *Run, args []string) error {
 	return nil
 }
 
-// changeExports exports the Services of one half and not those of the other.
+// changeExports exports every second Service and unexports the others. The next round swaps the
+// halves.
 func (r *Run) changeExports(ctx context.Context, cluster, namespace string, round int) error {
 	var wanted bytes.Buffer
 	unwanted := []string{"delete", "serviceexports", "-n", namespace, "--ignore-not-found", "--wait=false"}

@@ -32,11 +32,11 @@ func followVerbs() []Verb {
 	}}
 }
 
-// parseFollow finds the blocks, and what changes their text.
+// parseFollow returns the blocks and the replacements for their text.
 func parseFollow(args []string) (blocks []pages.Block, changes *strings.Replacer, err error) {
 	path, section, ok := strings.Cut(args[0], "#")
 	if !ok {
-		return nil, nil, fmt.Errorf("%s: which section of it? (PAGE#SECTION)", args[0])
+		return nil, nil, fmt.Errorf("%s has no section: use PAGE#SECTION", args[0])
 	}
 	var wanted []int
 	var pairs []string
@@ -99,7 +99,7 @@ func runFollow(ctx context.Context, r *Run, args []string) error {
 	return result.Err
 }
 
-// newFolder makes a folder in which commands find what they would in a clone of the repository.
+// newFolder creates a folder in which commands find the files of a clone of the repository.
 func newFolder() (string, error) {
 	folder, err := os.MkdirTemp("", "atoll-follow-")
 	if err != nil {

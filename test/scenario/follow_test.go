@@ -12,14 +12,15 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// stepByStep are the pages whose commands people type one after the other: scenarios run them as they stand there.
+// stepByStep lists the pages whose commands readers run in order. Scenarios run these commands
+// unchanged.
 var stepByStep = []string{
 	"README.md", "charts/README.md", "charts/atoll-hub/README.md", "docs/explanation/concepts.md", "docs/reference/dns.md", "docs/how-to/gitops.md", "docs/how-to/install.md",
 	"docs/how-to/membership.md", "docs/how-to/upgrade.md", "docs/how-to/backup.md", "docs/how-to/uninstall.md", "docs/tutorials/first-service.md", "docs/tutorials/failover.md", "docs/tutorials/conflict.md", "docs/how-to/migration.md", "docs/how-to/multiclusterservice.md",
 }
 
-// otherwise are blocks of these pages that no scenario runs as they stand there, with what is in place of that. A number is that of
-// the block in its section.
+// otherwise lists blocks of these pages that no scenario runs unchanged, with the replacement
+// or the reason. A number is the number of the block in its section.
 var otherwise = map[string]string{
 	"README.md#see-it-work 1":                  "the demo is run by hand: where it stands first, CI would build Kubernetes for it before any test could fail",
 	"README.md#install-it 1":                   "make release is run by hand, and Go TestReproducible packs images",
@@ -46,8 +47,8 @@ var otherwise = map[string]string{
 	"docs/how-to/multiclusterservice.md#installing-the-hub 1":                     "a lab's broker runs no pods: the scenario hub-in-pods, in a cluster that is a broker too",
 }
 
-// Every command of the pages that are followed step by step is run by a scenario, or it is said what is in place of that. So a page
-// that changes takes its scenario with it.
+// A scenario runs every command of these pages, or the list of exceptions has a reason. So a
+// changed page requires a changed scenario.
 func TestPagesAreFollowed(t *testing.T) {
 	followed := map[string]bool{} // page#section and number
 	for _, script := range scripts(t) {
@@ -79,28 +80,28 @@ func TestPagesAreFollowed(t *testing.T) {
 			_, excused := otherwise[name]
 			switch {
 			case followed[b.At()] && excused:
-				t.Errorf("%s (%s) is followed: take it off the list of what is not", name, b.At())
+				t.Errorf("A scenario follows %s (%s). Remove the block from the list of exceptions.", name, b.At())
 			case !followed[b.At()] && !excused:
-				t.Errorf("%s (%s): no scenario follows it, and nothing says what is in place of that", name, b.At())
+				t.Errorf("No scenario follows %s (%s). Follow the block in a scenario, or add it to the list of exceptions.", name, b.At())
 			}
 		}
 	}
 	for name := range otherwise {
 		path, _, _ := strings.Cut(name, "#")
 		if !slices.Contains(stepByStep, path) {
-			t.Errorf("%s is on no page of those that are followed", name)
+			t.Errorf("exception %s is on no page that scenarios follow", name)
 		}
 	}
 }
 
-// A page's commands are run with what is to stand in place of other things, of the blocks that are meant; and mistakes are found
-// before any lab is started.
+// The follow verb runs the selected blocks of a page with replacements. Mistakes are found
+// before a lab starts.
 func TestFollow(t *testing.T) {
 	lab := saying("done\n")
 	script := "follow c2 docs/explanation/concepts.md#a-first-export 1 shop=mine c1=c9\nstdout '^done$'\n"
 	planes.NoError(t, execute(t, lab, script))
 	if !slices.Equal(lab.calls, []string{"c2 shell  atoll export web -n mine --context c9"}) {
-		t.Errorf("it ran %q", lab.calls)
+		t.Errorf("follow ran %q", lab.calls)
 	}
 	lab.answer = func(string, Command) Result { return Result{Err: errors.New("exit status 1")} }
 	fails(t, execute(t, lab, script), 1, "exit status 1")
@@ -111,7 +112,7 @@ func TestFollow(t *testing.T) {
 		"follow c1 docs/explanation/concepts.md#a-first-export 9":    "no block 9",
 		"follow c1 docs/explanation/concepts.md#a-first-export x":    "neither",
 		"follow c7 docs/explanation/concepts.md#a-first-export":      `no cluster "c7"`,
-		"follow c1 docs/how-to/install.md#openshift":                 "no commands", // what is not tried is not run
+		"follow c1 docs/how-to/install.md#openshift":                 "no commands", // follow does not run blocks that are not tested
 		"! follow c1 docs/explanation/concepts.md#a-first-export 0 ": "no block 0",
 		"follow c1 docs/how-to/migration.md#from-lighthouse 5":       "has 4 blocks",
 		"follow c1 docs/reference/checks.md#checks-of-atoll-check":   "",

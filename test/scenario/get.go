@@ -26,20 +26,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// get is a "kubectl get" whose answer needs no more of kubectl than a request and a template.
+// get is a "kubectl get" that needs only a request and a template.
 //
-// Scripts ask such things again and again until the answer is right, several times a second, and a process
-// of kubectl needs a tenth of a second of processor time for each: more than all that is tested.
+// Scripts poll with such calls several times a second. A kubectl process costs a tenth of a
+// second of processor time per call, more than everything under test.
 type get struct {
 	resource, namespace, selector, fields, output string
 	names                                         []string
 	all, ignoreNotFound                           bool
 }
 
-// errNotSimple is for what only kubectl itself does.
+// errNotSimple is returned for calls that need the real kubectl.
 var errNotSimple = errors.New("that takes kubectl")
 
-// parseGet understands the arguments of such a call.
+// parseGet parses the arguments of kubectl get.
 func parseGet(args []string) (*get, error) {
 	g := &get{}
 	flags := pflag.NewFlagSet("get", pflag.ContinueOnError)
@@ -66,14 +66,14 @@ func parseGet(args []string) (*get, error) {
 	return g, nil
 }
 
-// getter answers for one cluster.
+// getter sends requests to a cluster.
 type getter struct {
 	http   *http.Client
 	client client.Client
 }
 
-// getTime is how long an answer is waited for. An API server that was cut off or has stopped does not say so, and the
-// script's patience is needed for kubectl, whose connection is a new one.
+// getTime limits a request. An API server that was cut off or killed sends no response, and the
+// remaining time of the script is needed for kubectl, which opens a new connection.
 const getTime = 4 * time.Second
 
 func newGetter(config *rest.Config) (*getter, error) {
@@ -94,10 +94,10 @@ func newGetter(config *rest.Config) (*getter, error) {
 	return &getter{transport, c}, err
 }
 
-// do answers as kubectl would. What went wrong otherwise than by the API server's word is not
-// answered: kubectl has words of its own for that.
+// do answers as kubectl would. It returns other errors than API server errors to the caller,
+// which then runs kubectl for kubectl's own message.
 func (c *getter) do(ctx context.Context, g *get) (Result, error) {
-	// By its name, kind, or short name, with its group or without.
+	// The resource may be a name, kind or short name, with or without a group.
 	kind, err := c.client.RESTMapper().KindFor(schema.ParseGroupResource(g.resource).WithVersion(""))
 	if err != nil {
 		if !meta.IsNoMatchError(err) {
@@ -121,10 +121,10 @@ func (c *getter) do(ctx context.Context, g *get) (Result, error) {
 	return Result{Stdout: text}, err
 }
 
-// away closes connections: the next request does not wait on one that leads nowhere any more.
+// away closes idle connections, so that the next request does not use a dead connection.
 func (c *getter) away() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
-// request returns the content of the object, or of the list of all.
+// request returns the object, or the list of all objects.
 func (c *getter) request(ctx context.Context, g *get, kind schema.GroupVersionKind) (map[string]any, error) {
 	if len(g.names) == 1 {
 		object := &unstructured.Unstructured{}
@@ -142,7 +142,7 @@ func (c *getter) request(ctx context.Context, g *get, kind schema.GroupVersionKi
 	return list.UnstructuredContent(), err
 }
 
-// print writes an object as it is asked for.
+// print formats an object in the requested output format.
 func (g *get) print(object map[string]any) (string, error) {
 	switch g.output {
 	case "json":
@@ -174,7 +174,7 @@ func namesOf(object map[string]any) string {
 	return strings.ToLower(strings.TrimSuffix(o.GroupVersionKind().GroupKind().String(), ".")) + "/" + o.GetName() + "\n"
 }
 
-// getter returns that of a cluster.
+// getter returns the getter of a cluster.
 func (r realLab) getter(cluster string) (*getter, error) {
 	if known, ok := r.getters.Load(cluster); ok {
 		return known.(*getter), nil

@@ -36,12 +36,12 @@ type (
 	slice      = discoveryv1.EndpointSlice
 )
 
-// onTheBroker are attempts with c1's credentials, by which it need not run an agent.
+// onTheBroker returns attempts with c1's credentials. These attempts need no agent.
 func (w *world) onTheBroker() []hostileAttempt {
 	return slices.Concat(w.records(), w.slices(), w.elsewhere())
 }
 
-// records are attempts with what c1 says of its services.
+// records returns attempts with c1's export records.
 func (w *world) records() []hostileAttempt {
 	port := func(name string, number int32) mcsv1beta1.ServicePort {
 		return mcsv1beta1.ServicePort{Name: name, Protocol: corev1.ProtocolTCP, Port: number}
@@ -120,7 +120,7 @@ func (w *world) records() []hostileAttempt {
 	}
 }
 
-// named exports a service of a name, with an endpoint, that means something in the other clusters.
+// named exports a service, with an endpoint, whose name has a meaning in the other clusters.
 func (w *world) named(name, namespace string) hostileAttempt {
 	return w.exporting(fmt.Sprintf("an export of %s/%s", namespace, name), namespace, name)
 }
@@ -159,7 +159,7 @@ func many(count, ports int) func(*slice) {
 	}
 }
 
-// slices are attempts with what c1 says of its endpoints.
+// slices returns attempts with c1's endpoint slices.
 func (w *world) slices() []hostileAttempt {
 	ports := func(name string, more ...discoveryv1.EndpointPort) hostileAttempt {
 		return w.slicing(name, ipv4, false, func(s *slice) { s.Ports = append(s.Ports, more...) })
@@ -240,7 +240,8 @@ func (w *world) slices() []hostileAttempt {
 	}
 }
 
-// elsewhere are attempts with c1's other objects on the broker, and with their coming and going.
+// elsewhere returns attempts with c1's other objects on the broker, and attempts that create
+// and delete objects.
 func (w *world) elsewhere() []hostileAttempt {
 	patching := func(name string, object client.Object, patch string) hostileAttempt {
 		return hostileAttempt{name: name, do: func(ctx context.Context) error { return planes.Merge(ctx, w.member, object, patch) }}
@@ -326,7 +327,7 @@ func (w *world) elsewhere() []hostileAttempt {
 		}},
 		{name: "an export that is older than it was, of a service that c2 exports too", do: func(ctx context.Context) error {
 			r := w.honest.DeepCopy()
-			r.Spec.ExportedAt = metav1.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC) // and as it is otherwise
+			r.Spec.ExportedAt = metav1.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC) // all other fields are unchanged
 			return w.put(ctx, r)
 		}},
 		{name: "its own slices of a service that c2 exports too, deleted", astray: true, do: func(ctx context.Context) error {
@@ -338,7 +339,7 @@ func (w *world) elsewhere() []hostileAttempt {
 				if err := w.member.Delete(ctx, &list.Items[i]); err != nil {
 					return err
 				}
-				if err := w.put(ctx, &list.Items[i]); err != nil { // which leaves out the version that is gone
+				if err := w.put(ctx, &list.Items[i]); err != nil { // put clears the resource version of the deleted object
 					return err
 				}
 			}
@@ -347,7 +348,7 @@ func (w *world) elsewhere() []hostileAttempt {
 	}
 }
 
-// inItsCluster are attempts of an administrator of c1 in c1, whose agent runs.
+// inItsCluster returns attempts of c1's administrator in c1, where the agent runs.
 func (w *world) inItsCluster() []hostileAttempt {
 	admin := w.admin["c1"]
 	creating := func(name string, objects ...client.Object) hostileAttempt {
@@ -371,7 +372,7 @@ func (w *world) inItsCluster() []hostileAttempt {
 		a := creating(name, s, bad, objects.Export(sharedNamespace, m.name))
 		a.arrived = func(t *testing.T) {
 			w.importersHave(t, m, m.address)
-			planes.Delete(t, admin, bad) // kube-proxy of c1 has what its own administrator has done to it
+			planes.Delete(t, admin, bad) // the slice affects kube-proxy in c1, which its own administrator may break
 		}
 		return a
 	}
@@ -389,7 +390,7 @@ func (w *world) inItsCluster() []hostileAttempt {
 	falsely.arrived = func(t *testing.T) {
 		planes.Eventually(t, "c3 has no such endpoint", func() error {
 			if slices.Contains(w.addressesFrom(t, "c3", sharedNamespace, "shared", "c2"), "198.51.100.9") {
-				return errors.New("it has")
+				return errors.New("c3 imported the endpoint")
 			}
 			return nil
 		})
@@ -439,7 +440,7 @@ func (w *world) inItsCluster() []hostileAttempt {
 	}
 }
 
-// repeatedly does something again and again, whether it is refused or not.
+// repeatedly calls do several times, even if the broker refuses the call.
 func repeatedly(times int, pause time.Duration, do func(ctx context.Context, i int) error) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		next := time.NewTicker(pause)
@@ -454,7 +455,7 @@ func repeatedly(times int, pause time.Duration, do func(ctx context.Context, i i
 	}
 }
 
-// changeShared changes the Service in c1 that c2 exports too.
+// changeShared changes c1's Service that c2 exports too.
 func (w *world) changeShared(ctx context.Context, change func(*corev1.Service)) error {
 	s := &corev1.Service{}
 	if err := w.admin["c1"].Get(ctx, client.ObjectKey{Namespace: sharedNamespace, Name: "shared"}, s); err != nil {

@@ -27,22 +27,25 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// hostileAttempt is something that the administrator of a hostile member tries.
+// hostileAttempt is an attack by the administrator of a hostile member.
 type hostileAttempt struct {
 	name string
-	// do tries it. An error is a refusal.
+	// do makes the attempt. An error is a refusal.
 	do func(ctx context.Context) error
-	// arrived waits until the other clusters have seen it, by something valid that came with it; nil for nothing to see.
+	// arrived waits until the other clusters have processed the attempt, by a valid change that
+	// came with it; nil if no change is visible.
 	arrived func(t *testing.T)
-	// astray says that c1 directs its own share of a service that it exports too to nowhere, which it can.
+	// astray allows that c1 sends its own share of a shared service's requests nowhere.
 	astray bool
 }
 
-// hostile is a form of TestScenarios: whatever c1 does as an administrator in its own cluster, and on a broker that accepts all that the API does, is
-// harmless: clients in all clusters lose no request to a service that c2 exports, to one that c1 and c2 export, and to Services that have nothing to
-// do with Atoll, those of them included that are made right afterwards. Its lab is of no use to others after that. What its own cluster's agent publishes
-// is less than what the broker can be given, so that is tried nightly; what the broker refuses is tested in test/membership, and nightly here, under
-// traffic, too.
+// hostile is a form of TestScenarios. The administrator of c1 attacks from c1's cluster, and on
+// a broker that accepts everything its API allows. Clients in all clusters must lose no
+// request: neither to a service that c2 exports, nor to a service of c1 and c2, nor to Services
+// that Atoll does not manage, including new Services. Afterwards other scenarios cannot use the
+// lab. Attempts on the broker run nightly, because they include everything that c1's agent can
+// publish. test/membership tests the broker's admission; the nightly form also tests it under
+// traffic.
 func hostile(nightly bool) form {
 	dual := DefaultShape
 	dual.IPFamily, dual.Nodes = lab.Dual, 2 // as some scripts need them, so that it is their lab
@@ -74,11 +77,12 @@ func hostile(nightly bool) form {
 	}}
 }
 
-// batch is how many attempts are made before others' clients and Services are looked at: what makes kube-proxy or a merge fail does so
-// for as long as it is there, and what attempts make stays until the test ends.
+// batch is the number of attempts between two checks of the other clusters' clients and
+// Services. Effects on kube-proxy or on a merge last as long as their cause, and the objects of
+// attempts stay until the test ends.
 const batch = 10
 
-// run makes the attempts, one after the other, until one is not harmless.
+// run makes the attempts in order, until an attempt does harm.
 func (w *world) run(t *testing.T, attempts []hostileAttempt) {
 	for some := range slices.Chunk(attempts, batch) {
 		began, astray := time.Now(), false
@@ -94,12 +98,12 @@ func (w *world) run(t *testing.T, attempts []hostileAttempt) {
 	}
 }
 
-// try makes one attempt, and waits until the others have seen it.
+// try makes an attempt and waits until the other clusters have processed it.
 func (w *world) try(t *testing.T, a hostileAttempt) {
 	began := time.Now()
 	switch err := a.do(t.Context()); {
 	case err != nil && !refused(err):
-		t.Fatalf("it failed for another reason than a refusal: %v", err)
+		t.Fatalf("the attempt failed, but not by a refusal: %v", err)
 	case err != nil:
 		t.Logf("refused: %.300v", err)
 	default:
@@ -117,7 +121,7 @@ func (w *world) good() int32 {
 	return 30000 + w.step%10000
 }
 
-// A madeUp service is one that only c1 exports, with a valid port and a valid endpoint.
+// A madeUp service is exported only by c1, with a valid port and a valid endpoint.
 type madeUp struct {
 	name, address string
 	port          int32
@@ -132,12 +136,13 @@ func (w *world) makeUp(family discoveryv1.AddressType) madeUp {
 	return m
 }
 
-// importersHave waits until the importing clusters hold the port of such a service, and an endpoint of c1's where one is given.
+// importersHave waits until the importers have the service's port, and an endpoint of c1 if
+// address is set.
 func (w *world) importersHave(t *testing.T, m madeUp, address string) {
 	t.Helper()
 	w.untilImported(t, importers, sharedNamespace, m.name, func(cluster string, imported *mcsv1beta1.ServiceImport) error {
 		if !slices.ContainsFunc(imported.Spec.Ports, func(p mcsv1beta1.ServicePort) bool { return p.Port == m.port }) {
-			return fmt.Errorf("its ports are %+v", imported.Spec.Ports)
+			return fmt.Errorf("the import has the ports %+v", imported.Spec.Ports)
 		}
 		if have := w.addressesFrom(t, cluster, sharedNamespace, m.name, "c1"); address != "" && !slices.Contains(have, address) {
 			return fmt.Errorf("its endpoints are %.500v", have)
@@ -146,8 +151,8 @@ func (w *world) importersHave(t *testing.T, m madeUp, address string) {
 	})
 }
 
-// recording writes a record with something wrong in it: of a service that c1 alone exports, and of one that c2 exports too. Of the
-// first the valid port arrives, unless nothing of the record can be used.
+// recording writes invalid records of two services: one that only c1 exports, and one that c2
+// exports too. The valid port of the first service arrives, unless the whole record is invalid.
 func (w *world) recording(name string, nothing bool, change func(*recordSpec)) hostileAttempt {
 	m := w.makeUp(ipv4)
 	a := hostileAttempt{name: "a record with " + name, do: func(ctx context.Context) error {
@@ -166,7 +171,8 @@ func (w *world) recording(name string, nothing bool, change func(*recordSpec)) h
 	return a
 }
 
-// slicing writes a slice with something wrong in it. The valid endpoint arrives, unless nothing of the slice can be used.
+// slicing writes an invalid slice. The valid endpoint arrives, unless the whole slice is
+// invalid.
 func (w *world) slicing(name string, family discoveryv1.AddressType, nothing bool, change func(*slice)) hostileAttempt {
 	m := w.makeUp(family)
 	a := hostileAttempt{name: "a slice with " + name, do: func(ctx context.Context) error {
@@ -185,13 +191,13 @@ func (w *world) slicing(name string, family discoveryv1.AddressType, nothing boo
 	return a
 }
 
-// openBroker takes everything from the broker by which it refuses what a member says of itself: its admission policies and the schema of records.
+// openBroker removes the broker's defenses: its admission policies and the schema of records.
 func (w *world) openBroker(t *testing.T) {
 	t.Helper()
 	broker := w.admin[lab.Broker]
 	bindings := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
 	if err := broker.List(t.Context(), bindings, client.MatchingLabels{names.LabelClusterset: objects.Clusterset}); err != nil || len(bindings.Items) == 0 {
-		t.Fatalf("there are %d bindings of admission policies, %v", len(bindings.Items), err)
+		t.Fatalf("found %d bindings of admission policies, error %v", len(bindings.Items), err)
 	}
 	for i := range bindings.Items {
 		planes.Delete(t, broker, &bindings.Items[i])
@@ -208,7 +214,8 @@ func (w *world) openBroker(t *testing.T) {
 	})
 }
 
-// Values that generated records and slices are made of: valid ones, those at the limits, and nonsense.
+// Generated records and slices consist of these values: valid values, values at the limits, and
+// invalid values.
 var (
 	anyNumber   = rapid.OneOf(rapid.SampledFrom([]int32{0, -1, 1, 81, 443, 65535, 65536, 70000, 1<<31 - 1, -1 << 31}), rapid.Int32())
 	anyName     = rapid.OneOf(rapid.SampledFrom([]string{"", "good", "a", "x-1", "UPPER", "a_b", "-a", "a.b", "a b", "a\nb", "ä", strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("x", 5000)}), rapid.StringMatching(`[a-z]([-a-z0-9]{0,10}[a-z0-9])?`))
@@ -267,7 +274,7 @@ func changeSlice(t *rapid.T, s *slice) {
 			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
 				Addresses: rapid.SliceOfN(anyAddress, 1, 2).Draw(t, "addresses"),
 				Hostname:  rapid.Ptr(anyName, true).Draw(t, "hostname"), Zone: rapid.Ptr(anyText, true).Draw(t, "zone"),
-				Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}, // so that requests reach the valid one
+				Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}, // requests reach only the valid endpoint
 			})
 		case 4:
 			key := rapid.SampledFrom([]string{names.AnnotationSourceSlice, names.AnnotationRevision, names.AnnotationLastChangeTriggerTime}).Draw(t, "key")
@@ -276,17 +283,18 @@ func changeSlice(t *rapid.T, s *slice) {
 	}
 }
 
-// generated is a made-up service of c1's, and what of it passes validation.
+// generated is a random service of c1, with the valid parts of its objects.
 type generated struct {
 	service string
 	record  *brokerv1alpha1.ExportedService
 	slice   *slice
-	// recorded and sliced tell whether the broker has taken them.
+	// recorded and sliced report whether the broker accepted the record and the slice.
 	recorded, sliced bool
 }
 
-// runGenerated writes generated records and slices as c1 on a broker that takes all that the API does. What passes validation is
-// accepted by the importing clusters' API servers and programmed by kube-proxy; nothing disturbs others.
+// runGenerated writes random records and slices as c1 on a broker that accepts everything its
+// API allows. The importers' API servers accept everything that passes Atoll's validation,
+// kube-proxy programs it, and other services are not disturbed.
 func (w *world) runGenerated(t *testing.T, nightly bool) {
 	t.Helper()
 	limit, first := 10*time.Second, 1 // the same seeds each time
@@ -320,7 +328,7 @@ func (w *world) runGenerated(t *testing.T, nightly bool) {
 	}
 	t.Logf("seeds from %d: the broker took %d records; %d services were reached", first, taken, reached)
 	if reached == 0 {
-		t.Error("nothing that was generated was valid")
+		t.Error("no generated service was valid")
 	}
 }
 
@@ -347,7 +355,8 @@ func (w *world) generate(t *testing.T, seed int, address string) generated {
 	return g
 }
 
-// checkGenerated checks that the importing clusters have the valid parts, and that a request reaches the service where it can.
+// checkGenerated checks that the importers have the valid parts of a service, and that a
+// request reaches the service if it has a valid endpoint.
 func (w *world) checkGenerated(t *testing.T, g generated, address string) (reached bool) {
 	t.Helper()
 	if !g.recorded || validation.IdentityProblem(g.record.Spec) != "" {
@@ -356,7 +365,8 @@ func (w *world) checkGenerated(t *testing.T, g generated, address string) (reach
 	spec, _ := validation.Record(g.record.Spec)
 	passed := g.slice.DeepCopy()
 	validation.CleanSlice(passed)
-	// A slice whose name does not agree with what it says of its source is ignored as a whole, and so is one without a revision.
+	// Importers ignore a slice without a revision, or with a name that does not match its
+	// source.
 	source := passed.Annotations[names.AnnotationSourceSlice]
 	agrees := g.slice.Name == names.BrokerSlice("c1", sharedNamespace, source)
 	endpoint := g.sliced && agrees && layout.Revision(passed) > 0 && slices.Contains(spec.IPFamilies, corev1.IPv4Protocol) &&
@@ -365,7 +375,7 @@ func (w *world) checkGenerated(t *testing.T, g generated, address string) (reach
 	answers := endpoint && spec.Type == mcsv1beta1.ClusterSetIP && policy == corev1.ServiceInternalTrafficPolicyCluster && hasPort(spec.Ports, passed.Ports)
 	w.untilImported(t, importers, sharedNamespace, g.service, func(cluster string, imported *mcsv1beta1.ServiceImport) error {
 		if len(imported.Spec.Ports) != len(spec.Ports) || imported.Spec.Type != spec.Type {
-			return fmt.Errorf("it is %+v, and the record %+v", imported.Spec, spec)
+			return fmt.Errorf("the import is %+v, and the record %+v", imported.Spec, spec)
 		}
 		if have := w.addressesFrom(t, cluster, sharedNamespace, g.service, "c1"); endpoint && !slices.Contains(have, address) {
 			return fmt.Errorf("its endpoints are %v", have)
@@ -375,7 +385,7 @@ func (w *world) checkGenerated(t *testing.T, g generated, address string) (reach
 		}
 		i := slices.IndexFunc(imported.Spec.IPs, func(ip string) bool { return !strings.Contains(ip, ":") })
 		if i < 0 {
-			return fmt.Errorf("it has the addresses %v", imported.Spec.IPs)
+			return fmt.Errorf("the import has the addresses %v", imported.Spec.IPs)
 		}
 		by, err := w.request(t.Context(), cluster, imported.Spec.IPs[i], time.Second)
 		if err == nil && by != "c1" {

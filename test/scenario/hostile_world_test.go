@@ -36,36 +36,37 @@ import (
 )
 
 const (
-	// quietNamespace has the bystander, which c2 exports, and a Service of each cluster's own. c1 exports nothing from it.
+	// quietNamespace has the service bystander, which c2 exports, and a local Service in each
+	// cluster. c1 exports no service from this namespace.
 	quietNamespace = "hostile-quiet"
-	// sharedNamespace has a Service that c1 and c2 export, and what c1 makes up.
+	// sharedNamespace has a Service that c1 and c2 export, and the services that c1 invents.
 	sharedNamespace = "hostile-shared"
 )
 
-// world is a lab with a hostile member, c1, and those whom it must not disturb.
+// world is a lab with a hostile member, c1, and members that must not be disturbed.
 type world struct {
 	lab *lab.Lab
-	// admin are administrators' clients for c1, c2, c3 and the broker.
+	// admin holds administrators' clients for c1, c2, c3 and the broker.
 	admin map[string]client.WithWatch
-	// member is a client for the broker with the credentials of c1.
+	// member is a client for the broker with c1's credentials.
 	member client.Client
-	// clients are the network namespaces of pods that send requests, by cluster.
+	// clients holds the network namespaces of the pods that send requests, by cluster.
 	clients map[string]network.Namespace
 	flows   []*flow
-	// step numbers what attempts make, so that no two make the same.
+	// step numbers the attempts, so that their objects differ.
 	step int32
-	// honest is c1's record of the service that c2 exports too.
+	// honest is c1's valid record of the service that c2 exports too.
 	honest *brokerv1alpha1.ExportedService
-	// before are the ServiceImports that must stay as they are, by cluster.
+	// before holds the ServiceImports that must not change, by cluster.
 	before map[string][]*mcsv1beta1.ServiceImport
-	// owned are Services of c3's users that must stay as they are.
+	// owned holds Services of c3's users that must not change.
 	owned []*corev1.Service
 }
 
-// members are the clusters that must not be disturbed.
+// members must not be disturbed. Even c1's own Services must keep working.
 var members = []string{"c1", "c2", "c3"}
 
-// importers are the members that import from c1.
+// importers import services from c1.
 var importers = []string{"c2", "c3"}
 
 func newWorld(t *testing.T, l *lab.Lab) *world {
@@ -75,7 +76,7 @@ func newWorld(t *testing.T, l *lab.Lab) *world {
 	w.admin, err = planes.Clients(l, append([]string{lab.Broker}, members...)...)
 	planes.NoError(t, err)
 	w.member = w.asMember(t)
-	// The broker's owner lets c1 export from other namespaces than the bystander's.
+	// The broker's owner lets c1 export from all namespaces except quietNamespace.
 	namespaces := strings.Join([]string{sharedNamespace, metav1.NamespaceDefault, metav1.NamespaceSystem, names.SystemNamespace, "no-such-namespace"}, ",")
 	w.do(t, Broker, "atoll", "broker", "members", "set", "c1", "--namespaces", namespaces)
 	for _, cluster := range members {
@@ -93,7 +94,7 @@ func newWorld(t *testing.T, l *lab.Lab) *world {
 	planes.Create(t, w.admin["c2"], objects.Export(quietNamespace, "bystander"), objects.Export(sharedNamespace, "shared"))
 	w.waitImport(t, quietNamespace, "bystander", "c2")
 	w.waitImport(t, sharedNamespace, "shared", "c2")
-	second := time.NewTimer(time.Second) // creation times have seconds: c2's export is the older one
+	second := time.NewTimer(time.Second) // creation times have a resolution of a second, and c2's export must be older
 	<-second.C
 	planes.Create(t, w.admin["c1"], objects.Export(sharedNamespace, "shared"))
 	w.waitImport(t, sharedNamespace, "shared", "c1", "c2")
@@ -111,7 +112,7 @@ func newWorld(t *testing.T, l *lab.Lab) *world {
 	return w
 }
 
-// do runs a program that must not fail.
+// do runs a program and fails the test if the program fails.
 func (w *world) do(t *testing.T, cluster, program string, args ...string) {
 	t.Helper()
 	if result := Use(w.lab).Do(t.Context(), cluster, Command{Program: program, Args: args}); result.Err != nil {
@@ -119,11 +120,11 @@ func (w *world) do(t *testing.T, cluster, program string, args ...string) {
 	}
 }
 
-// asMember returns a client for the broker with the credentials that c1 has in its Secret.
+// asMember returns a client for the broker with the credentials in c1's Secret.
 func (w *world) asMember(t *testing.T) client.Client {
 	t.Helper()
 	membership, _ := planes.Membership(t, w.admin["c1"])
-	admin, err := w.lab.RESTConfig(lab.Broker) // c1's own way to the broker begins in the lab's network
+	admin, err := w.lab.RESTConfig(lab.Broker) // the broker's address in c1's Secret works only inside the lab
 	planes.NoError(t, err)
 	config := rest.AnonymousClientConfig(admin)
 	config.BearerToken = membership.Token
@@ -148,7 +149,7 @@ func (w *world) service(t *testing.T, cluster, namespace, name string) *corev1.S
 	return s
 }
 
-// untilImported waits until clusters have imported a service as check wants it.
+// untilImported waits until clusters have imported a service and check succeeds.
 func (w *world) untilImported(t *testing.T, clusters []string, namespace, name string, check func(cluster string, imported *mcsv1beta1.ServiceImport) error) {
 	t.Helper()
 	for _, cluster := range clusters {
@@ -159,23 +160,25 @@ func (w *world) untilImported(t *testing.T, clusters []string, namespace, name s
 	}
 }
 
-// waitImport waits until all clusters have the endpoints that these clusters export, and a clusterset IP.
+// waitImport waits until all members have a clusterset IP and endpoints from all given
+// clusters.
 func (w *world) waitImport(t *testing.T, namespace, name string, from ...string) {
 	t.Helper()
 	w.untilImported(t, members, namespace, name, func(cluster string, imported *mcsv1beta1.ServiceImport) error {
 		if len(imported.Spec.IPs) == 0 {
-			return fmt.Errorf("it has no address")
+			return fmt.Errorf("the import has no clusterset IP")
 		}
 		for _, source := range from {
 			if len(w.addressesFrom(t, cluster, namespace, name, source)) == 0 {
-				return fmt.Errorf("it has no endpoints of %s", source)
+				return fmt.Errorf("the import has no endpoints of %s", source)
 			}
 		}
 		return nil
 	})
 }
 
-// slicesFrom are the EndpointSlices that a cluster has imported from another one, of one service, or of all for "".
+// slicesFrom returns the EndpointSlices that a cluster has imported from a source cluster, for
+// one service, or for all services if service is "".
 func (w *world) slicesFrom(t *testing.T, cluster, namespace, service, source string) []discoveryv1.EndpointSlice {
 	t.Helper()
 	list, labels := &discoveryv1.EndpointSliceList{}, client.MatchingLabels{names.LabelSourceCluster: source}
@@ -198,7 +201,7 @@ func (w *world) addressesFrom(t *testing.T, cluster, namespace, service, source 
 	return addresses
 }
 
-// podNetwork is the network namespace of the pod that sends a cluster's requests.
+// podNetwork returns the network namespace of the pod that sends a cluster's requests.
 func (w *world) podNetwork(t *testing.T, cluster string) (found network.Namespace) {
 	t.Helper()
 	planes.Eventually(t, cluster+" has a pod that can send requests", func() error {
@@ -213,12 +216,13 @@ func (w *world) podNetwork(t *testing.T, cluster string) (found network.Namespac
 				return err
 			}
 		}
-		return fmt.Errorf("none of its %d pods is ready", len(pods.Items))
+		return fmt.Errorf("%d pods, none ready", len(pods.Items))
 	})
 	return found
 }
 
-// A flow is requests that a pod sends to one name all the time, each over a new connection and with a new DNS query.
+// A flow is a constant stream of requests from a pod to a name. Each request has a new
+// connection and a new DNS query.
 type flow struct {
 	cluster, target string
 	from            []string // the clusters that may answer
@@ -241,7 +245,7 @@ func (w *world) startTraffic(t *testing.T) {
 			&flow{cluster: cluster, target: "shared." + sharedNamespace + ".svc.clusterset.local.", from: []string{"c1", "c2"}},
 		)
 	}
-	for _, f := range w.flows { // a cache of DNS may hold that there is no such name yet
+	for _, f := range w.flows { // a DNS cache may still have a negative entry
 		planes.Eventually(t, f.cluster+" reaches "+f.target, func() error { return w.ask(t.Context(), f) })
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -268,14 +272,14 @@ func (w *world) startTraffic(t *testing.T) {
 	})
 }
 
-// lostSince returns the requests that have failed.
+// lostSince returns the requests that failed since a time.
 func (f *flow) lostSince(since time.Time) []failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(f.failures), func(lost failure) bool { return lost.at.Before(since) })
 }
 
-// ask sends one request of a flow.
+// ask sends a request of a flow.
 func (w *world) ask(ctx context.Context, f *flow) error {
 	by, err := w.request(ctx, f.cluster, f.target, 3*time.Second)
 	if err == nil && !slices.Contains(f.from, by) {
@@ -284,7 +288,8 @@ func (w *world) ask(ctx context.Context, f *flow) error {
 	return err
 }
 
-// request asks a host, by an address or by a name that the cluster's DNS answers, on port 80 from a pod of the cluster, and returns whose pod has answered.
+// request sends an HTTP request from a pod of the cluster to port 80 of an address or a DNS
+// name, and returns the cluster of the pod that answered.
 func (w *world) request(ctx context.Context, cluster, host string, limit time.Duration) (answeredBy string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -334,8 +339,9 @@ func (w *world) request(ctx context.Context, cluster, host string, limit time.Du
 	return answeredBy, nil
 }
 
-// freshServices makes a Service in each cluster that has nothing to do with Atoll, and waits until its pod answers at its new
-// address. Where a part of kube-proxy's rules can't be programmed, none is.
+// freshServices creates a Service that Atoll does not manage in each cluster, and waits until
+// its pod answers at the new address. kube-proxy applies all rules in one transaction, so a
+// single invalid rule would block the new Service.
 func (w *world) freshServices(t *testing.T) {
 	t.Helper()
 	var made []*corev1.Service
@@ -354,8 +360,8 @@ func (w *world) freshServices(t *testing.T) {
 	}
 }
 
-// undisturbed fails the test where, since then, anything was disturbed that is not c1's own. Of a service that c1 exports
-// too, requests that go astray are those that c1 has sent where it likes, which it can.
+// undisturbed fails the test if any service except c1's own was disturbed since a time. If
+// astray is set, c1 may send its own share of a shared service's requests nowhere.
 func (w *world) undisturbed(t *testing.T, since time.Time, astray bool) {
 	t.Helper()
 	followed := w.changeOthers(t)
@@ -379,8 +385,8 @@ func (w *world) undisturbed(t *testing.T, since time.Time, astray bool) {
 	}
 }
 
-// changeOthers changes a port of the Service that c2 exports and c1 too. The function that it returns waits until the derived
-// Services have followed.
+// changeOthers changes a port of the Service that c1 and c2 export. The returned function waits
+// until the derived Services have the new port.
 func (w *world) changeOthers(t *testing.T) (followed func()) {
 	t.Helper()
 	number := w.good()
@@ -400,8 +406,8 @@ func (w *world) changeOthers(t *testing.T) (followed func()) {
 	}
 }
 
-// checkImports looks at all that a cluster has imported. These rules are written here a second time, other than elsewhere, so
-// that the test does not go by what it tests.
+// checkImports checks everything that a cluster has imported. It repeats the import rules
+// independently, because the test must not depend on the code under test.
 func (w *world) checkImports(t *testing.T, cluster string) {
 	t.Helper()
 	for _, was := range w.before[cluster] {
@@ -414,7 +420,7 @@ func (w *world) checkImports(t *testing.T, cluster string) {
 		}
 	}
 	if addresses := w.addressesFrom(t, cluster, quietNamespace, "", "c1"); len(addresses) > 0 {
-		t.Errorf("%s: c1 stands behind services of namespace %s, which it may not export: %v", cluster, quietNamespace, addresses)
+		t.Errorf("%s: services in namespace %s, from which c1 may not export, have endpoints of c1: %v", cluster, quietNamespace, addresses)
 	}
 	if addresses := w.addressesFrom(t, cluster, quietNamespace, "bystander", "c2"); cluster != "c2" && len(addresses) == 0 {
 		t.Errorf("%s: the bystander has no endpoints", cluster)
@@ -426,11 +432,11 @@ func (w *world) checkImports(t *testing.T, cluster string) {
 	}
 }
 
-// problems are what no cluster may import.
+// problems returns the reasons why no cluster may import a slice.
 func (w *world) problems(cluster string, s *discoveryv1.EndpointSlice) (found []string) {
 	say := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	if slices.Contains(names.SystemNamespaces, s.Namespace) {
-		say("an endpoint in a namespace of the system")
+		say("an endpoint in a system namespace")
 	}
 	if len(s.Endpoints)*len(s.Ports) > 50_000 || len(s.Ports) > 100 || len(s.Endpoints) > 1000 {
 		say("%d endpoints and %d ports", len(s.Endpoints), len(s.Ports))
@@ -476,10 +482,10 @@ func (w *world) problems(cluster string, s *discoveryv1.EndpointSlice) (found []
 // same tells whether two parts of objects say the same.
 var same = equality.Semantic.DeepEqual
 
-// newest is a revision above all others: what is older than before is not taken over.
+// newest returns a revision above all others. Importers ignore lower revisions.
 func newest() string { return strconv.FormatInt(time.Now().UnixMicro(), 10) }
 
-// record is a record on the broker of a service that c1 says it exports.
+// record returns an export record of c1.
 func record(namespace, service string, number int32) *brokerv1alpha1.ExportedService {
 	r := objects.Record("c1", namespace, service, mcsv1beta1.ServicePort{Name: "good", Protocol: corev1.ProtocolTCP, Port: number})
 	r.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
@@ -495,7 +501,7 @@ func published(family discoveryv1.AddressType, namespace, service string, addres
 	return s
 }
 
-// put writes an object on the broker with c1's credentials, whether it is there or not.
+// put creates or updates an object on the broker with c1's credentials.
 func (w *world) put(ctx context.Context, object client.Object) error {
 	for {
 		object.SetResourceVersion("")
@@ -510,7 +516,8 @@ func (w *world) put(ctx context.Context, object client.Object) error {
 			object.SetUID(have.GetUID())
 			err = w.member.Update(ctx, object)
 		}
-		// On a broker without admission, the agent of the cluster that an object claims to be of may delete it meanwhile.
+		// Without admission on the broker, the agent of the cluster that an object names may
+		// delete the object at any time.
 		if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
 		}
@@ -523,7 +530,7 @@ func refused(err error) bool {
 		apierrors.IsTooManyRequests(err) || err != nil && strings.Contains(err.Error(), "request is too large")
 }
 
-// heartbeats renews c1's heartbeat as its agent would, which does not run while c1 is taken for hostile.
+// heartbeats renews c1's lease while its agent is stopped.
 func (w *world) heartbeats(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -32,57 +32,59 @@ import (
 // Broker is the name of the broker among the clusters of a lab.
 const Broker = "broker"
 
-// Lab is what scenarios need of a lab. Clusters are named c1, c2, …, and
-// Broker where an API server is meant.
+// Lab is the interface of a lab for scenarios. Clusters are named c1, c2, …; where an API
+// server is meant, the broker is named Broker.
 type Lab interface {
-	// Shape tells what lab it is.
+	// Shape returns the shape of the lab.
 	Shape() Shape
 	// Do runs a program against a cluster until it ends or ctx is done.
 	Do(ctx context.Context, cluster string, command Command) Result
 	// CreateNamespace creates a namespace and returns when pods can be created in it.
 	CreateNamespace(ctx context.Context, cluster, namespace string) error
-	// DeleteNamespace deletes a namespace, if it exists, and returns when it is gone.
+	// DeleteNamespace deletes a namespace, if it exists, and waits for the deletion.
 	DeleteNamespace(ctx context.Context, cluster, namespace string) error
-	// Cut stops all traffic between two clusters, or a cluster and the broker.
+	// Cut stops all traffic between two clusters, or between a cluster and the broker.
 	Cut(ctx context.Context, a, b string) error
-	// Heal undoes Cut, and HealAll every cut.
+	// Heal undoes Cut. HealAll undoes every Cut.
 	Heal(ctx context.Context, a, b string) error
 	HealAll(ctx context.Context) error
-	// Kill ends one of a cluster's programs, CLUSTER/UNIT, without warning.
+	// Kill kills a program of a cluster, CLUSTER/UNIT, with SIGKILL.
 	Kill(ctx context.Context, unit string) error
-	// Start starts what Kill ended and returns when it is ready.
+	// Start starts a killed program and returns when the program is ready.
 	Start(ctx context.Context, unit string) error
-	// Snapshot keeps a copy of the broker's data under a name, and Restore puts it back to that.
+	// Snapshot backs up the broker's data under a name. Restore restores that backup.
 	Snapshot(ctx context.Context, name string) error
 	Restore(ctx context.Context, name string) error
-	// Wipe takes everything from the broker.
+	// Wipe deletes all data of the broker.
 	Wipe(ctx context.Context) error
-	// Rejoin makes a clusterset on the broker where there is none, and has clusters join it anew.
+	// Rejoin creates a clusterset on the broker if there is none, and joins clusters again.
 	Rejoin(ctx context.Context, clusters ...string) error
-	// Rename has a cluster leave the clusterset, and join it under another id.
+	// Rename removes a cluster from the clusterset and joins it under another id.
 	Rename(ctx context.Context, cluster, id string) error
 }
 
-// Command is one call of a program.
+// Command is a call of a program.
 type Command struct {
-	// Program is kubectl, atoll or helm, which reach the cluster, helm in the repository's folder; or shell, for the script in
-	// Stdin; or another program of the host, which runs in the network of the cluster's first node, with the cluster's own DNS.
+	// Program is kubectl, atoll or helm, which connect to the cluster (helm runs in the
+	// repository's folder); or shell, for a script in Stdin; or another program of the host,
+	// which runs in the network of the cluster's first node with the cluster's DNS.
 	Program string
 	Args    []string
 	Stdin   string
-	TTY     bool // run it on a pseudo-terminal, as a person would
-	// Folder is where a shell runs, as other programs of the host do. Programs in its script are atoll, kubectl and helm, which know
-	// all clusters by their contexts; the given one's is the current one.
+	TTY     bool // run the program on a pseudo-terminal
+	// Folder is the working directory of a shell, which runs like other programs of the host.
+	// The script can use atoll, kubectl and helm with a context for each cluster; the current
+	// context is that of the given cluster.
 	Folder string
 }
 
-// Result is what a program left.
+// Result is the output and the error of a program.
 type Result struct {
 	Stdout, Stderr string
-	Err            error // nil when it ended with 0
+	Err            error // nil for exit status 0
 }
 
-// text joins both outputs for a person to read.
+// text joins both outputs.
 func (r Result) text() string {
 	if r.Stdout != "" && r.Stderr != "" && !strings.HasSuffix(r.Stdout, "\n") {
 		return r.Stdout + "\n" + r.Stderr
@@ -90,7 +92,7 @@ func (r Result) text() string {
 	return r.Stdout + r.Stderr
 }
 
-// do runs a program. The error carries what it said.
+// do runs a program. The error includes its standard error.
 func (r *Run) do(ctx context.Context, cluster string, command Command) Result {
 	result := r.lab.Do(ctx, cluster, command)
 	if result.Err != nil && result.Stderr != "" {
@@ -104,13 +106,13 @@ func (r *Run) kubectl(ctx context.Context, cluster string, args ...string) Resul
 	return r.do(ctx, cluster, Command{Program: "kubectl", Args: args})
 }
 
-// realLab is a lab that runs.
+// realLab is a running lab.
 type realLab struct {
 	*lab.Lab
 	getters *sync.Map // from a cluster to its *getter
 }
 
-// Use makes a running lab one for scenarios.
+// Use returns a running lab as a lab for scenarios.
 func Use(l *lab.Lab) Lab { return realLab{l, &sync.Map{}} }
 
 func (r realLab) Shape() Shape {
@@ -119,7 +121,7 @@ func (r realLab) Shape() Shape {
 	return s
 }
 
-// Do runs a program as a person would, but for what of kubectl needs no process (see get and inPod).
+// Do runs a program. It replaces kubectl where no process is necessary (see get and inPod).
 func (r realLab) Do(ctx context.Context, cluster string, command Command) Result {
 	args := slices.Clone(command.Args)
 	switch command.Program {
@@ -130,7 +132,7 @@ func (r realLab) Do(ctx context.Context, cluster string, command Command) Result
 		if inPod, err := r.inPod(ctx, cluster, command); err == nil {
 			return outputs(inPod, command)
 		}
-		// The discovery cache is the lab's own: labs use the same ports one after the other.
+		// Each lab has its own discovery cache, because labs reuse the same ports.
 		flags := []string{"--kubeconfig=" + r.Kubeconfig(), "--context=" + cluster, "--cache-dir=" + filepath.Join(r.Dir(cluster), "kubectl-cache")}
 		return outputs(exec.CommandContext(ctx, filepath.Join(r.Spec.Programs, "kubectl"), append(flags, args...)...), command)
 	case "atoll":
@@ -146,7 +148,7 @@ func (r realLab) Do(ctx context.Context, cluster string, command Command) Result
 	}
 }
 
-// outputs runs the command and keeps what it writes.
+// outputs runs the command and collects its output.
 func outputs(cmd *exec.Cmd, command Command) Result {
 	cmd.WaitDelay = time.Second
 	if command.TTY {
@@ -161,7 +163,7 @@ func outputs(cmd *exec.Cmd, command Command) Result {
 	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Err: err}
 }
 
-// get answers what needs no kubectl.
+// get replaces kubectl get.
 func (r realLab) get(ctx context.Context, cluster string, command Command) (Result, error) {
 	g, err := parseGet(command.Args)
 	if err != nil || command.TTY || command.Stdin != "" {
@@ -174,8 +176,9 @@ func (r realLab) get(ctx context.Context, cluster string, command Command) (Resu
 	return in.do(ctx, g)
 }
 
-// inPod is a "kubectl exec -n NAMESPACE POD -- PROGRAM…" for clients, which need the pod's network, files and environment. It does
-// without kubectl, the kubelet and runc, which take longer than all the requests that scripts send from pods.
+// inPod replaces "kubectl exec -n NAMESPACE POD -- PROGRAM…" for clients, which need only the
+// pod's network, files and environment. kubectl, the kubelet and runc take longer than all
+// requests that scripts send from pods.
 func (r realLab) inPod(ctx context.Context, cluster string, command Command) (*exec.Cmd, error) {
 	args := command.Args
 	if command.TTY || len(args) < 6 || args[0] != "exec" || args[1] != "-n" || args[4] != "--" {
@@ -210,13 +213,13 @@ func (r realLab) helm(ctx context.Context, cluster string, command Command) Resu
 	}
 	cmd := exec.CommandContext(ctx, program, append(slices.Clone(command.Args), "--kubeconfig="+r.Kubeconfig(), "--kube-context="+cluster)...)
 	cmd.Dir = charts.Root()
-	folder := filepath.Join(r.Dir(cluster), "helm") // labs use the same ports one after the other
+	folder := filepath.Join(r.Dir(cluster), "helm") // labs reuse the same ports, so caches must not be shared
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+folder, "HELM_CONFIG_HOME="+folder, "HELM_DATA_HOME="+folder)
 	return outputs(cmd, command)
 }
 
-// shell runs a script. What programs write to both outputs comes in one text, in which each line of the script stands before
-// what it says.
+// shell runs a script. The output joins both outputs of all programs; each line of the script
+// precedes its output.
 func (r realLab) shell(ctx context.Context, cluster, folder, script string) Result {
 	helm, err := charts.Helm()
 	if err != nil {
@@ -228,7 +231,7 @@ func (r realLab) shell(ctx context.Context, cluster, folder, script string) Resu
 		return Result{Err: fmt.Errorf("writing a script: %w", err)}
 	}
 	argv := []string{
-		// Labs have the same addresses one after the other, and kubectl and helm remember what was at one.
+		// Labs reuse the same addresses, and kubectl and helm cache by address.
 		"env", "-u", "XDG_CACHE_HOME", "-u", "XDG_CONFIG_HOME", "-u", "XDG_DATA_HOME", "HOME=" + folder,
 		"XDG_STATE_HOME=" + filepath.Join(r.Dir(""), "..", "..", ".."), // of atoll/labs/NAME
 		"bash", "-e", "-o", "pipefail", file,
@@ -249,7 +252,7 @@ func onTerminal(cmd *exec.Cmd) Result {
 	}
 	defer terminal.Close()
 	var output bytes.Buffer
-	// Linux ends a terminal whose last user has gone with EIO.
+	// Linux returns EIO when the last process has closed the terminal.
 	if _, err = io.Copy(&output, terminal); errors.Is(err, syscall.EIO) {
 		err = nil
 	}
@@ -260,8 +263,9 @@ func onTerminal(cmd *exec.Cmd) Result {
 // namespaceTime limits the deletion of a namespace.
 const namespaceTime = 90 * time.Second
 
-// core returns a client with a connection of its own. A shared connection can lead to an API server that a scenario has
-// killed or cut off. A kubectl process for each namespace and cluster would cost a minute of processor time in all.
+// core returns a client with its own connection. A shared connection may lead to an API server
+// that a scenario has killed or cut off. A kubectl process for each namespace and cluster would
+// cost a minute of processor time in total.
 func (r realLab) core(cluster string) (typedcorev1.CoreV1Interface, error) {
 	config, err := r.RESTConfig(cluster)
 	if err != nil {

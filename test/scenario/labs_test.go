@@ -23,28 +23,28 @@ import (
 const (
 	// labVariable names a lab to use instead of starting labs.
 	labVariable = "ATOLL_LAB"
-	// formsVariable set to "all" has scripts run in all their forms, set to one, as
-	// "stock", in that one only.
+	// formsVariable set to "all" runs scripts in all their forms; set to the name of a form,
+	// such as "stock", it runs only that form.
 	formsVariable = "ATOLL_FORMS"
-	// proxyVariable is the mode of kube-proxy in labs that the tests start.
+	// proxyVariable sets the kube-proxy mode of labs that the tests start.
 	proxyVariable = "ATOLL_PROXY_MODE"
-	// labPrefix begins the names of labs that tests have started; the process id
-	// of the test follows, and a number.
+	// labPrefix is the prefix of the names of labs that tests start. The process id of the test
+	// and a number follow.
 	labPrefix = "test-"
 )
 
-// labs gives scenarios their labs: one at a time, started when a scenario needs
-// one of another shape.
+// labs provides a lab for each scenario. It keeps one lab and replaces it if a scenario needs
+// another shape.
 type labs struct {
 	name     string
-	programs string // the folder of those under test
+	programs string // folder of the programs under test
 	current  *lab.Lab
-	going    deletions      // in current
-	given    bool           // by the developer; it stays
-	dns      lab.ClusterDNS // of the given one
+	going    deletions      // deletions in the current lab
+	given    bool           // the developer has started the lab; the tests do not delete it
+	dns      lab.ClusterDNS // DNS of the developer's lab
 }
 
-// givenLab opens the lab that the developer wants to be used, if any.
+// givenLab opens the developer's lab, if any.
 func givenLab(t *testing.T) *lab.Lab {
 	t.Helper()
 	name := os.Getenv(labVariable)
@@ -58,8 +58,7 @@ func givenLab(t *testing.T) *lab.Lab {
 	return l
 }
 
-// get returns a lab that will do for the shape, and skips the test where the
-// developer's does not.
+// get returns a lab that serves the shape. It skips the test if the developer's lab does not.
 func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 	t.Helper()
 	if ls.current != nil {
@@ -82,7 +81,7 @@ func (ls *labs) get(ctx context.Context, t *testing.T, need Shape) Lab {
 	return Use(l)
 }
 
-// switchDNS has what a script needs answer for the clusterset's zone.
+// switchDNS switches the DNS server for the clusterset's zone.
 func (ls *labs) switchDNS(ctx context.Context, t *testing.T, dns lab.ClusterDNS) {
 	t.Helper()
 	if ls.current.Spec.Bare {
@@ -93,10 +92,11 @@ func (ls *labs) switchDNS(ctx context.Context, t *testing.T, dns lab.ClusterDNS)
 	}
 }
 
-// down ends the lab that the tests have started. After a failed start there may be something without ls.current being set.
+// down deletes the lab that the tests have started. After a failed start, parts of a lab may
+// exist although ls.current is nil.
 func (ls *labs) down(t *testing.T) {
 	if err := ls.going.wait(); err != nil {
-		t.Error(err) // and the lab goes down all the same
+		t.Error(err) // the lab is still deleted
 	}
 	if !ls.given {
 		takeDown(t, ls.name)
@@ -113,7 +113,7 @@ func takeDown(t *testing.T, name string) {
 	}
 }
 
-// removeAbandoned ends labs of test runs that were killed.
+// removeAbandoned deletes labs of test runs that were killed.
 func removeAbandoned(t *testing.T) {
 	t.Helper()
 	names, err := lab.List()
@@ -125,18 +125,18 @@ func removeAbandoned(t *testing.T) {
 		if err != nil || !ours || syscall.Kill(pid, 0) != syscall.ESRCH {
 			continue
 		}
-		t.Logf("ending lab %s of a test run that is gone", name)
+		t.Logf("deleting lab %s of a test run that was killed", name)
 		takeDown(t, name)
 	}
 }
 
-// required are the programs that scenarios run, and Debian's packages of them.
+// required maps the programs that scenarios run to their Debian packages.
 var required = map[string]string{"curl": "curl", "dig": "bind9-dnsutils", "nft": "nftables", "socat": "socat"}
 
-// checkMachine says what is missing on this machine, all of it at once.
+// checkMachine reports everything that is missing on this machine.
 func checkMachine() error {
 	if os.Geteuid() != 0 {
-		return errors.New("labs need root: use sudo, or -short to leave scenarios out")
+		return errors.New("labs need root: use sudo, or skip scenarios with -short")
 	}
 	var packages []string
 	for program, name := range required {
@@ -150,28 +150,28 @@ func checkMachine() error {
 	return nil
 }
 
-// agenda deals out forms of scripts to workers that have a lab each, such that few labs
-// have to be started: a worker goes on with what its lab serves, then begins with what no
-// other has begun, and last helps the others where that saves more than a lab costs.
+// agenda assigns forms of scripts to workers. Each worker has a lab, and few labs should be
+// started. A worker first takes forms that its lab serves, then a group that no worker has
+// begun. At last the worker helps others, if that saves more time than another lab costs.
 type agenda struct {
 	mu     sync.Mutex
-	groups []*group // in the order in which they are begun: the largest first
+	groups []*group // largest group first
 }
 
-// group holds the forms that are left of those that can share a lab.
+// group holds the remaining forms that can share a lab.
 type group struct {
-	shape Shape // serves all of them
+	shape Shape // serves all forms
 	forms []form
 	begun bool
 }
 
-// worthALab is how many forms must be left for another lab to be started for them: one
-// takes as long as a form or two.
+// worthALab is the number of remaining forms that justify another lab. Starting a lab takes as
+// long as one or two forms.
 const worthALab = 4
 
 func newAgenda(forms []form) *agenda {
-	// The most demanding shapes first, for they serve others too; then with one DNS after
-	// the other.
+	// The most demanding shapes come first, because their labs also serve other forms. Forms
+	// with the same DNS are adjacent.
 	forms = slices.Clone(forms)
 	slices.SortStableFunc(forms, func(a, b form) int {
 		return cmp.Or(first(!a.shape.Bare, !b.shape.Bare), first(a.shape.Hub, b.shape.Hub), b.shape.Clusters-a.shape.Clusters, cmp.Compare(a.shape.DNS, b.shape.DNS))
@@ -185,7 +185,8 @@ func newAgenda(forms []form) *agenda {
 		}
 		a.groups[i].forms = append(a.groups[i].forms, f)
 	}
-	// Long forms first, so that a worker is not left with one at the end while the others are idle.
+	// Long forms come first, so that no worker runs a long form at the end while other workers
+	// are idle.
 	for _, g := range a.groups {
 		slices.SortStableFunc(g.forms, func(x, y form) int {
 			return cmp.Or(cmp.Compare(x.shape.DNS, y.shape.DNS), y.weight()-x.weight())
@@ -195,8 +196,8 @@ func newAgenda(forms []form) *agenda {
 	return a
 }
 
-// weight is 2 for the scripts that take longest: they break clusters, or wait for the clusters' own view. It is 0 for what is no
-// script: that breaks its lab, so that it comes last.
+// weight is 2 for the longest scripts, which break clusters or read beyond their namespaces. It
+// is 0 for forms that are not scripts: these break their lab, so they run last.
 func (f form) weight() int {
 	switch {
 	case f.script == nil:
@@ -207,7 +208,7 @@ func (f form) weight() int {
 	return 1
 }
 
-// first puts what a condition holds for before what it does not.
+// first sorts true before false.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -218,8 +219,8 @@ func first(a, b bool) int {
 	return 1
 }
 
-// next takes a form for a worker whose lab serves the group last, which is nil before the
-// first. It returns no form when there is nothing left for the worker to do.
+// next returns a form for a worker. last is the group that the worker's lab served last, or
+// nil. next returns no form if the worker has nothing left to do.
 func (a *agenda) next(last *group) (*form, *group) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -257,11 +258,11 @@ func TestAgenda(t *testing.T) {
 		}
 	}
 	slices.SortFunc(forms, func(a, b form) int { return strings.Compare(a.name, b.name) })
-	// What each worker does when they take turns.
+	// The forms of each worker, if the workers take turns:
 	for name, want := range map[string][]string{
-		"one does all, in as few labs as there are groups":   {"fghijksbde"},
-		"who has done its own helps with the largest":        {"fghjs", "deikb"},
-		"who finds no more work that is worth a lab is done": {"fhjs", "de", "gikb"},
+		"a single worker runs all forms with one lab per group":   {"fghijksbde"},
+		"a worker without forms helps with the largest group":        {"fghjs", "deikb"},
+		"a worker stops if no remaining work justifies a lab": {"fhjs", "de", "gikb"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agenda := newAgenda(forms)

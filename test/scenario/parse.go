@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// A word is one argument as written: pieces of which the quoted ones are
-// taken as they are and in the others $NAME is replaced.
+// A word is an argument as written, in pieces. $NAME is replaced in unquoted pieces only.
 type word []piece
 
 type piece struct {
@@ -32,8 +31,7 @@ func (w word) is(text string) bool {
 	return len(w) == 1 && !w[0].quoted && w[0].text == text
 }
 
-// expand replaces the variables. In a pattern their values stand for
-// themselves.
+// expand replaces variables. In a pattern, values are matched literally.
 func (w word) expand(env map[string]string, pattern bool) (string, error) {
 	var b strings.Builder
 	var missing error
@@ -56,14 +54,13 @@ func (w word) expand(env map[string]string, pattern bool) (string, error) {
 	return b.String(), missing
 }
 
-// piecePattern matches a quoted piece, an unquoted one, or a quote without an end.
+// piecePattern matches a quoted piece, an unquoted piece, or an unterminated quote.
 var piecePattern = regexp.MustCompile(`'((?:[^']|'')*)'|[^ \t\r']+|'`)
 
-// split cuts a line into words. Single quotes keep spaces, $ and # as they
-// are, a doubled one inside them is a quote; # at the start of a word begins a
-// comment.
+// split splits a line into words. Single quotes preserve spaces, $ and #; a doubled quote
+// inside is a quote. # at the start of a word begins a comment.
 func split(text string) (words []word, _ error) {
-	end := -1 // of the piece before
+	end := -1 // end of the previous piece
 	for _, at := range piecePattern.FindAllStringSubmatchIndex(text, -1) {
 		p := piece{text: text[at[0]:at[1]]}
 		begins := at[0] != end
@@ -84,7 +81,7 @@ func split(text string) (words []word, _ error) {
 	return words, nil
 }
 
-// parseLine adds what a line of the script says, if anything.
+// parseLine parses a line of the script and adds it to s.lines.
 func (s *Script) parseLine(number int, text string) error {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "#") {
@@ -189,5 +186,5 @@ func (s *Script) parseCall(words []word) (call, error) {
 	return c, nil
 }
 
-// unknown stands, while a script is checked, for an argument with a variable.
+// unknown replaces an argument with a variable while a script is checked.
 const unknown = "\x00"

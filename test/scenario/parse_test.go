@@ -34,7 +34,7 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		"bad pod":                 {"http c1/client http://x\n", `x.txtar:1: http: "c1/client" is not CLUSTER/NS/POD`},
 		"bad number of requests":  {"http c1/shop/client http://x 20\n", `x.txtar:1: http: "20" is not x1 to x1000`},
 		"ambiguous negation":      {"! http c1/shop/client http://x x20\n", `x.txtar:1: http: of several requests some may fail: negate one request, or say "backends none"`},
-		"bad backends":            {"backends c1=0\n", `x.txtar:1: backends: "c1=0" is not CLUSTER=N; a cluster that must not answer is left out`},
+		"bad backends":            {"backends c1=0\n", `x.txtar:1: backends: "c1=0" is not CLUSTER=N; omit a cluster that must not answer`},
 		"bad count":               {"count c1 pods -n shop -l app=web\n", `x.txtar:1: count: "app=web" is not a number of objects`},
 		"name and selector":       {"count c1 pod/a --field-selector status.phase=Running 1\n", "x.txtar:1: count: kubectl takes a name or a selector, not both; metadata.name=… is a field selector"},
 		"bad condition":           {"condition c1 serviceexport shop/web Valid\n", `x.txtar:1: condition: "Valid" is not TYPE=STATUS[/REASON]`},
@@ -95,7 +95,7 @@ func TestShapeOfScript(t *testing.T) {
 	}
 }
 
-// The first form runs always, the others nightly.
+// The first form always runs; the others run nightly.
 func TestFormsOfScript(t *testing.T) {
 	script := parsed(t, "# lab: clusters=2 also=dual|stock|ipv6,dual\nheal\n")
 	first := form{name: "x", script: script, shape: shape(t, "clusters=2")}
@@ -118,7 +118,7 @@ func TestFormsOfScript(t *testing.T) {
 	}
 }
 
-// Only what matters for others' namespaces waits until these are gone.
+// A script waits for the deletion of other scripts' namespaces only if it reads beyond its own.
 func TestLooksBeyondItsNamespaces(t *testing.T) {
 	for text, want := range map[string]bool{
 		"namespace a\non all kubectl get pods -n a\n": false,
@@ -207,7 +207,7 @@ func TestManual(t *testing.T) {
 	before, rest, _ := strings.Cut(string(data), "<!-- verbs -->\n")
 	table, after, ok := strings.Cut(rest, "<!-- /verbs -->")
 	if !ok {
-		t.Fatalf("%s has no place for the table of verbs", manual)
+		t.Fatalf("%s has no markers for the table of verbs", manual)
 	}
 	if *update {
 		page := before + "<!-- verbs -->\n" + VerbTable() + "<!-- /verbs -->" + after
@@ -215,6 +215,6 @@ func TestManual(t *testing.T) {
 		return
 	}
 	if table != VerbTable() {
-		t.Errorf("%s: the table of verbs is not true any more; go test ./test/scenario -run TestManual -update writes it", manual)
+		t.Errorf("%s: the table of verbs is out of date; update it with: go test ./test/scenario -run TestManual -update", manual)
 	}
 }

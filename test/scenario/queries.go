@@ -83,23 +83,23 @@ func queriesIn(file string) ([]string, error) {
 	return queries, nil
 }
 
-// measured is a metric in a query: all of them have a name of several words, which no function and no label of ours begins like.
+// measured matches a metric in a query. No function and no label of Atoll begins like a metric.
 var measured = regexp.MustCompile(`\b(?:atoll|coredns|controller_runtime|leader_election|process)_\w+`)
 
-// metricsOf are the metrics that queries ask for, sorted.
+// metricsOf returns the sorted metrics of queries.
 func metricsOf(queries []string) []string {
 	metrics := measured.FindAllString(strings.Join(queries, "\n"), -1)
 	slices.Sort(metrics)
 	return slices.Compact(metrics)
 }
 
-// prometheus is one's API, which is asked from a node of its cluster.
+// prometheus is the API of a Prometheus server, queried from a node of its cluster.
 type prometheus struct {
 	run          *Run
 	cluster, url string
 }
 
-// get asks for something, and reads the data of the answer.
+// get sends an API request and decodes the data of the response.
 func (p prometheus) get(ctx context.Context, data any, path string, parameters ...string) error {
 	result := p.run.do(ctx, p.cluster, Command{Program: "curl", Args: append(parameters, "-sS", "--get", "--noproxy", "*", "--max-time", "10", p.url+path)})
 	if result.Err != nil {
@@ -118,14 +118,14 @@ func (p prometheus) get(ctx context.Context, data any, path string, parameters .
 	return nil
 }
 
-// query evaluates one and returns how many series come out.
+// query evaluates a query and returns the number of series.
 func (p prometheus) query(ctx context.Context, query string) (int, error) {
 	var data struct{ Result []any }
 	err := p.get(ctx, &data, "query", "--data-urlencode", "query="+query)
 	return len(data.Result), err
 }
 
-// rules returns an error unless there are rules that have been evaluated, and all could be.
+// rules returns an error unless Prometheus has rules and has evaluated all without an error.
 func (p prometheus) rules(ctx context.Context) error {
 	var data struct {
 		Groups []struct {
@@ -136,7 +136,7 @@ func (p prometheus) rules(ctx context.Context) error {
 		return err
 	}
 	if len(data.Groups) == 0 {
-		return errors.New("it has no rules")
+		return errors.New("Prometheus has no rules")
 	}
 	var failed []error
 	for _, g := range data.Groups {

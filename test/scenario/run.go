@@ -13,16 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Failure is a line of a script that did not come true.
+// Failure is a line of a script that failed.
 type Failure struct {
 	File   string
 	Line   int
 	Text   string // the line as written
-	Output string // the last output before it failed
+	Output string // last output before the failure
 	Err    error
 }
 
-// Error names file and line first, so that editors can jump there.
+// Error starts with file and line, so that editors can jump there.
 func (f *Failure) Error() string {
 	text := fmt.Sprintf("%s:%d: %s\n\t%v", f.File, f.Line, f.Text, f.Err)
 	if f.Output != "" {
@@ -36,7 +36,7 @@ func indent(text string) string {
 	return "\t" + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n\t")
 }
 
-// Run is one execution of a script in a lab.
+// Run is an execution of a script in a lab.
 type Run struct {
 	script *Script
 	lab    Lab
@@ -44,23 +44,23 @@ type Run struct {
 	start  time.Time
 
 	env        map[string]string
-	output     string   // of the last verb that had any
-	answers    []string // of the last http, udp or tcp, as CLUSTER/POD
-	requests   int      // sent by http, udp and tcp until now
+	output     string   // output of the last verb with output
+	answers    []string // backends that answered the last http, udp or tcp, as CLUSTER/POD
+	requests   int      // number of requests of http, udp and tcp so far
 	namespaces map[string][]string
-	killed     map[string]bool // CLUSTER/UNIT that were not started again
-	rewired    map[string]bool // clusters whose DNS may no longer ask atoll-dns
-	renamed    map[string]bool // clusters that have another id than their name
-	expelled   map[string]bool // clusters of which the broker may know nothing any more
+	killed     map[string]bool // CLUSTER/UNIT that are still down
+	rewired    map[string]bool // clusters whose DNS may not forward to atoll-dns any more
+	renamed    map[string]bool // clusters whose id differs from their name
+	expelled   map[string]bool // clusters that may be missing on the broker
 	cut        bool
-	folder     string // in which pages were followed
+	folder     string // working directory of followed pages
 	figures    figures
 }
 
-// executeIn runs the script in the lab and cleans up after it: networks are
-// healed and programs started again; namespaces go on to be deleted when it
-// returns. Progress goes to log. A line that fails gives a *Failure; what the
-// clusters held at that time is logged before it is cleaned up.
+// executeIn runs the script in the lab and cleans up: it heals networks, starts killed
+// programs, and starts the deletion of namespaces without waiting for it. log receives the
+// progress. A failed line returns a *Failure; executeIn logs the state of the clusters before
+// the cleanup.
 func executeIn(ctx context.Context, script *Script, lab Lab, going *deletions, log func(format string, args ...any)) error {
 	if script.looksBeyondItsNamespaces() {
 		if err := going.wait(); err != nil {
@@ -102,8 +102,7 @@ func (r *Run) lines(ctx context.Context) error {
 	return nil
 }
 
-// lineTimeout is how long a line may take, besides the time that it asks for
-// itself: kubectl can wait for ever.
+// lineTimeout limits a line in addition to its own timeout, because kubectl may wait for ever.
 const lineTimeout = 2 * time.Minute
 
 func (r *Run) line(ctx context.Context, l line) error {
@@ -132,7 +131,7 @@ func (r *Run) line(ctx context.Context, l line) error {
 	return err
 }
 
-// chain runs the calls in order up to the first that fails.
+// chain runs the calls in order until a call fails.
 func (r *Run) chain(ctx context.Context, calls []call) error {
 	for _, c := range calls {
 		if err := r.call(ctx, c); err != nil {
@@ -152,7 +151,7 @@ func (r *Run) call(ctx context.Context, c call) error {
 	}
 	err := c.verb.Run(ctx, r, args)
 	if ctx.Err() != nil && err != nil {
-		// It was stopped: nobody knows what it would have said.
+		// The call was interrupted, so its result is unknown.
 		return errors.Join(context.Cause(ctx), err)
 	}
 	if !c.negate || isUsage(err) {
@@ -168,17 +167,18 @@ func (r *Run) logf(format string, args ...any) {
 	r.log("%6.1fs "+format, append([]any{time.Since(r.start).Seconds()}, args...)...)
 }
 
-// A usageError is a mistake in the script. Neither "!" nor "eventually" hides it.
+// A usageError is a mistake in the script. "!" and "eventually" do not hide it.
 type usageError struct{ error }
 
 func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func isUsage(err error) bool { return errors.As(err, new(usageError)) }
 
-// deletions are namespaces of scenarios that are over, which clusters still delete while the next scenario runs.
+// deletions are namespaces of finished scenarios that clusters still delete while the next
+// scenario runs.
 type deletions struct{ running errgroup.Group }
 
-// begin has a deletion of a scenario's go on by itself.
+// begin starts a deletion in the background.
 func (d *deletions) begin(scenario string, delete func(context.Context) error) {
 	d.running.Go(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
@@ -190,7 +190,8 @@ func (d *deletions) begin(scenario string, delete func(context.Context) error) {
 	})
 }
 
-// wait returns when all namespaces are gone, and says which deletion has failed since it was called last.
+// wait returns when all namespaces are deleted. It reports deletions that failed since the last
+// call.
 func (d *deletions) wait() error {
 	err := d.running.Wait()
 	d.running = errgroup.Group{}
@@ -203,18 +204,17 @@ const (
 	// interval between two attempts. An attempt may start kubectl (see get), which
 	// costs a tenth of a second of processor time.
 	interval = 200 * time.Millisecond
-	// stillWaiting is how often a long wait says what it waits for.
+	// stillWaiting is the interval at which a long wait logs its reason.
 	stillWaiting = 15 * time.Second
 )
 
-// A repeat says how a chain of calls is repeated: until it succeeds, or for as
-// long as it must hold.
+// A repeat repeats a chain of calls: until it succeeds, or for as long as it must succeed.
 type repeat struct {
 	until bool
 	limit time.Duration
 }
 
-// run repeats attempt; waiting is told every while for how long, and why.
+// run repeats attempt. waiting is called at intervals with the elapsed time and the last error.
 func (p *repeat) run(ctx context.Context, attempt func(context.Context) error, waiting func(time.Duration, error)) error {
 	if p.until {
 		return p.eventually(ctx, attempt, waiting)
@@ -232,7 +232,7 @@ func (p *repeat) eventually(ctx context.Context, attempt func(context.Context) e
 		if err == nil || isUsage(err) {
 			return true, err
 		}
-		// What was cut short by the limit says less than what came before it.
+		// An attempt that the limit interrupted says less than the attempt before.
 		if last == nil || limited.Err() == nil {
 			last = err
 		}
@@ -275,7 +275,7 @@ func poll(ctx context.Context, ask wait.ConditionWithContextFunc) error {
 // reportTimeout bounds the look at the clusters after a failure.
 const reportTimeout = 30 * time.Second
 
-// report logs what the clusters hold for the scenario's namespaces.
+// report logs the objects in the scenario's namespaces.
 func (r *Run) report(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
@@ -297,13 +297,14 @@ func (r *Run) report(ctx context.Context) {
 	}
 }
 
-// whoFor prints how often slices have been written, where endpoints are, and for whom, which decides whose they are in each kube-proxy.
+// whoFor prints the generation of slices, and the zone and hints of each endpoint. kube-proxy
+// selects endpoints by their hints.
 const whoFor = `jsonpath={range .items[*]}{.metadata.name} generation {.metadata.generation}: {range .endpoints[*]}{.addresses[0]} {.conditions} of {.zone} for {.hints}; {end}{"\n"}{end}`
 
-// notReady prints the names of pods of which a container is not ready.
+// notReady prints the names of pods with a container that is not ready.
 const notReady = `jsonpath={range .items[?(@.status.containerStatuses[*].ready==false)]}{.metadata.name}{"\n"}{end}`
 
-// showLogs logs what containers said that do not work.
+// showLogs prints the logs of pods that are not ready.
 func (r *Run) showLogs(ctx context.Context, cluster, namespace string) {
 	pods := r.kubectl(ctx, cluster, "get", "pods", "-n", namespace, "-o", notReady, "--request-timeout=5s")
 	for pod := range strings.FieldsSeq(pods.Stdout) {
@@ -311,7 +312,8 @@ func (r *Run) showLogs(ctx context.Context, cluster, namespace string) {
 	}
 }
 
-// showRules logs where kube-proxy sends the connections of a namespace's services on the cluster's first node, and which connections nobody has answered.
+// showRules logs kube-proxy's rules for a namespace's services on the cluster's first node, and
+// connections without an answer.
 func (r *Run) showRules(ctx context.Context, cluster, namespace string) {
 	const script = `nft list ruleset | grep -F -A6 -e "-$1/"; grep SYN_SENT /proc/net/nf_conntrack 2>/dev/null`
 	if text := strings.TrimSpace(r.do(ctx, cluster, Command{Program: "sh", Args: []string{"-c", script, "sh", namespace}}).Stdout); text != "" {
@@ -319,7 +321,8 @@ func (r *Run) showRules(ctx context.Context, cluster, namespace string) {
 	}
 }
 
-// complaints returns the agents' warnings and errors since the script began, and their lines about leaders. The summary of a failure has no other log.
+// complaints returns the agents' warnings and errors since the script began, and their messages
+// about leader election. The summary of a failure contains no other log.
 func (r *Run) complaints(ctx context.Context) (all error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
@@ -345,9 +348,9 @@ const (
 	complaintSize = 300
 )
 
-// show logs one listing; an empty one says nothing.
+// show logs a kubectl listing. It skips an empty listing.
 func (r *Run) show(ctx context.Context, cluster string, args ...string) {
-	quick := append(slices.Clone(args), "--request-timeout=5s") // it may be killed or cut off
+	quick := append(slices.Clone(args), "--request-timeout=5s") // the API server may be killed or cut off
 	text := strings.TrimSpace(r.kubectl(ctx, cluster, quick...).text())
 	if text == "" || strings.HasPrefix(text, "No resources found") || strings.Contains(text, "\nitems: []\n") {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// fakeLab answers for programs from a function and notes what was asked.
+// fakeLab answers commands with a function and records the calls.
 type fakeLab struct {
 	shape  Shape
 	answer func(cluster string, command Command) Result
@@ -26,7 +26,7 @@ type fakeLab struct {
 	calls []string
 }
 
-// saying is a lab whose programs say this.
+// saying returns a lab whose programs all print this text.
 func saying(text string) *fakeLab {
 	return &fakeLab{shape: DefaultShape, answer: func(string, Command) Result { return Result{Stdout: text} }}
 }
@@ -38,7 +38,7 @@ func (f *fakeLab) note(format string, args ...any) error {
 	return nil
 }
 
-// called counts the calls that begin with the text.
+// called counts the calls with a prefix.
 func (f *fakeLab) called(prefix string) (n int) {
 	for _, c := range f.calls {
 		if strings.HasPrefix(c, prefix) {
@@ -96,7 +96,7 @@ func (f *fakeLab) Rejoin(_ context.Context, clusters ...string) error {
 	return f.note("rejoin %s", strings.Join(clusters, ","))
 }
 
-// execute runs the script text in the lab with time that passes at once.
+// execute runs the script text in the lab, in a synctest bubble.
 func execute(t *testing.T, lab Lab, text string) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func executeContext(t *testing.T, ctx context.Context, lab Lab, text string) err
 	return errors.Join(executeIn(ctx, script, lab, going, t.Logf), going.wait())
 }
 
-// fails checks that the script fails at the line, with the text in the error.
+// fails checks that the script failed at the line, with the text in the error.
 func fails(t *testing.T, err error, line int, want string) {
 	t.Helper()
 	var failure *Failure
@@ -128,7 +128,7 @@ func fails(t *testing.T, err error, line int, want string) {
 	}
 }
 
-// answering is a lab whose pods get these answers in turn, one for each request.
+// answering returns a lab whose pods send these answers in turn, one per request.
 func answering(pods ...string) *fakeLab {
 	lab := saying("")
 	next := 0
@@ -153,7 +153,7 @@ func answering(pods ...string) *fakeLab {
 	return lab
 }
 
-// failing is a lab in which a kubectl command of this name fails.
+// failing returns a lab in which a kubectl command with this name fails.
 func failing(name string, result Result) *fakeLab {
 	lab := saying("")
 	lab.answer = func(_ string, command Command) Result {
@@ -165,7 +165,7 @@ func failing(name string, result Result) *fakeLab {
 	return lab
 }
 
-// What comes true, and what fails: a check that is wrong is found, and where.
+// Each script succeeds, or fails at the right line with the right message.
 func TestRunning(t *testing.T) {
 	four := func() *fakeLab { return answering("c1/a", "c1/b", "c2/c", "c2/d") }
 	two := func() *fakeLab { return answering("c1/a", "c2/a") }
@@ -185,7 +185,7 @@ func TestRunning(t *testing.T) {
 	dig := saying(";; ->>HEADER<<- opcode: QUERY, status: NOERROR, id: 1\n;; flags: qr aa; QUERY: 1\n;; ANSWER SECTION:\n" +
 		"web.x. 5 IN A 10.102.0.9\nweb.x. 5 IN A 10.102.0.8\n")
 	hanging := saying("")
-	hanging.hang = true // as kubectl delete does, which waits for finalizers for ever
+	hanging.hang = true // kubectl delete waits for finalizers for ever
 	const (
 		eight     = "http c3/shop/client http://web.shop.svc.clusterset.local x8\n"
 		one       = "http c2/shop/client http://x"
@@ -195,10 +195,10 @@ func TestRunning(t *testing.T) {
 	for _, test := range []struct {
 		lab    *fakeLab
 		script string
-		line   int    // that fails; 0 for none
-		want   string // in the failure
+		line   int    // line that fails; 0 for none
+		want   string // text of the failure
 		took   time.Duration
-		calls  []string // that were made, in this order
+		calls  []string // expected calls, in order
 	}{
 		{lab: four(), script: eight + "backends c1=2 c2=2"},
 		{lab: four(), script: eight + "backends c2=2 c1=2"},
@@ -209,7 +209,7 @@ func TestRunning(t *testing.T) {
 		{lab: four(), script: eight + "! backends c1=4"},
 		{lab: four(), script: eight + "! backends c1=2 c2=2", line: 2, want: "succeeded, but must fail"},
 		{lab: four(), script: eight + "backends none", line: 2, want: "instead of none"},
-		{lab: two(), script: eight + "backends c1=1 c2=1"}, // of one name
+		{lab: two(), script: eight + "backends c1=1 c2=1"}, // pods with the same name
 		{lab: two(), script: eight + "answered-by c2/a c1/a"},
 		{lab: two(), script: eight + "answered-by c1/a", line: 2, want: "c1/a c2/a instead of c1/a"},
 
@@ -218,7 +218,8 @@ func TestRunning(t *testing.T) {
 		{lab: answering("c1/a"), script: "! " + one, line: 1, want: "succeeded, but must fail"},
 
 		{lab: answering("connection refused", "connection refused", "c1/a"), script: "eventually " + one + " then backends c1=1"},
-		// The whole chain is repeated, not only its last part; and a negation inside counts for each attempt.
+		// Each attempt repeats the whole chain, not only its last call. A negation inside the
+		// chain applies to each attempt.
 		{lab: answering("c1/a", "c2/b"), script: "eventually " + one + " then backends c2=1"},
 		{lab: answering("c1/a", "c1/a", "gone"), script: "eventually ! " + one},
 		{
@@ -257,7 +258,7 @@ func TestRunning(t *testing.T) {
 		},
 		{lab: counted, script: "count c1 pods -n shop 3", line: 1, want: "c1: 2 instead of 3"},
 		{lab: counted, script: "count c1,c2 pods -n shop 2", line: 1, want: "c2: 0 instead of 2"},
-		{lab: counted, script: "count c3 pods -n shop 0", line: 1, want: "c3: exit status 1: connection refused"}, // no answer is not "none"
+		{lab: counted, script: "count c3 pods -n shop 0", line: 1, want: "c3: exit status 1: connection refused"}, // a failed request does not count as zero
 
 		{lab: conditions, script: condition + "Valid=True\n" + condition + "Valid=True/Valid\n" + condition + "Ready=False/Pending"},
 		{lab: conditions, script: "! " + condition + "Ready=True"},
@@ -293,7 +294,7 @@ func TestRunning(t *testing.T) {
 				began := time.Now()
 				err := executeContext(t, t.Context(), test.lab, test.script+"\n")
 				if took := time.Since(began).Truncate(time.Second); took != test.took {
-					t.Errorf("it took %v instead of %v", took, test.took)
+					t.Errorf("took %v instead of %v", took, test.took)
 				}
 				if test.line > 0 {
 					fails(t, err, test.line, test.want)
@@ -308,8 +309,8 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// An attempt that hangs is ended by the limit, and the reason given is the one of the attempt before it. It is said from time to time
-// what is waited for.
+// The limit interrupts an attempt that hangs. The reported reason is that of the previous
+// attempt. A long wait logs its reason at intervals.
 func TestEventuallyEndsAttemptThatHangs(t *testing.T) {
 	for name, test := range map[string]struct{ hangs, said int }{"hangs": {2, 1}, "is waited for": {1000, 3}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -329,8 +330,7 @@ func TestEventuallyEndsAttemptThatHangs(t *testing.T) {
 	}
 }
 
-// When the test run is interrupted, a negated call that was stopped has not
-// come true.
+// After an interruption of the test run, a negated call has not succeeded.
 func TestInterruptionIsNoExpectedFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	lab := saying("")
@@ -350,10 +350,11 @@ func TestCleaningUp(t *testing.T) {
 	}
 	for prefix, want := range map[string]int{
 		"start c2/dns": 1, // and not again
-		// Before and after: what an interrupted run left must go too, in clusters where the script did not make it.
+		// The namespace is deleted before and after the script, in all clusters, because an
+		// interrupted run may have left it in any cluster.
 		"c1 kubectl delete namespace shop": 2, "c2 kubectl delete namespace shop": 2, "c3 kubectl delete namespace shop": 2,
 		"c1 kubectl create namespace shop": 1, "c2 kubectl create": 0,
-		"c2 kubectl get pods,services -n shop": 1, // what the clusters held is reported
+		"c2 kubectl get pods,services -n shop": 1, // the report lists the namespace's objects
 	} {
 		if n := lab.called(prefix); n != want {
 			t.Errorf("%s: %d times instead of %d", prefix, n, want)
@@ -381,7 +382,7 @@ func TestCleaningUpThatFailsIsAFailure(t *testing.T) {
 	}
 }
 
-// What is lost is what clients have sent since the fault began and got no answer to.
+// Requests are lost if a client has sent them since the fault began and got no answer.
 func TestLostRequests(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "figures")
 	t.Setenv(figuresVariable, file)
@@ -402,7 +403,7 @@ func TestLostRequests(t *testing.T) {
 	}
 }
 
-// A unit that is battered runs afterwards, and half of the Services are exported.
+// After batter the unit runs, and half of the Services are exported.
 func TestBatter(t *testing.T) {
 	lab := saying("")
 	planes.NoError(t, execute(t, lab, "batter c1/agent shop x2\n"))

@@ -21,11 +21,11 @@ import (
 
 var labsAtOnce = flag.Int("labs", 2, "how many labs scenarios run in at a time")
 
-// failed are the scenarios that have failed, and why. It is said once more at the very end: where it happened, it stands among
-// thousands of lines of several labs.
+// failed collects the failed scenarios. TestMain prints them at the very end, because the first
+// report is buried in thousands of lines of several labs.
 var failed failures
 
-// errLab is why a scenario has failed whose script has not.
+// errLab is the failure of a scenario whose script has not failed.
 var errLab = errors.New("its lab could not be started, changed or ended: see above")
 
 func TestMain(m *testing.M) {
@@ -72,8 +72,8 @@ func TestScenarios(t *testing.T) {
 	runForms(ctx, t, forms)
 }
 
-// runForms runs scripts in labs that it starts, of which there are several at a time: a
-// scenario waits more than it computes.
+// runForms runs scripts in several labs at a time, because a scenario waits more than it
+// computes.
 func runForms(ctx context.Context, t *testing.T, forms []form) {
 	programs, remove, err := planes.Programs(ctx)
 	planes.NoError(t, err)
@@ -106,13 +106,13 @@ func runForm(ctx context.Context, t *testing.T, labs *labs, f form) {
 		}()
 		if f.run != nil {
 			labs.get(ctx, t, f.shape)
-			t.Cleanup(func() { labs.down(t) }) // after all that f.run cleans up: the lab is not as others expect it
+			t.Cleanup(func() { labs.down(t) }) // after the cleanup of f.run, because other scenarios cannot use the lab
 			f.run(t, labs.current)
 		} else if why = executeIn(ctx, f.script, labs.get(ctx, t, f.shape), &labs.going, log); why != nil {
 			t.Error(why)
 		}
 		if t.Failed() && f.run == nil {
-			labs.down(t) // what it has changed besides and would have put back at its end is not as others expect it
+			labs.down(t) // the failed script may have left changes that would break other scenarios
 		}
 	})
 }
@@ -136,7 +136,7 @@ func scripts(t *testing.T) []*Script {
 	return all
 }
 
-// form is a script, or a function, and one of the labs that it is to run in.
+// form is a script, or a function, with the shape of its lab.
 type form struct {
 	name   string
 	script *Script
@@ -144,7 +144,8 @@ type form struct {
 	shape  Shape
 }
 
-// forms returns one form of each script that is not long, and all forms of all scripts nightly.
+// forms returns the first form of each script that is not long; nightly, all forms of all
+// scripts.
 func forms(scripts []*Script, nightly bool) []form {
 	var forms []form
 	for _, script := range scripts {
@@ -165,8 +166,8 @@ func forms(scripts []*Script, nightly bool) []form {
 	return forms
 }
 
-// TestScripts checks every script without a lab, and that no two of them use
-// one namespace: what one leaves behind must not make another pass.
+// TestScripts checks every script without a lab. No two scripts may share a namespace:
+// leftovers of one script could make another succeed.
 func TestScripts(t *testing.T) {
 	owner := map[string]string{}
 	for _, script := range scripts(t) {
@@ -186,7 +187,7 @@ func TestScripts(t *testing.T) {
 // failureLines is how many of the last lines of a failure are told again.
 const failureLines = 60
 
-// failures collects what failed, of several goroutines.
+// failures collects failures of several goroutines.
 type failures struct {
 	mu   sync.Mutex
 	told strings.Builder
@@ -202,7 +203,8 @@ func (f *failures) add(name string, err error) {
 	fmt.Fprintf(&f.told, "\nfailed: %s\n%s\n", name, strings.Join(lines, "\n"))
 }
 
-// Of a long failure the first line and the last ones are told, of a short one all.
+// The summary has the first line and the last lines of a long failure, and all of a short
+// failure.
 func TestFailuresAreToldAgain(t *testing.T) {
 	var f failures
 	f.add("short", errors.New("a.txtar:1: http\n\tnothing answers"))

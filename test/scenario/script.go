@@ -14,14 +14,14 @@ import (
 	"github.com/atoll-mcs/atoll/lab"
 )
 
-// Script is one parsed and checked scenario.
+// Script is a parsed and checked scenario.
 type Script struct {
 	Name  string // file name without its extension
 	File  string // path as it appears in messages
-	Shape Shape  // the lab that it needs
-	// Also are labs of other IP families or DNS that it runs in nightly.
+	Shape Shape  // shape of the lab
+	// Also lists more shapes, with other IP families or DNS, in which the script runs nightly.
 	Also []Shape
-	// Long says that it takes minutes, and runs only nightly.
+	// Long marks a script that takes minutes and runs only nightly.
 	Long  bool
 	Files map[string][]byte // the archive's files, for "apply"
 
@@ -29,19 +29,19 @@ type Script struct {
 	lines []line
 }
 
-// Shape is the kind of lab that a script needs, from its "# lab:" comment. The usual advertise mode and DNS are empty.
+// Shape is the kind of lab that a script needs, from its "# lab:" comment. Default values of
+// the advertise mode and the DNS are empty.
 type Shape struct {
 	lab.Shape      // without a name
-	Empty     bool // nothing of Atoll's may be there, so that the script can install it; Bare is set, too
+	Empty     bool // Atoll is not installed, so that the script can install it; implies Bare
 }
 
-// DefaultShape is what a script gets that has no "# lab:" comment.
+// DefaultShape is the shape for scripts without a "# lab:" comment.
 var DefaultShape = Shape{Shape: lab.Shape{Clusters: 3, Nodes: 1, IPFamily: lab.IPv4}}
 
-// Serves says whether a lab of shape s will do for a script that asks for
-// need. More clusters are welcome; other address families, node counts and
-// advertise modes change what a script sees, so they must be equal. The DNS is
-// changed where it is another.
+// Serves reports whether a lab of shape s serves a script that needs need. More clusters are
+// allowed. Address families, node counts and advertise modes change the results of a script, so
+// they must be equal. The DNS can be switched.
 func (s Shape) Serves(need Shape) bool {
 	if s.Clusters < need.Clusters || s.Nodes != need.Nodes || s.AdvertiseMode != need.AdvertiseMode || (s.Bare && !need.Bare) || (need.Empty && !s.Empty) || (need.Hub && !s.Hub) {
 		return false
@@ -63,7 +63,7 @@ func (s Shape) names() []string {
 	return names
 }
 
-// env are the variables that every script has.
+// env returns the variables of every script.
 func (s Shape) env() map[string]string {
 	record, families := "A", "1"
 	switch s.IPFamily.Of(1) {
@@ -75,8 +75,7 @@ func (s Shape) env() map[string]string {
 	return map[string]string{"LAB_CLUSTERS": strings.Join(s.names(), ","), "LAB_A": record, "LAB_FAMILIES": families}
 }
 
-// A line is one line of a script that does something: a title, or a chain of
-// calls, repeated or not.
+// A line is a title, or a chain of calls that may be repeated.
 type line struct {
 	number int
 	text   string
@@ -85,15 +84,15 @@ type line struct {
 	calls  []call
 }
 
-// A call is one verb with its arguments.
+// A call is a verb with its arguments.
 type call struct {
 	negate bool
 	verb   *Verb
 	words  []word
 }
 
-// ParseFile reads and checks the script in the file. Besides its own files it
-// can apply those in the folder "manifests" beside it, and the generated ones.
+// ParseFile parses and checks a script. The script can apply its own files, the files in the
+// folder "manifests" beside it, and the generated files.
 func ParseFile(file string) (*Script, error) {
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
@@ -155,7 +154,7 @@ func parseArchive(file string, archive *txtar.Archive) (*Script, error) {
 
 var headerPattern = regexp.MustCompile(`^#\s*lab:(.*)$`)
 
-// parseHeader takes the shape from a "# lab:" comment; other lines it leaves.
+// parseHeader parses the shape of a "# lab:" comment and ignores other lines.
 func (s *Script) parseHeader(text string) error {
 	match := headerPattern.FindStringSubmatch(strings.TrimSpace(text))
 	if match == nil {
@@ -191,7 +190,7 @@ func (s *Script) set(key, value string) (err error) {
 	shape := &s.Shape
 	switch key {
 	case "also":
-		s.also = value // checkForms checks it, and the IP families, when the number of clusters is known
+		s.also = value // checkForms validates the value when the number of clusters is known
 	case "long":
 		s.Long, err = strconv.ParseBool(value)
 	case "clusters":
@@ -220,7 +219,8 @@ func (s *Script) set(key, value string) (err error) {
 	return nil
 }
 
-// advertiseMode checks a mode, or a list of modes, and writes equal ones as one.
+// advertiseMode validates a mode, or a list of modes. It reduces a list of equal modes to one
+// mode.
 func advertiseMode(value string) (mode lab.AdvertiseMode, err error) {
 	modes := strings.Split(value, ",")
 	for _, one := range modes {
@@ -234,7 +234,7 @@ func advertiseMode(value string) (mode lab.AdvertiseMode, err error) {
 	return mode, nil
 }
 
-// choice checks a choice between two, and writes the usual one as none.
+// choice validates a choice between two values and returns "" for the usual value.
 func choice[T ~string](value, usual, other T) (T, error) {
 	switch value {
 	case usual:
@@ -261,11 +261,12 @@ func (s *Script) calls() (all []call) {
 	return all
 }
 
-// wideVerbs break clusters, or look at more of them than the scenario's namespaces.
+// wideVerbs break clusters, or read more than the scenario's namespaces.
 var wideVerbs = []string{"batter", "cut", "fault", "follow", "heal", "kill", "queries", "rejoin", "rename", "reset", "restore", "snapshot", "start", "wipe"}
 
-// looksBeyondItsNamespaces says whether it matters to the script that clusters still delete other scenarios' namespaces: it breaks clusters, counts
-// in all namespaces, or runs the command atoll.
+// looksBeyondItsNamespaces reports whether other scenarios' namespaces, while they are deleted,
+// would disturb the script: it breaks clusters, counts in all namespaces, or runs atoll or
+// helm.
 func (s *Script) looksBeyondItsNamespaces() bool {
 	return slices.ContainsFunc(s.calls(), func(c call) bool {
 		return slices.Contains(wideVerbs, c.verb.Name) || slices.ContainsFunc(c.words, func(w word) bool { return w.String() == "-A" }) ||
@@ -273,7 +274,7 @@ func (s *Script) looksBeyondItsNamespaces() bool {
 	})
 }
 
-// burst returns the file burst.yaml: the Services b0 to b9, which batter exports.
+// burst returns the file burst.yaml with the Services b0 to b9, which batter exports.
 func burst() txtar.File {
 	var b strings.Builder
 	for i := range batterNames {
@@ -283,8 +284,7 @@ func burst() txtar.File {
 }
 
 // thousand returns the file thousand.yaml, which every script can apply: a headless import of
-// 1,000 endpoints that no cluster exports, to compare DNS answers. It is generated because its
-// lines differ by a number only.
+// 1,000 endpoints that no cluster exports. Scripts compare DNS responses with it.
 func thousand() txtar.File {
 	var b strings.Builder
 	b.WriteString(`apiVersion: multicluster.x-k8s.io/v1beta1

@@ -39,10 +39,10 @@ func requestVerb(name, target, client, summary string) Verb {
 	}
 }
 
-// answerPattern matches what `atoll lab echo` says of itself.
+// answerPattern matches the response of `atoll lab echo`.
 var answerPattern = regexp.MustCompile(`\bpod=(\S+) cluster=(\S+) node=.*`)
 
-// parseAnswers finds who has answered in what the clients printed, as CLUSTER/POD.
+// parseAnswers returns the backends that answered, as CLUSTER/POD, from the clients' output.
 func parseAnswers(output string) (answers []string) {
 	for _, match := range answerPattern.FindAllStringSubmatch(output, -1) {
 		answers = append(answers, match[2]+"/"+match[1])
@@ -50,21 +50,21 @@ func parseAnswers(output string) (answers []string) {
 	return answers
 }
 
-// The clients run in the pod as `sh -c CLIENT sh TARGET N` and print a line
-// for each request: the answer, or "failed: …". HTTP requests come from
-// ports FIRST, FIRST+1 and so on: `sh -c CLIENT sh TARGET N FIRST`.
+// The clients run in the pod as `sh -c CLIENT sh TARGET N` and print a line for each request:
+// the answer, or "failed: …". HTTP requests come from ports FIRST, FIRST+1 and so on: `sh -c
+// CLIENT sh TARGET N FIRST`.
 const (
 	httpClient = `i=0; while [ $i -lt "$2" ]; do i=$((i+1)); ` +
 		`a=$(curl -sS --fail --globoff --noproxy '*' --max-time 3 --local-port $(($3+i))-32000 "$1" 2>&1) && echo "$a" || echo "failed: $a"; done`
 	tcpClient = `i=0; while [ $i -lt "$2" ]; do i=$((i+1)); ` +
 		`a=$(echo hello | socat -t3 - "TCP:$1,connect-timeout=3" 2>&1) && [ -n "$a" ] && echo "$a" || echo "failed: $a"; done`
-	// Nothing tells that no more datagrams will come, so each client waits
-	// for a second; all of them at once.
+	// UDP has no end of a response, so each client waits for a second. All clients wait in
+	// parallel.
 	udpClient = `i=0; while [ $i -lt "$2" ]; do i=$((i+1)); ` +
 		`{ a=$(echo hello | socat -t1 - "UDP:$1" 2>&1) && [ -n "$a" ] && echo "$a" || echo "failed: $a"; } & done; wait`
 )
 
-// A podRef is CLUSTER/NS/POD; the last part may be deploy/NAME too.
+// A podRef is CLUSTER/NS/POD; POD may be deploy/NAME.
 type podRef struct{ cluster, namespace, pod string }
 
 func parsePod(text string) (podRef, error) {
@@ -108,12 +108,13 @@ func parseTimes(text string) (int, error) {
 	return n, nil
 }
 
-// Requests of a script have source ports of their own. Connection tracking sends a connection from a port where it sent
-// the last one from there, for two minutes after the last packet of one without an answer: with reused ports, the first
-// attempts of an `eventually`, at a backend that is gone, would fail later requests.
+// Requests of a script use distinct source ports. Connection tracking pins a source port to the
+// backend of its last connection, for two minutes after the last packet of an unanswered
+// connection. With reused ports, the first attempts of an `eventually` at a deleted backend
+// would make later requests fail.
 const firstPort, sourcePorts = 12000, 18000
 
-// traffic sends requests from inside a pod and keeps the answers.
+// traffic sends requests from a pod and stores the answers.
 func (r *Run) traffic(ctx context.Context, client string, args []string) error {
 	r.answers, r.output = nil, ""
 	pod, err := parsePod(args[0])
@@ -140,7 +141,7 @@ func (r *Run) traffic(ctx context.Context, client string, args []string) error {
 	return nil
 }
 
-// firstFailure is the first line that is not an answer.
+// firstFailure returns the first line that is not an answer.
 func firstFailure(output string) string {
 	for text := range strings.Lines(output) {
 		if len(parseAnswers(text)) == 0 && strings.TrimSpace(text) != "" {
@@ -160,7 +161,7 @@ func checkBackends(s *Script, _ bool, args []string) error {
 			continue
 		}
 		if n, err := strconv.Atoi(count); !ok || err != nil || n < 1 {
-			return fmt.Errorf("%q is not CLUSTER=N; a cluster that must not answer is left out", arg)
+			return fmt.Errorf("%q is not CLUSTER=N; omit a cluster that must not answer", arg)
 		}
 		if err := s.checkCluster(cluster, false); err != nil {
 			return err

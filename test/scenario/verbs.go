@@ -9,22 +9,21 @@ import (
 	"time"
 )
 
-// Verb is a word that begins a call in a script.
 type Verb struct {
 	Name    string
-	Args    string // as a manual writes them
+	Args    string // as in the manual
 	Summary string // one sentence
 	Min     int    // fewest arguments
 	Max     int    // most arguments; negative: no limit
 	Pattern bool   // the first argument is a regular expression
 	Always  bool   // cannot be negated by "!"
-	// Takes is how long it may take, where that is longer than a line usually may.
+	// Takes is the time limit of a slow verb, if longer than that of a line.
 	Takes time.Duration
 
-	// Check finds mistakes before the script runs; an argument with a
-	// variable in it is the string unknown. Nil checks nothing.
+	// Check validates the arguments before the script runs. An argument with a variable is the
+	// string unknown. Nil checks nothing.
 	Check func(s *Script, negate bool, args []string) error
-	// Run does it. An error means that it is not true, or not done.
+	// Run executes the verb. An error means that the check or the action failed.
 	Run func(ctx context.Context, r *Run, args []string) error
 }
 
@@ -50,8 +49,7 @@ func VerbTable() string {
 	return b.String()
 }
 
-// checkCluster refuses what is neither a member of the script's lab nor, where
-// it may be, the broker.
+// checkCluster accepts members of the script's lab and, if broker is set, the broker.
 func (s *Script) checkCluster(name string, broker bool) error {
 	if name == unknown || slices.Contains(s.Shape.names(), name) || broker && name == Broker {
 		return nil
@@ -59,7 +57,7 @@ func (s *Script) checkCluster(name string, broker bool) error {
 	return fmt.Errorf("there is no cluster %q in a lab of %d", name, s.Shape.Clusters)
 }
 
-// checkClusters does so for a comma-separated list, or "all".
+// checkClusters accepts a comma-separated list, or "all".
 func (s *Script) checkClusters(list string, broker bool) error {
 	if list == "all" || list == unknown {
 		return nil

@@ -8,8 +8,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// TestServiceWithTheSameSlice has a Service be deleted and made again with its export, while its EndpointSlice stays. What was published of that is
-// withdrawn, and then deleted with the record. The next one is imported at once, for it is no older than the last.
+// TestServiceWithTheSameSlice deletes a Service and re-creates it with its export, while its
+// EndpointSlice stays. The published slice is withdrawn, and later deleted with the record. The
+// next slice is imported at once, because its revision is not lower than the last.
 //
 // Pitfall 32.
 func TestServiceWithTheSameSlice(t *testing.T) {

@@ -18,8 +18,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// TestMemberOverBudget has a member publish more than the budget that another one has for it. What fits is imported; the rest is
-// refused, with a condition, and both sides report it until the member publishes less. Then the rest is imported.
+// TestMemberOverBudget lets a member publish more than another member's budget for it. The
+// importer imports as much as fits and refuses the rest with a condition. Both sides report the
+// refusal until the member publishes less; then the rest is imported.
 func TestMemberOverBudget(t *testing.T) {
 	t.Parallel()
 	const n = 8
@@ -36,7 +37,7 @@ func TestMemberOverBudget(t *testing.T) {
 		m := objects.Member(importing.ID.String())
 		planes.Until(t, fmt.Sprintf("the importing cluster names %v", want), b.Admin, m, func() error {
 			if !slices.Equal(m.Spec.OverBudget, want) {
-				return fmt.Errorf("it names %v", m.Spec.OverBudget)
+				return fmt.Errorf("it reports over-budget members %v", m.Spec.OverBudget)
 			}
 			return nil
 		})
@@ -85,8 +86,9 @@ func TestMemberOverBudget(t *testing.T) {
 	names()
 }
 
-// TestNewNamespace has a member publish slices of a namespace that another one lacks. When that one has the namespace, it reads
-// each slice once; later changes come with their content.
+// TestNewNamespace lets a member publish slices of a namespace that an importer lacks. When the
+// namespace is created there, the importer reads each slice once. Later changes arrive through
+// the watch, with content.
 func TestNewNamespace(t *testing.T) {
 	t.Parallel()
 	const n = 8
@@ -127,6 +129,6 @@ func TestNewNamespace(t *testing.T) {
 	})
 	expect(t, "changed content is imported", importing, want...)
 	if got := reads.Load(); got > before {
-		t.Errorf("the broker was read %d times for a change", got-before)
+		t.Errorf("the importer read the broker %d times after a change, want 0", got-before)
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// TestCatalogueIsNotFoughtOver has two members take an entry of the catalogue for theirs, because
-// one does not hear any more what is exported. They must not undo each other's writes as fast
-// as they can.
+// TestCatalogueIsNotFoughtOver makes two members writers of the same catalogue entry, because
+// the watch of one member no longer delivers events. The members must not overwrite each other
+// in a tight loop.
 func TestCatalogueIsNotFoughtOver(t *testing.T) {
 	waits(t)
 	var deaf atomic.Bool
@@ -65,20 +65,21 @@ func TestCatalogueIsNotFoughtOver(t *testing.T) {
 	}
 }
 
-// catalogued waits for an entry of the catalogue that names clusters.
+// catalogued waits for a catalogue entry that names these clusters.
 func catalogued(t *testing.T, onBroker client.Client, service string, clusters ...string) {
 	t.Helper()
 	entry := objects.Entry("shop", service, "", "")
 	planes.Until(t, fmt.Sprintf("the catalogue has %s of %v", service, clusters), onBroker, entry, func() error {
 		if have := planes.Exporters(entry); !slices.Equal(have, clusters) {
-			return fmt.Errorf("it is of %v", have)
+			return fmt.Errorf("the entry names %v", have)
 		}
 		return nil
 	})
 }
 
-// TestCatalogueWaitsForWhoIsThenLost has the broker lose what a member published while the member can not be reached. What the entry of its service is to
-// say is not known until the member is lost.
+// TestCatalogueWaitsForWhoIsThenLost deletes a member's objects on the broker while the member
+// is unreachable. The catalogue entry of its service must not change until the member counts as
+// lost.
 func TestCatalogueWaitsForWhoIsThenLost(t *testing.T) {
 	waits(t)
 	n, members := joinOver(t, 3)
@@ -98,8 +99,8 @@ func TestCatalogueWaitsForWhoIsThenLost(t *testing.T) {
 	catalogued(t, onBroker, "web", "sim1")
 }
 
-// TestCatalogueHasOneWriterFromTheBeginning has a member export what another exports too, whose heartbeat it has yet to see. That one is the entry's writer
-// all the same.
+// TestCatalogueHasOneWriterFromTheBeginning lets a member export a service of another member
+// whose heartbeat it has not seen yet. The other member stays the only writer of the entry.
 func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
 	waits(t)
 	b, members := joinAll(t, 2, Options{})
@@ -131,8 +132,8 @@ func TestCatalogueHasOneWriterFromTheBeginning(t *testing.T) {
 	}
 }
 
-// TestCatalogueFollowsWhatIsBelieved has an agent begin that can not believe a record, because somebody has edited its import, and another that can; and the
-// broker's owner forbid an export.
+// TestCatalogueFollowsWhatIsBelieved starts an agent that cannot accept a record because a user
+// edited its import, and an agent that can. Then the broker's owner forbids an export.
 func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
 	waits(t)
 	b, members := joinAll(t, 2, Options{})
@@ -167,7 +168,7 @@ func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
 	catalogued(t, b.Admin, "web", "sim1")
 }
 
-// deafBody keeps back what comes after it has become deaf.
+// deafBody withholds data of a response after deaf is set.
 type deafBody struct {
 	io.ReadCloser
 	ctx  context.Context

@@ -11,8 +11,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// TestAgentEndsWhileItsClusterIsAway tells an agent to end that waits for an API server which went
-// away while the agent began.
+// TestAgentEndsWhileItsClusterIsAway stops an agent that waits for an API server. The API
+// server went down while the agent started.
 func TestAgentEndsWhileItsClusterIsAway(t *testing.T) {
 	b, err := MemoryBroker()
 	planes.NoError(t, err)
@@ -38,12 +38,12 @@ func TestAgentEndsWhileItsClusterIsAway(t *testing.T) {
 	case err := <-ended:
 		planes.NoError(t, err)
 	case <-time.After(20 * time.Second):
-		t.Fatal("it goes on")
+		t.Fatal("the agent did not stop")
 	}
 }
 
-// TestSlicesDoNotWaitForTheAddress refuses every change of ServiceImports: slices come after the derived Service,
-// and do not wait for the import to have its address.
+// TestSlicesDoNotWaitForTheAddress refuses every change of ServiceImports. The agent writes
+// slices after the derived Service and does not wait until the import has its address.
 func TestSlicesDoNotWaitForTheAddress(t *testing.T) {
 	t.Parallel()
 	_, members := joinAll(t, 2, Options{})

@@ -21,19 +21,19 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// network is what gets through: between members and the broker, and to members' pods.
+// network simulates the connections between members and the broker, and to members' pods.
 type network struct {
 	broker  *Broker
 	mu      sync.Mutex
-	cut     map[names.ClusterID]bool // from the broker
-	dead    map[string]bool          // by the beginning of pods' addresses
+	cut     map[names.ClusterID]bool // members without a connection to the broker
+	dead    map[string]bool          // by prefix of the pods' addresses
 	ended   map[names.ClusterID]context.CancelFunc
 	during  map[names.ClusterID]context.Context
 	dialled map[string]int
 	accept  bool // connections to pods
 }
 
-// joinOver has members join a clusterset over a network, who miss each other after 2 s.
+// joinOver starts members that use a network. A member counts as lost after 2 s.
 func joinOver(t *testing.T, count int) (*network, []*Member) {
 	t.Helper()
 	b, err := MemoryBroker()
@@ -85,14 +85,14 @@ func (n *network) heal(id names.ClusterID) {
 	n.during[id], n.ended[id] = context.WithCancel(context.Background())
 }
 
-// pods has the pods with addresses that begin so be alive or not.
+// pods sets whether pods with an address prefix are alive.
 func (n *network) pods(prefix string, alive bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.dead[prefix] = !alive
 }
 
-// dial answers for pods: nobody listens there.
+// dial simulates connections to pods. No pod listens, so a live pod refuses the connection.
 func (n *network) dial(_ context.Context, network, address string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -129,7 +129,7 @@ func expect(t *testing.T, what string, m *Member, want ...string) {
 	})
 }
 
-// lost is nil when a member takes exactly these for lost.
+// lost returns nil if a member has stored exactly these clusters as lost.
 func lost(ctx context.Context, m *Member, want ...string) error {
 	stored := &corev1.ConfigMap{}
 	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, stored); client.IgnoreNotFound(err) != nil {
@@ -145,15 +145,15 @@ func lost(ctx context.Context, m *Member, want ...string) error {
 	return nil
 }
 
-// sayings are how often an agent has told of something, by reason and name of the object.
+// sayings counts an agent's Events, by reason and object name.
 type sayings struct {
 	mu    sync.Mutex
 	count map[string]int
-	want  map[string]int // by the end of the test
+	want  map[string]int // expected counts at the end of the test
 }
 
-// listen hears what a member's agents tell from now on. When the test ends, it stops the member's agent and checks that
-// what was expected was not told more often.
+// listen counts the Events of a member's agents from now on. The cleanup stops the agent and
+// checks that no expected Event was sent more often.
 func listen(t *testing.T, m *Member) *sayings {
 	t.Helper()
 	s := &sayings{count: map[string]int{}, want: map[string]int{}}
@@ -175,7 +175,7 @@ func listen(t *testing.T, m *Member) *sayings {
 	return s
 }
 
-// expect waits until something was told n times, and has the end of the test find no more.
+// expect waits for n Events. The cleanup checks that no more were sent.
 func (s *sayings) expect(t *testing.T, n int, reason, about string) {
 	t.Helper()
 	what := reason + " " + about
@@ -183,13 +183,14 @@ func (s *sayings) expect(t *testing.T, n int, reason, about string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.want[what] = n; s.count[what] < n {
-			return fmt.Errorf("there are %d", s.count[what])
+			return fmt.Errorf("%d so far", s.count[what])
 		}
 		return nil
 	})
 }
 
-// TestEndpointsThatCeaseToAnswer has a member not reach the broker while its pods answer, but for some that go: nobody tells of them.
+// TestEndpointsThatCeaseToAnswer cuts a member off from the broker while its pods answer. Some
+// pods then stop, and no update reports them.
 func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	waits(t)
 	n, members := joinOver(t, 2)
@@ -218,9 +219,9 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	asked("10.202.1", 2)
 	n.pods("10.202.1", false)
 	n.pods("10.202.2", false)
-	expect(t, "what ceases to answer is withdrawn, but where it is kept", importing, "10.202.0.1", "10.202.2.1")
+	expect(t, "endpoints that stop answering are withdrawn, except of services that keep them", importing, "10.202.0.1", "10.202.2.1")
 	said.expect(t, 1, "EndpointsLost", "db")
-	asked("10.202.0", 3) // a round is decided and stored before the next one but one
+	asked("10.202.0", 3) // the agent stores the result of a round before the round after the next
 	planes.NoError(t, lost(t.Context(), importing))
 	n.pods("10.202.1", true)
 	expect(t, "it is back when it answers", importing, all...)

@@ -15,7 +15,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// allow has the broker's owner say what addresses members may have.
+// allow sets the addresses that the broker's owner permits members.
 func allow(t *testing.T, onBroker client.Client, ranges map[string]string) {
 	t.Helper()
 	data := map[string]string{}
@@ -25,8 +25,9 @@ func allow(t *testing.T, onBroker client.Client, ranges map[string]string) {
 	planes.Permit(t, onBroker, data)
 }
 
-// What a member may have the broker's owner says, and what he has said holds: whatever the member does, and where the
-// broker has lost it, for an agent that starts then too. A change concerns that member alone.
+// The permissions of the broker's owner hold whatever the member does. They also hold after the
+// broker has lost them, even for an agent that starts then. A change affects only the slices of
+// that member.
 func TestAllowedRangesHold(t *testing.T) {
 	waits(t)
 	b, err := MemoryBroker()
@@ -49,7 +50,7 @@ func TestAllowedRangesHold(t *testing.T) {
 	expect(t, "its own", hostile, all(within, others, outside)...)
 	settled(t, members)
 
-	// That it is more, or less, has its slices written, and nobody else's.
+	// A wider or narrower range rewrites the slices of this member only.
 	for _, step := range []struct {
 		data map[string]string
 		want []string
@@ -71,12 +72,13 @@ func TestAllowedRangesHold(t *testing.T) {
 				changed = append(changed, key)
 			}
 		}
-		if len(changed) > 4 { // three slices, and what is remembered
+		if len(changed) > 4 { // three slices and the stored permissions
 			t.Errorf("%v: written are %v", step.data, changed)
 		}
 	}
 
-	// What the others keep, because it was taken away in a way that they doubt, has to be allowed all the same.
+	// Members keep slices that were deleted on the broker in a doubtful way. The addresses of
+	// these slices must be permitted too.
 	planes.NoError(t, hostile.Stop())
 	for _, name := range []string{"a", "b"} {
 		planes.Delete(t, b.Admin, objects.Record("sim1", "shop", name))
@@ -88,7 +90,7 @@ func TestAllowedRangesHold(t *testing.T) {
 	allow(t, b.Admin, map[string]string{"sim1": "10.1.0.0/16"})
 	expect(t, "what is in doubt and allowed", importer, all(within, others)...)
 
-	// Where the broker has lost it, it still holds.
+	// The permissions still hold after the broker has lost them.
 	planes.Delete(t, b.Admin, objects.Permissions(nil))
 	planes.NoError(t, hostile.Start(t.Context()))
 	eventually(t, "the hostile member has published all again", func(ctx context.Context) error { return holds(ctx, b.Admin, all(within, outside)) })

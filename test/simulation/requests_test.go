@@ -19,7 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// encodings notes in what form requests and answers about built-in kinds travel.
+// encodings records the content types of requests and responses for built-in kinds.
 type encodings struct {
 	mu   sync.Mutex
 	seen map[string]int // by resource, direction and content type
@@ -86,11 +86,11 @@ func TestBuiltInKindsTravelAsProtobuf(t *testing.T) {
 	}
 }
 
-// gate holds up writes of slices, lets one after the other pass, and notes their order.
+// gate holds up writes of slices, releases them one by one, and records their order.
 type gate struct {
 	mu    sync.Mutex
 	order []string
-	pass  chan struct{} // closed, it lets all pass
+	pass  chan struct{} // a closed channel releases all writes
 }
 
 func (g *gate) of(next http.RoundTripper) http.RoundTripper {
@@ -105,15 +105,16 @@ func (g *gate) of(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// begun are the slices whose writes have begun, in their order.
+// begun returns the slices whose writes have begun, in order.
 func (g *gate) begun() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.order)
 }
 
-// queued is how many requests of the controller that writes imported slices wait with the priority of what somebody
-// waits for, those included that agents of this process have left when they ended.
+// queued returns the queue length, at the priority of live changes, of the reconciler that
+// writes imported slices. The count includes requests that stopped agents of this process left
+// behind.
 func queued(t *testing.T) (n float64) {
 	t.Helper()
 	families, err := ctrlmetrics.Registry.Gather()
@@ -135,8 +136,9 @@ func queued(t *testing.T) (n float64) {
 	return n
 }
 
-// TestLiveChangesComeBeforeTheFirstList restarts an agent when of 100 imported services each has changed. While its
-// workers are at the first of them, one more endpoint changes: that one's write is the next, not the hundredth.
+// TestLiveChangesComeBeforeTheFirstList restarts an agent after each of 100 imported services
+// has changed. While the workers write the first changes, one more endpoint changes. The agent
+// must write that change next, not last.
 func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 	const services, workers = 100, 8
 	b, members := joinAll(t, 2, Options{})
@@ -157,7 +159,7 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 	var changed []string
 	for _, s := range sources.Items {
 		if s.Labels[names.LabelServiceName] != "" {
-			continue // an imported one
+			continue // imported by the exporter
 		}
 		var i int
 		if _, err := fmt.Sscanf(s.Labels[discoveryv1.LabelServiceName], "s%d", &i); err != nil {
@@ -168,7 +170,7 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 		changed = append(changed, address(2, i))
 	}
 	eventually(t, "all changes are on the broker", func(ctx context.Context) error { return holds(ctx, b.Admin, changed) })
-	planes.NoError(t, exporter.Stop()) // whose own requests would be in the same metric
+	planes.NoError(t, exporter.Stop()) // its requests would count in the same metric
 
 	left := queued(t)
 	held := &gate{pass: make(chan struct{})}
@@ -195,11 +197,11 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 	planes.NoError(t, b.Admin.Update(t.Context(), &onItsWay.Items[0]))
 	eventually(t, "the change waits for a worker", func(context.Context) error {
 		if queued(t)-left < 1 {
-			return fmt.Errorf("it does not")
+			return fmt.Errorf("the queue did not grow")
 		}
 		return nil
 	})
-	held.pass <- struct{}{} // so that one worker takes the next request
+	held.pass <- struct{}{} // one worker becomes free and takes the next request
 	eventually(t, "that worker writes again", func(context.Context) error {
 		if n := len(held.begun()); n <= workers {
 			return fmt.Errorf("%d writes have begun", n)
@@ -207,7 +209,7 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 		return nil
 	})
 	if next := held.begun()[workers]; next != late.Name {
-		t.Errorf("%s is written next, and not %s, which has just changed", next, late.Name)
+		t.Errorf("the next write is of %s, want %s, which has just changed", next, late.Name)
 	}
 	open()
 	eventually(t, "all is written", func(ctx context.Context) error {
@@ -220,7 +222,7 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 
 func address(third, i int) string { return fmt.Sprintf("10.99.%d.%d", third, i+1) }
 
-// notBegun is an imported slice whose write has not begun.
+// notBegun returns an imported slice whose write has not begun.
 func notBegun(t *testing.T, m *Member, g *gate) discoveryv1.EndpointSlice {
 	t.Helper()
 	list := &discoveryv1.EndpointSliceList{}

@@ -18,9 +18,10 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// TestRestartWritesWhatHasChanged restarts an agent that has imported 1,500 slices from 40
-// clusters, and exports a Service of its own. Of three of them an endpoint has changed, and of
-// its own Service one: that many slices it writes, and asks for no other write at all.
+// TestRestartWritesWhatHasChanged restarts an agent that exports a Service and has imported
+// 1,500 slices from 40 clusters. While the agent was down, an endpoint changed in three
+// imported slices and in its own Service. The agent must write exactly these four slices and
+// send no other write request.
 //
 // Pitfall 30.
 func TestRestartWritesWhatHasChanged(t *testing.T) {
@@ -44,7 +45,7 @@ func TestRestartWritesWhatHasChanged(t *testing.T) {
 	eventually(t, "everything is imported", func(ctx context.Context) error {
 		return importsReady(ctx, importer, clusters+1, slicesInAll+1)
 	})
-	// What is its own it imports without the broker.
+	// The agent imports its own export without the broker.
 	eventually(t, "its own is on the broker", func(ctx context.Context) error {
 		return holds(ctx, b.Admin, []string{sources[len(sources)-1].Endpoints[0].Addresses[0]})
 	})
@@ -146,7 +147,7 @@ func holds(ctx context.Context, c client.Client, addresses []string) error {
 	return err
 }
 
-// counts are requests for writes, by what became of them and the resource.
+// counts has the number of write requests, by result and resource.
 type counts map[string]int
 
 func counted(m *Member) counts {
@@ -160,7 +161,7 @@ func counted(m *Member) counts {
 	return c
 }
 
-// minus returns what there is more.
+// minus returns the counts that have grown, by how much.
 func (c counts) minus(before counts) counts {
 	more := counts{}
 	for key, n := range c {
@@ -171,8 +172,8 @@ func (c counts) minus(before counts) counts {
 	return more
 }
 
-// settled returns when no member has asked for a write in its cluster for a while: longer
-// than agents hold any change back.
+// settled returns when no member has sent a write request to its cluster for longer than agents
+// delay changes.
 func settled(t *testing.T, members []*Member) {
 	t.Helper()
 	const calm = 1500 * time.Millisecond
@@ -189,7 +190,7 @@ func settled(t *testing.T, members []*Member) {
 			last, since = now, time.Now()
 		}
 		if time.Since(since) < calm {
-			return errors.New("there is always something")
+			return errors.New("agents keep writing")
 		}
 		return nil
 	})

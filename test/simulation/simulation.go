@@ -1,5 +1,5 @@
-// Package simulation runs the agents of many member clusters in one process with in-memory API servers. Their
-// broker is a real one, so that it can be seen how it bears them, or one in memory too.
+// Package simulation runs the agents of many member clusters in one process with in-memory API
+// servers. The broker is in memory too, or a real API server whose load can be measured.
 package simulation
 
 import (
@@ -32,24 +32,23 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
-// Scheme has all kinds that clusters and brokers hold.
+// Scheme registers all kinds that clusters and brokers store.
 func Scheme() *runtime.Scheme {
 	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme)
 }
 
-// Broker is what members join.
+// Broker is the broker that members join.
 type Broker struct {
-	// Admin is an administrator's client for it.
+	// Admin is an administrator's client for the broker.
 	Admin client.WithWatch
-	// API is the API server of one in memory.
+	// API is the API server of an in-memory broker.
 	API *apiserver.Server
-	// Invite returns the configuration with which a member's agent gets to the broker.
+	// Invite returns the configuration with which a member's agent connects to the broker.
 	Invite func(ctx context.Context, id names.ClusterID) (*rest.Config, error)
 }
 
-// RealBroker returns a broker on the API server that config leads an administrator to. Its
-// namespace is the default one, and has to exist. Each member gets credentials, and a
-// connection, of its own.
+// RealBroker returns a broker on a real API server. The default namespace must exist. Each
+// member gets its own credentials and connection.
 func RealBroker(config *rest.Config) (*Broker, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -86,13 +85,13 @@ func invite(ctx context.Context, admin client.Client, config *rest.Config, id na
 		Host:            config.Host,
 		BearerToken:     token.Status.Token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData, CAFile: config.CAFile},
-		// Members with the same settings but for the token would share one connection.
+		// Without its own dialer, members whose settings differ only in the token would share a
+		// connection.
 		Dial: (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 	}, nil
 }
 
-// MemoryBroker returns a broker in memory, which anybody may write to, for members that are to be tried without any
-// program beside this one.
+// MemoryBroker returns an in-memory broker without authentication.
 func MemoryBroker() (*Broker, error) {
 	api := apiserver.New(250)
 	admin, err := client.NewWithWatch(api.Config(), client.Options{Scheme: Scheme()})
@@ -111,7 +110,7 @@ type Member struct {
 	ID names.ClusterID
 	// API is the cluster's API server.
 	API *apiserver.Server
-	// Client is an administrator's client for it.
+	// Client is an administrator's client for the cluster.
 	Client client.WithWatch
 
 	options agent.Options
@@ -121,21 +120,21 @@ type Member struct {
 	done    chan error // gets the agent's error, once
 }
 
-// Options are what can be chosen about members.
+// Options configure a member.
 type Options struct {
 	// Args are arguments of the agent, as on its command line.
 	Args []string
-	// Log gets the agents' messages; nil means that nobody does.
+	// Log receives the agents' messages; nil discards them.
 	Log *slog.Logger
-	// Wrap, unless nil, comes between the agent and its own cluster, and between the agent and the broker.
+	// Wrap, unless nil, wraps the agent's connections to its cluster and to the broker.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Dial takes the place of the network over which agents ask lost members' endpoints
-	// whether they live; nil means this machine's.
+	// Dial replaces the network for liveness probes of lost members' endpoints; nil uses this
+	// machine's network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Join starts a member and returns when its agent has registered it. The number is
-// different for each member, and at most 249.
+// Join starts a member and returns when its agent has registered it. Each member needs a
+// different number, at most 249.
 func Join(ctx context.Context, b *Broker, number int, o Options) (*Member, error) {
 	id, err := names.ParseClusterID(fmt.Sprintf("sim%d", number))
 	if err != nil {
@@ -173,7 +172,8 @@ func Join(ctx context.Context, b *Broker, number int, o Options) (*Member, error
 	return m, nil
 }
 
-// Start runs an agent in the cluster, where none runs, and returns when it has registered it.
+// Start runs an agent in the cluster and returns when the agent has registered the cluster. No
+// agent may be running.
 func (m *Member) Start(ctx context.Context) error {
 	m.done = make(chan error, 1)
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -186,8 +186,8 @@ func (m *Member) Start(ctx context.Context) error {
 	return nil
 }
 
-// AgentOptions are those of an agent's command line, but that nothing is listened on. Where its
-// API servers are is not among them.
+// AgentOptions parses an agent's arguments. The agent listens on no port. The caller sets the
+// API servers.
 func AgentOptions(id names.ClusterID, args []string) (agent.Options, error) {
 	var options agent.Options
 	flags := pflag.NewFlagSet(id.String(), pflag.ContinueOnError)
@@ -222,7 +222,7 @@ func (m *Member) await(ctx context.Context) error {
 	}
 }
 
-// Stop ends the agent and returns its error. The cluster stays as it is.
+// Stop stops the agent and returns its error. The cluster's objects stay.
 func (m *Member) Stop() error {
 	m.stop()
 	err := <-m.done
@@ -230,7 +230,7 @@ func (m *Member) Stop() error {
 	return err
 }
 
-// JoinAll starts members. Where one does not start, all are stopped.
+// JoinAll starts members, and stops all if a member does not start.
 func JoinAll(ctx context.Context, b *Broker, count int, o Options) ([]*Member, error) {
 	var members []*Member
 	for i := range count {

@@ -9,7 +9,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// waits is called first by a test that takes some seconds, in which it mostly waits.
+// waits marks a test that mostly waits for some seconds. Call it first.
 func waits(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -39,7 +39,6 @@ func joinTo(t *testing.T, b *Broker, count int, o Options) []*Member {
 	return members
 }
 
-// eventually calls f until it returns nil.
 func eventually(t *testing.T, what string, f func(context.Context) error) {
 	t.Helper()
 	planes.Eventually(t, what, func() error { return f(t.Context()) })
@@ -53,7 +52,8 @@ func shop(t *testing.T, members ...*Member) {
 	}
 }
 
-// export has a member export a Service of the namespace shop with one endpoint, which the others treat so when the member is lost.
+// export exports a Service of the namespace shop with one endpoint. onLoss is the annotation
+// for the loss of the cluster.
 func export(t *testing.T, m *Member, name, address, onLoss string) {
 	t.Helper()
 	e := objects.Export("shop", name)

@@ -11,9 +11,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// A member whose id turns out to be another cluster's, while it runs, writes nothing to the broker any more, and
-// says so in its log, with what to do. What others have imported from it stays. When the id is its
-// own again it goes on.
+// If another cluster takes over a member's id while the member runs, the agent stops writing to
+// the broker. Its log says so and names the fix. Imports of the member's services stay. The
+// agent continues when the id belongs to the member again.
 //
 // Pitfall 34.
 func TestAnIDIsTakenAtRunTime(t *testing.T) {

@@ -65,26 +65,27 @@ func TestWrites(t *testing.T) {
 	version := web.ResourceVersion
 	must(t, c.Update(ctx, web))
 	if web.ResourceVersion != version {
-		t.Error("an update that changes nothing makes a version")
+		t.Error("an update without a change created a new version")
 	}
 	if n := server.Writes()["endpointslices"]; n != 2 {
 		t.Errorf("%d writes counted, want 2", n)
 	}
-	// Created again, created nowhere, an old version, nothing new.
+	// Four writes failed or changed nothing: creation of an existing object, creation in a
+	// missing namespace, update of an old version, update without a change.
 	if n := server.Wasted()["endpointslices"]; n != 4 {
-		t.Errorf("%d writes counted that changed nothing, want 4", n)
+		t.Errorf("Wasted counts %d writes, want 4", n)
 	}
 	if n := server.Unchanged()["endpointslices"]; n != 1 {
-		t.Errorf("%d writes counted that changed nothing and were not refused, want 1", n)
+		t.Errorf("Unchanged counts %d writes, want 1", n)
 	}
 
 	uid := old.UID + "x"
 	if err := c.Delete(ctx, web, client.Preconditions{UID: &uid}); !apierrors.IsConflict(err) {
-		t.Errorf("deleting another one: %v", err)
+		t.Errorf("deleting with another UID: %v", err)
 	}
 	must(t, c.Delete(ctx, web, client.Preconditions{UID: &web.UID}))
 	if err := c.Get(ctx, client.ObjectKeyFromObject(web), web); !apierrors.IsNotFound(err) {
-		t.Errorf("getting what is deleted: %v", err)
+		t.Errorf("getting a deleted object: %v", err)
 	}
 }
 
@@ -121,8 +122,9 @@ func TestWatchFromAVersion(t *testing.T) {
 	}
 }
 
-// A server that is put back holds what it did, gives the same versions out again, and ends all watches. One
-// that goes on from a version that is yet to come is deaf until then.
+// A restored server holds its old objects, assigns the same versions again, and ends all
+// watches. A watch from a version in the future gets no events until the server reaches that
+// version.
 func TestRestore(t *testing.T) {
 	server, c := newClient(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -142,11 +144,11 @@ func TestRestore(t *testing.T) {
 		t.Fatalf("at %s there are %+v", list.ResourceVersion, list.Items)
 	}
 	deaf := watchFrom(ctx, t, c, lost.ResourceVersion)
-	for _, name := range []string{"a", "b", "c"} { // the second has the version of the one that was lost
+	for _, name := range []string{"a", "b", "c"} { // b gets the version that the lost object had
 		must(t, c.Create(ctx, objects.Slice("shop", name, name)))
 	}
 	if e := <-deaf.ResultChan(); e.Object.(client.Object).GetName() != "c" {
-		t.Errorf("the first that is heard of is %s", e.Object.(client.Object).GetName())
+		t.Errorf("the first event is about %s, want c", e.Object.(client.Object).GetName())
 	}
 	again := &discoveryv1.EndpointSlice{}
 	must(t, c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "b"}, again))
@@ -198,7 +200,7 @@ func TestAppliedConditionsOfTwoOwners(t *testing.T) {
 	must(t, apply("b", "Conflict", "False", string(export.UID)))
 	must(t, apply("a", "Ready", "True", string(export.UID)))
 	if err := apply("a", "Ready", "False", "another"); !apierrors.IsConflict(err) {
-		t.Errorf("applying to another object: %v", err)
+		t.Errorf("applying with another UID: %v", err)
 	}
 	must(t, c.Get(ctx, client.ObjectKeyFromObject(export), export))
 	if len(export.Status.Conditions) != 2 || !meta.IsStatusConditionTrue(export.Status.Conditions, "Ready") {

@@ -18,8 +18,8 @@ import (
 
 var errOutdated = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
-// only returns want where a request may change everything of an object but its status, and
-// have with want's status where it may change only that.
+// only restricts a request to the fields that it may change: a request to the main resource
+// keeps the old status, and a request to the status subresource changes nothing but the status.
 func only(t target, have, want Object) (Object, error) {
 	switch {
 	case !t.kind.status:
@@ -36,13 +36,12 @@ func only(t target, have, want Object) (Object, error) {
 	}
 }
 
-// setStatus has an object have another one's status.
+// setStatus copies the status of another object.
 func setStatus(of, like Object) {
 	reflect.ValueOf(of).Elem().FieldByName("Status").Set(reflect.ValueOf(like).Elem().FieldByName("Status"))
 }
 
-// sameButMetadata tells whether two versions of an object differ in nothing that its
-// generation counts.
+// sameButMetadata reports whether two versions of an object have the same generation.
 func sameButMetadata(a, b Object) bool {
 	a, b = a.DeepCopyObject().(Object), b.DeepCopyObject().(Object)
 	for _, o := range []Object{a, b} {
@@ -51,9 +50,9 @@ func sameButMetadata(a, b Object) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// patched returns what a patch makes of an object.
+// patched applies a patch to an object.
 //
-// manager is the field manager, and owns the conditions in what it has applied.
+// manager is the field manager. It owns the conditions that it has applied.
 func (s *store) patched(k *kind, have Object, contentType, manager string, body []byte) (Object, error) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -82,8 +81,9 @@ func (s *store) patched(k *kind, have Object, contentType, manager string, body 
 	return fresh, nil
 }
 
-// apply does server-side apply as far as agents and hubs use it: conditions, merged by their type, into the status of the
-// very object that they mean. Those that the manager has applied before, and does not any more, go.
+// apply implements the part of server-side apply that agents and hubs use: status conditions,
+// merged by type, on an object with a given UID. Conditions that the manager no longer applies
+// are removed.
 func (s *store) apply(k *kind, have Object, current []byte, manager string, body []byte) ([]byte, error) {
 	patch, err := yaml.YAMLToJSON(body)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// encoding is how the client of one request wants its objects.
+// encoding is the response format of a request.
 type encoding struct {
 	info runtime.SerializerInfo
-	// metadata clients get nothing else of an object.
+	// metadata clients get only the metadata of objects.
 	metadata bool
 }
 
@@ -28,12 +28,12 @@ var protobufInfo, jsonInfo = serializerFor(runtime.ContentTypeProtobuf), seriali
 func serializerFor(mediaType string) runtime.SerializerInfo {
 	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), mediaType)
 	if !ok {
-		panic("there is no serializer for " + mediaType)
+		panic("no serializer for " + mediaType)
 	}
 	return info
 }
 
-// negotiate chooses protobuf where the client takes it and the kind has it.
+// negotiate chooses protobuf if the client accepts it and the kind supports it.
 func negotiate(r *http.Request, k *kind) encoding {
 	accept := r.Header.Get("Accept")
 	e := encoding{info: jsonInfo, metadata: strings.Contains(accept, "as=PartialObjectMetadata")}
@@ -43,7 +43,7 @@ func negotiate(r *http.Request, k *kind) encoding {
 	return e
 }
 
-// form is what the client is given of an object.
+// form converts an object for the client.
 func (e encoding) form(o Object) runtime.Object {
 	if !e.metadata {
 		return o
@@ -100,7 +100,7 @@ func (e encoding) writeList(w http.ResponseWriter, k *kind, objects []Object, at
 	return e.send(w, http.StatusOK, list)
 }
 
-// writeEvent encodes one event of a watch.
+// writeEvent encodes a watch event.
 func (e encoding) writeEvent(frame func([]byte) error, kind watch.EventType, o Object) error {
 	var object, event bytes.Buffer
 	if err := e.info.Serializer.Encode(e.form(o), &object); err != nil {
@@ -114,7 +114,7 @@ func (e encoding) writeEvent(frame func([]byte) error, kind watch.EventType, o O
 	return frame(event.Bytes())
 }
 
-// decode reads an object that a client has sent.
+// decode decodes a request body.
 func decode(k *kind, body []byte) (Object, error) {
 	object, gvk, err := codecs.UniversalDeserializer().Decode(body, &k.GroupVersionKind, k.new())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// complete fills in what an API server fills in. It is called with mu held.
+// complete sets defaults. The caller holds mu.
 func (s *store) complete(o Object) {
 	switch o := o.(type) {
 	case *corev1.Namespace:

@@ -21,24 +21,25 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 )
 
-// Object is any object that the server holds.
+// Object is any object that the server stores.
 type Object = client.Object
 
-// kind is one of the kinds that the server knows.
+// kind is a kind that the server serves.
 type kind struct {
 	schema.GroupVersionKind
 	plural     string
 	namespaced bool
-	// status kinds have their status as a subresource.
+	// status kinds have a status subresource.
 	status bool
-	// native kinds have protobuf; others are custom resources.
+	// native kinds support protobuf; others are custom resources.
 	native bool
-	// discarded kinds are taken and not kept.
+	// discarded kinds can be created but are not stored.
 	discarded bool
 	list      schema.GroupVersionKind
 }
 
-// kinds are all that agents and hubs read and write, in their own cluster and on a broker.
+// kinds lists the kinds that agents and hubs read and write, in their own cluster and on a
+// broker.
 var kinds = []*kind{
 	native(corev1.SchemeGroupVersion, "Namespace", "namespaces", kind{status: true}),
 	native(corev1.SchemeGroupVersion, "Node", "nodes", kind{status: true}),
@@ -66,7 +67,7 @@ func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	added := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, mcsv1beta1.Install, aboutv1beta1.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme, metav1.AddMetaToScheme)
 	if err := added.AddToScheme(s); err != nil {
-		panic(err) // two kinds of one name, seen by any test
+		panic(err) // two kinds have the same name
 	}
 	return s
 }
@@ -94,7 +95,7 @@ func kindOf(group, version, plural string) *kind {
 func (k *kind) new() Object {
 	object, err := scheme.New(k.GroupVersionKind)
 	if err != nil {
-		panic(err) // the table names a kind that the scheme has not
+		panic(err) // a kind in the table is missing from the scheme
 	}
 	object.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
 	return object.(Object)
@@ -116,7 +117,6 @@ func groups() metav1.APIGroupList {
 	return list
 }
 
-// resourcesAt lists the resources of the group and version that a path names.
 func resourcesAt(path string) (metav1.APIResourceList, bool) {
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}}
 	for _, k := range kinds {

@@ -10,8 +10,8 @@ import (
 // roundTripper hands requests to the server without a connection.
 type roundTripper struct{ server *Server }
 
-// RoundTrip answers a request. The response's body is written while it is read, so that a
-// watch goes on until the client closes it or gives up.
+// RoundTrip serves a request. The server writes the body while the client reads it, so a watch
+// runs until the client closes it or gives up.
 func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	body, pipe := io.Pipe()
@@ -20,7 +20,7 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if request.Body == nil {
 		request.Body = http.NoBody
 	}
-	// A reader of a watch must not wait for ever for a server that waits for an event.
+	// A reader of a watch must not hang if the server waits for an event.
 	stop := context.AfterFunc(ctx, func() { _ = pipe.CloseWithError(context.Cause(ctx)) })
 	go func() {
 		defer stop()
@@ -62,10 +62,10 @@ type response struct {
 	code    int
 }
 
-// Header returns the headers, which count until the first write.
+// Header returns the headers. Changes after the first write have no effect.
 func (r *response) Header() http.Header { return r.header }
 
-// WriteHeader hands the response to the client.
+// WriteHeader sends the headers to the client.
 func (r *response) WriteHeader(code int) {
 	r.once.Do(func() {
 		r.code, r.header = code, r.header.Clone()
@@ -73,7 +73,7 @@ func (r *response) WriteHeader(code int) {
 	})
 }
 
-// Write writes to the client, and returns when it has read that.
+// Write returns when the client has read the data.
 func (r *response) Write(data []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	return r.body.Write(data)

@@ -1,10 +1,11 @@
-// Package apiserver is an in-memory Kubernetes API server, as far as agents need one. It speaks the real
-// protocol (HTTP, protobuf and JSON, lists, watches with initial events, optimistic locking, merge patches,
-// status subresources) without a socket: it is the transport of a client's configuration.
+// Package apiserver is an in-memory Kubernetes API server with the features that agents need.
+// It speaks the real protocol (HTTP, protobuf and JSON, lists, watches with initial events,
+// optimistic locking, merge patches, status subresources) without a socket: it is the transport
+// of a client's configuration.
 //
-// It has no authentication, no validation and no admission. Of the controllers of a
-// cluster it does what agents count on: Services get cluster IPs, what an object that is
-// deleted owns is deleted, and so is all that is in a namespace.
+// The server has no authentication, validation or admission. It replaces the controllers that
+// agents depend on: it assigns cluster IPs to Services, and it deletes the dependents of a
+// deleted object and the content of a deleted namespace.
 package apiserver
 
 import (
@@ -23,62 +24,61 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server is an API server. The zero value is none; New makes one.
+// Server is an API server. Use New to create a server.
 type Server struct {
 	store   *store
 	version string
 	told    atomic.Pointer[func(*eventsv1.Event)]
 }
 
-// New returns a server that holds what every cluster has: the namespaces default and
-// kube-system, and the API server's own Service. Its Services get addresses of 10.x.0.0/16,
-// where x is network.
+// New returns a server with the namespaces default and kube-system and the API server's own
+// Service. Services get addresses from 10.x.0.0/16, where x is network.
 func New(network byte) *Server {
 	s := &Server{store: newStore(network), version: "v1.36.0-in-memory"}
 	s.store.bootstrap()
 	return s
 }
 
-// Config returns a client's configuration for this server, without client-side limits.
+// Config returns a client configuration without client-side rate limits.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{Host: "http://in-memory", Transport: roundTripper{s}, QPS: -1}
 }
 
-// OnEvent has f called with each Event that is created. None is kept.
+// OnEvent calls f with each created Event. The server does not store Events.
 func (s *Server) OnEvent(f func(*eventsv1.Event)) { s.told.Store(&f) }
 
-// Writes returns how many writes have changed something, by resource.
+// Writes returns the number of writes that changed an object, by resource.
 func (s *Server) Writes() map[string]int { return s.store.counts(s.store.writes) }
 
-// Wasted returns how many requests to write have changed nothing, because they were refused
-// or said what there was already, by resource.
+// Wasted returns the number of write requests that changed nothing, by resource: refused
+// requests and updates without a change.
 func (s *Server) Wasted() map[string]int { return s.store.counts(s.store.wasted) }
 
-// Unchanged returns how many of the requests in Wasted were not refused, by resource.
+// Unchanged returns the number of updates without a change, by resource.
 func (s *Server) Unchanged() map[string]int { return s.store.counts(s.store.unchanged) }
 
-// SetFast has the server's clock be fast by d, or slow where d is negative: it says when objects
-// were created.
+// SetFast sets the server's clock fast by d, or slow if d is negative. The clock sets creation
+// timestamps.
 func (s *Server) SetFast(d time.Duration) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	s.store.fast = d
 }
 
-// Forget has the server forget what has happened so far: a watch that begins in the past is
-// told that it has expired, as after a compaction of etcd, and its client has to list anew.
+// Forget compacts the history, like a compaction of etcd: a watch from an earlier version
+// expires, and its client has to list again.
 func (s *Server) Forget() { s.store.forget() }
 
-// Backup returns what the server holds now, as a backup of its etcd would.
+// Backup returns the current content, like a backup of etcd.
 func (s *Server) Backup() *Backup { return s.store.backup() }
 
-// Restore puts the server back to what it held once: as when its etcd is restored, every watch ends, and the versions
-// that were given out since are given out again. A watch that goes on from one of these gets nothing until
-// that comes.
+// Restore restores a backup, like a restore of etcd: every watch ends, and the server assigns
+// the versions since the backup again. A watch from such a version gets no events until the
+// server reaches it.
 func (s *Server) Restore(b *Backup) { s.store.restore(b) }
 
-// Bump has all versions from now on be higher by that much, and watches that go on from earlier ones begin anew, as etcdutl snapshot restore does
-// with --bump-revision and --mark-compacted.
+// Bump raises the current version and expires watches from earlier versions, as etcdutl
+// snapshot restore does with --bump-revision and --mark-compacted.
 func (s *Server) Bump(by uint64) {
 	s.store.mu.Lock()
 	s.store.version += by
@@ -86,7 +86,6 @@ func (s *Server) Bump(by uint64) {
 	s.store.forget()
 }
 
-// ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.serveDiscovery(w, r) {
 		return
@@ -101,7 +100,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// target is what a request is about.
+// target is the resource and object of a request.
 type target struct {
 	kind        *kind
 	namespace   string
@@ -213,7 +212,7 @@ func (s *Server) delete(t target, body []byte) (Object, error) {
 	return s.store.delete(t, options)
 }
 
-// list answers with what there is, and deletes it where that is what is asked.
+// list serves a list request or a deletecollection request.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, t target) error {
 	filter, err := filterOf(r, t)
 	if err != nil {
@@ -233,8 +232,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, t target) error {
 	return negotiate(r, t.kind).writeList(w, t.kind, objects, at)
 }
 
-// serveDiscovery answers what a client asks to learn what there is, in the older form that
-// all clients understand.
+// serveDiscovery serves discovery in the older format, which all clients understand.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	var answer any
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {

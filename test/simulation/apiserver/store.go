@@ -23,29 +23,29 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// history is how many events of a kind are kept for watches that begin in the past.
+// history is the number of events of a kind that are kept for watches from earlier versions.
 const history = 1000
 
-// store holds all objects. What it holds is never changed, only replaced.
+// store holds all objects. Stored objects are immutable; writes replace them.
 type store struct {
 	network byte
 
 	mu      sync.Mutex
 	version uint64
 	tables  map[*kind]*table
-	owned   map[types.UID]map[place]bool // by their owner
-	applied map[fieldOwner][]string      // the types of the conditions that somebody has applied; values are replaced, not changed
+	owned   map[types.UID]map[place]bool // dependents, by UID of their owner
+	applied map[fieldOwner][]string      // types of applied conditions; the slices are immutable
 	nextIP  int
 	fast    time.Duration // by how much its clock is
-	// writes and wasted are how many requests have changed something, and nothing, by resource; unchanged are those of the latter
-	// that were not refused.
+	// writes counts requests that changed an object, by resource. wasted counts requests that
+	// did not; unchanged counts the wasted requests that were not refused.
 	writes, wasted, unchanged map[string]int
 }
 
-// table is what there is of one kind.
+// table holds the objects of a kind.
 type table struct {
 	objects map[types.NamespacedName]Object
-	// events are the latest ones; all after the version begin are there.
+	// events holds all events after the version begin.
 	events  []event
 	begin   uint64
 	watches map[*stream]bool
@@ -57,7 +57,7 @@ type place struct {
 	key  types.NamespacedName
 }
 
-// event is one change. old and new are nil before the first and after the last version.
+// event is one change. old is nil for a creation, new for a deletion.
 type event struct {
 	version  uint64
 	old, new Object
@@ -71,14 +71,14 @@ func newStore(network byte) *store {
 	return s
 }
 
-// counts returns a copy of one of the store's maps.
+// counts returns a copy of a counter.
 func (s *store) counts(of map[string]int) map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(of)
 }
 
-// waste counts a request to write that has changed nothing.
+// waste counts a write request that changed nothing.
 func (s *store) waste(k *kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (f filter) matches(o Object) bool {
 		(f.fields.Empty() || f.fields.Matches(fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}))
 }
 
-// list returns what the filter selects, sorted, and the version at which it is so.
+// list returns the sorted objects that match the filter, and the current version.
 func (s *store) list(f filter) ([]Object, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,8 +180,8 @@ func (s *store) create(t target, o Object) (Object, error) {
 	return o, nil
 }
 
-// update replaces an object, or its status, by what change makes of it. A change that
-// changes nothing is no write, as with any API server.
+// update replaces an object, or its status, with the result of change. An update without a
+// change is not written, as in a real API server.
 func (s *store) update(t target, change func(have Object) (Object, error)) (Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,8 +231,8 @@ func (s *store) delete(t target, options *metav1.DeleteOptions) (Object, error) 
 	return o, nil
 }
 
-// remove deletes an object, what it owns, and what is in it if it is a namespace. It is
-// called with mu held.
+// remove deletes an object and its dependents, and the content of a namespace. The caller holds
+// mu.
 func (s *store) remove(p place) {
 	o := s.tables[p.kind].objects[p.key]
 	if o == nil {
@@ -254,7 +254,7 @@ func (s *store) remove(p place) {
 	delete(s.owned, o.GetUID())
 }
 
-// put makes one write. It is called with mu held.
+// put writes an object. The caller holds mu.
 func (s *store) put(p place, old, new Object) {
 	s.version++
 	s.writes[p.kind.plural]++
@@ -301,8 +301,7 @@ func (s *store) current() uint64 {
 	return s.version
 }
 
-// watchFrom begins a watch after a version; with 0, with everything that there is. It
-// returns what there is then.
+// watchFrom starts a watch after a version. For version 0 it also returns all current objects.
 func (s *store) watchFrom(f filter, after uint64) (*stream, []Object, uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,7 +324,7 @@ func (s *store) watchFrom(f filter, after uint64) (*stream, []Object, uint64, er
 	return w, initial, s.version, nil
 }
 
-// Backup is what a server has held at some time.
+// Backup is the content of a server at a moment.
 type Backup struct {
 	version uint64
 	nextIP  int
@@ -333,7 +332,7 @@ type Backup struct {
 	applied map[fieldOwner][]string
 }
 
-// fieldOwner is who has applied conditions to an object.
+// fieldOwner identifies a field manager of an object.
 type fieldOwner struct {
 	object  types.UID
 	manager string
@@ -349,8 +348,8 @@ func (s *store) backup() *Backup {
 	return b
 }
 
-// restore has the store hold what it did once. All watches end, and what happened since is not known any more:
-// the same versions are given out again.
+// restore replaces the content with a backup. All watches end, the history is dropped, and the
+// versions since the backup are assigned again.
 func (s *store) restore(b *Backup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -382,7 +381,7 @@ func (s *store) unwatch(w *stream) {
 	delete(s.tables[w.filter.kind].watches, w)
 }
 
-// seen is how an event looks to a watch that selects objects.
+// seen returns the event type and the object for a watch with this filter.
 func (f filter) seen(e event) (watch.EventType, Object) {
 	before, after := f.matches(e.old), f.matches(e.new)
 	switch {
@@ -400,7 +399,7 @@ func (f filter) seen(e event) (watch.EventType, Object) {
 
 var namespaces = kindOf("", "v1", "namespaces")
 
-// bootstrap makes what every cluster has.
+// bootstrap creates the objects that every cluster has.
 func (s *store) bootstrap() {
 	s.must(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}})
 	s.must(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}})
@@ -415,7 +414,7 @@ func (s *store) bootstrap() {
 	s.writes = map[string]int{}
 }
 
-// must creates an object in a server that is still empty.
+// must creates an object in an empty server.
 func (s *store) must(o Object) {
 	for _, k := range kinds {
 		if reflect.TypeOf(k.new()) != reflect.TypeOf(o) {

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// stream is the events of one watch that its client has not got yet.
+// stream holds the events of a watch that the client has not received yet.
 type stream struct {
 	filter filter
-	after  uint64 // the version from which it goes on, which may be yet to come: until then it gets nothing
+	after  uint64 // the watch gets only later versions; the version may be in the future
 
 	mu      sync.Mutex
 	waiting []event
-	more    chan struct{} // holds one signal while events wait
+	more    chan struct{} // holds one signal while events are waiting
 	over    bool
-	ended   chan struct{} // closed when the server ends it
+	ended   chan struct{} // closed when the server ends the watch
 }
 
 func newStream(f filter, after uint64) *stream {
@@ -58,8 +58,8 @@ func (s *stream) take() []event {
 	return events
 }
 
-// watch answers with events until the client has enough. The client's own time limit is
-// not heeded: a watch that ends is begun again where it ended.
+// watch sends events until the client disconnects. It ignores the client's time limit: a client
+// would only resume the watch.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) error {
 	f, err := filterOf(r, t)
 	if err != nil {
@@ -86,25 +86,26 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) error {
 	}
 	w.Header().Set("Content-Type", e.info.MediaType)
 	w.WriteHeader(http.StatusOK)
-	// The client is gone when writing fails; there is nobody to tell.
+	// Writing fails only if the client has disconnected.
 	_ = e.stream(frame, stream, initial, at, initially && isTrue(r, "allowWatchBookmarks"), s.marks(r, stream), r.Context().Done())
 	return nil
 }
 
-// markEvery is how often a watch gets a bookmark, as real servers send them.
+// Real servers send bookmarks once a minute too.
 const markEvery = time.Minute
 
-// marks returns what says which version a watch has reached, 0 where it is not to be told.
+// marks returns a function that returns the version for a bookmark, or 0 for no bookmark.
 func (s *Server) marks(r *http.Request, of *stream) func() uint64 {
 	return func() uint64 {
 		if at := s.store.current(); isTrue(r, "allowWatchBookmarks") && at >= of.after {
 			return at
 		}
-		return 0 // it waits for versions that are yet to come
+		return 0 // the watch waits for a version in the future
 	}
 }
 
-// stream writes what there is, then a bookmark if it is asked for, then what happens, and a bookmark every now and then.
+// stream writes the current objects, a bookmark if requested, then events with regular
+// bookmarks.
 func (e encoding) stream(frame func([]byte) error, s *stream, initial []Object, at uint64, bookmark bool, mark func() uint64, done <-chan struct{}) error {
 	ticker := time.NewTicker(markEvery)
 	defer ticker.Stop()
@@ -129,7 +130,7 @@ func (e encoding) stream(frame func([]byte) error, s *stream, initial []Object, 
 		case <-s.ended:
 			return nil
 		case <-ticker.C:
-			reached = mark() // all that happened until then waits already
+			reached = mark() // all events up to this version are already waiting
 		case <-s.more:
 		}
 		events := s.take()
