@@ -108,7 +108,7 @@ func (g *guard) look() {
 	}
 	for _, c := range g.world.clusters {
 		if !here[c.steadyAddress()] && !g.excusing[c.id.String()] {
-			g.fail("the endpoint %s of %s was withdrawn, although it lives and can be reached", c.steadyAddress(), c.id)
+			g.fail("the endpoint %s of %s was withdrawn, although it is alive and reachable", c.steadyAddress(), c.id)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
-// runningHub is a hub with its way to the broker.
+// runningHub is a hub with its connection to the broker.
 type runningHub struct {
 	*process
 	way    *way

@@ -216,7 +216,7 @@ func (c *cluster) imported(imp *mcsv1beta1.ServiceImport, from *cluster, export 
 	unserved := func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != discoveryv1.AddressTypeIPv4 }
 	addresses := from.addresses(types.NamespacedName{Namespace: imp.Namespace, Name: imp.Name})
 	if from == c {
-		addresses = slices.DeleteFunc(addresses, unserved) // others publish what they have
+		addresses = slices.DeleteFunc(addresses, unserved) // other clusters publish slices of all families
 	}
 	for _, s := range slices.DeleteFunc(addresses, unserved) {
 		of := source{Addresses: s.AddressType, Ports: writePorts(portsOf(s.Ports, imp, export))}

@@ -26,8 +26,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// advertise starts a cluster's agent again in a mode, and waits until it says so. After
-// the test it has the mode it had.
+// advertise restarts a cluster's agent in a mode and waits until the member reports the mode.
+// The cleanup restores the old mode.
 func advertise(t *testing.T, cluster string, mode brokerv1alpha1.AdvertiseMode) {
 	t.Helper()
 	restarted(t, cluster, func(args []string) []string {
@@ -38,13 +38,14 @@ func advertise(t *testing.T, cluster string, mode brokerv1alpha1.AdvertiseMode) 
 	member := objects.Member(cluster)
 	planes.Until(t, cluster+" is in mode "+string(mode), on[lab.Broker], member, func() error {
 		if member.Spec.AdvertiseMode != mode {
-			return fmt.Errorf("it is in mode %s", member.Spec.AdvertiseMode)
+			return fmt.Errorf("the member is in mode %s", member.Spec.AdvertiseMode)
 		}
 		return nil
 	})
 }
 
-// A service is headless because the older export's is: then a cluster IP is no endpoint of it.
+// If the older export is headless, the service is headless, and a cluster IP is not an endpoint
+// of a headless service.
 func TestClusterIPIsNoEndpointOfAHeadlessService(t *testing.T) {
 	const ns = "vip-headless"
 	advertise(t, "c2", brokerv1alpha1.AdvertiseClusterIP)
@@ -52,7 +53,7 @@ func TestClusterIPIsNoEndpointOfAHeadlessService(t *testing.T) {
 	web := service(ns, "web", 80)
 	create(t, "c2", web, slice(ns, "web-x", "web", "10.2.1.1"), export(ns, "web"))
 	expectAddresses(t, "c1", ns, "c2/"+web.Spec.ClusterIP)
-	older := objects.Record("c0", ns, "web") // by its id, should it be of the same second
+	older := objects.Record("c0", ns, "web") // if both have the same second, the lower id is the older export
 	older.Spec.Type, older.Spec.ExportedAt = mcsv1beta1.Headless, metav1.Unix(1_700_000_000, 0)
 	temporary(t, lab.Broker, older)
 	expectAddresses(t, "c1", ns, "c2/10.2.1.1")
@@ -81,8 +82,8 @@ func TestModeIsChangedWithoutLosingTheService(t *testing.T) {
 	}
 }
 
-// follow watches the slices that Atoll keeps in a cluster. The function that it returns
-// ends that, and tells how many endpoints there were at least since there were any.
+// follow watches Atoll's slices in a cluster. The returned function ends the watch and returns
+// the lowest number of endpoints since there were any.
 func follow(t *testing.T, cluster, namespace string, of ...client.ListOption) func() int {
 	t.Helper()
 	of = append(of, client.InNamespace(namespace), client.HasLabels{names.LabelSourceCluster})
@@ -125,7 +126,7 @@ func follow(t *testing.T, cluster, namespace string, of ...client.ListOption) fu
 			mu.Lock()
 			defer mu.Unlock()
 			if !maps.Equal(now, versions) {
-				return errors.New("it has not")
+				return errors.New("the versions changed")
 			}
 			return nil
 		})
@@ -135,13 +136,13 @@ func follow(t *testing.T, cluster, namespace string, of ...client.ListOption) fu
 	}
 }
 
-// TestOverlappingRangesAreRefused has a third cluster whose Service range is c2's own.
+// TestOverlappingRangesAreRefused adds a third cluster whose Service range is also c2's.
 func TestOverlappingRangesAreRefused(t *testing.T) {
 	const ns = "overlap"
 	namespace(t, ns, "c1", "c2")
 	share(t, "c1", ns, "web", "10.1.1.1")
 	c9 := stranger(t, "c9", ns, "10.102.0.9", "10.102.0.0/16")
-	// c1's Services have other addresses.
+	// The Service range of c1 does not overlap.
 	expectAddresses(t, "c1", ns, "c1/10.1.1.1", "c9/10.102.0.9")
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	expectImport(t, "c2", ns, "web", from("c1", "c9"))
@@ -159,27 +160,28 @@ func TestOverlappingRangesAreRefused(t *testing.T) {
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	expectRefusals(t, ns, want)
 
-	// Another cluster's refusal is an Event of its own.
+	// Each refused cluster has its own Event.
 	stranger(t, "c8", ns, "10.102.9.9", "10.0.0.0/8")
 	expectRefusals(t, ns, want, `10.0.0.0/8 overlaps this cluster's Service CIDR 10.102.0.0/16.`)
 
-	// The first gets another range.
+	// After the first cluster moves to another range, its endpoints are imported.
 	change(t, lab.Broker, c9.member, func(m *brokerv1alpha1.MemberCluster) { m.Spec.ServiceCIDRs = []string{"10.200.0.0/16"} })
 	change(t, lab.Broker, c9.slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.200.0.9"} })
 	expectAddresses(t, "c1,c2", ns, "c1/10.1.1.1", "c9/10.200.0.9")
-	// And one that overlaps again: what is imported is withdrawn.
+	// After the cluster moves to a range that overlaps again, its imported endpoints are
+	// withdrawn.
 	change(t, lab.Broker, c9.member, func(m *brokerv1alpha1.MemberCluster) { m.Spec.ServiceCIDRs = []string{"10.102.128.0/17"} })
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	planes.Told(t, on["c2"], ns, "ServiceImport", "web", "OverlappingRanges", `10.102.128.0/17 overlaps this cluster's Service CIDR 10.102.0.0/16.`)
 }
 
-// member is what a cluster has on the broker that runs no agent.
+// member holds a cluster's objects on the broker. The cluster runs no agent.
 type member struct {
 	member *brokerv1alpha1.MemberCluster
 	slice  *discoveryv1.EndpointSlice
 }
 
-// stranger makes a cluster known that exports web of a namespace by its cluster IP.
+// stranger registers a cluster that exports web of a namespace by its cluster IP.
 func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR string) member {
 	t.Helper()
 	source := slice(namespace, "web-x", "web", "10.9.1.1")
@@ -191,7 +193,7 @@ func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR strin
 	m.slice.Annotations[names.AnnotationRevision] = "1"
 	m.member.Spec.ServiceCIDRs, m.member.Spec.AdvertiseMode = []string{serviceCIDR}, brokerv1alpha1.AdvertiseClusterIP
 	record := objects.Record(id.String(), namespace, "web", ports...)
-	record.Spec.OnClusterLoss = names.OnLossKeep // it has no heartbeat
+	record.Spec.OnClusterLoss = names.OnLossKeep // the cluster sends no heartbeat
 	temporary(t, lab.Broker, m.member, record, m.slice)
 	return m
 }
@@ -202,6 +204,6 @@ func expectRefusals(t *testing.T, namespace string, want ...string) {
 	for _, w := range want {
 		planes.Told(t, on["c2"], namespace, "ServiceImport", "web", "OverlappingRanges", w)
 	}
-	of := said{t, "c2", namespace, "ServiceImport", "OverlappingRanges"} // not counted again at the end: what follows makes others
+	of := said{t, "c2", namespace, "ServiceImport", "OverlappingRanges"} // not counted again at the end: later steps send more Events
 	eventually(t, "as many Events", func() error { return of.count(t.Context(), len(want)) })
 }

@@ -17,20 +17,21 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// expectAggregate waits until the broker shows the service as exported by these clusters. It returns the entry.
+// expectAggregate waits until the catalogue entry names exactly these clusters, and returns the
+// entry.
 func expectAggregate(t *testing.T, namespace, name string, clusters ...string) *mcsv1beta1.ServiceImport {
 	t.Helper()
 	entry := objects.Entry(namespace, name, "", "")
 	planes.Until(t, "the aggregate of "+namespace+"/"+name, on[lab.Broker], entry, func() error {
 		if have := planes.Exporters(entry); !slices.Equal(have, clusters) {
-			return fmt.Errorf("it has %v, want %v", have, clusters)
+			return fmt.Errorf("the entry names %v, want %v", have, clusters)
 		}
 		return nil
 	})
 	return entry
 }
 
-// exportFrom makes a Service and its export, the cluster's first of that name.
+// exportFrom creates a Service and its ServiceExport.
 func exportFrom(t *testing.T, cluster, namespace, name string, ports ...int32) *mcsv1beta1.ServiceExport {
 	t.Helper()
 	create(t, cluster, service(namespace, name, ports...))
@@ -54,12 +55,13 @@ func expectPorts(t *testing.T, namespace, name string, want ...int32) {
 func TestAggregateIsPutRight(t *testing.T) {
 	const ns = "putright"
 	namespace(t, ns, "c1", "c2")
-	// Of services that nobody exports, whether those that they name live or not.
+	// These entries belong to services that no cluster exports. They name live or lost
+	// clusters.
 	for name, cluster := range map[string]string{"alive": "c2", "dead": "c9"} {
 		create(t, lab.Broker, objects.Entry(ns, name, cluster, cluster))
 	}
 	create(t, lab.Broker, objects.Entry(ns, "nobody", "", ""))
-	// Somebody else's object of that name is left alone.
+	// Agents leave a foreign object with the name of an entry alone.
 	foreign := objects.Import(broker.DefaultNamespace, "api."+ns)
 	temporary(t, lab.Broker, foreign)
 	exportFrom(t, "c1", ns, "api", 80)
@@ -73,9 +75,9 @@ func TestAggregateIsPutRight(t *testing.T) {
 		e.Labels["more"] = "x"
 	})
 	expectPorts(t, ns, "web", 80)
-	planes.Until(t, "the rest is put right too", on[lab.Broker], entry, func() error {
+	planes.Until(t, "the other fields are repaired too", on[lab.Broker], entry, func() error {
 		if entry.Spec.Type != mcsv1beta1.ClusterSetIP || len(entry.Finalizers) > 0 || entry.Labels["more"] != "" {
-			return fmt.Errorf("it is %+v", entry)
+			return fmt.Errorf("the entry is %+v", entry)
 		}
 		return nil
 	})
@@ -87,7 +89,8 @@ func TestAggregateIsPutRight(t *testing.T) {
 	expectAggregate(t, ns, "api", "c1")
 }
 
-// Pitfall 35: what a member can do to the one kind that several write.
+// Pitfall 35: the damage that a member can do to catalogue entries, the only kind with several
+// writers.
 func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 	const ns = "catalogue"
 	ctx := t.Context()
@@ -100,13 +103,13 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 	temporary(t, lab.Broker, foreign)
 
 	const naming = "annotation atoll.dev/clusters must name c2"
-	// made tries to create an entry that is right but for one change.
+	// made tries to create a valid entry with one change.
 	made := func(change func(*mcsv1beta1.ServiceImport)) error {
 		e := objects.Entry(ns, "made", "c2", "c2")
 		change(e)
 		return member.Create(ctx, e)
 	}
-	// joined tries to change c1's entry to one that names c2 too, but for one change.
+	// joined tries to add c2 to c1's entry, with one more change.
 	joined := func(object *mcsv1beta1.ServiceImport, change func(*mcsv1beta1.ServiceImport)) error {
 		e := object.DeepCopy()
 		e.Labels, e.Annotations = objects.Entry(ns, "web", "c1_c2", "c1,c2").Labels, objects.Entry(ns, "web", "c1_c2", "c1,c2").Annotations
@@ -154,14 +157,14 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 	} {
 		expectForbidden(t, tt.what, tt.err, tt.words)
 	}
-	// What it can do is name itself, and that does not last.
+	// A member can name itself in an entry, but the entry is deleted soon.
 	create2 := objects.Entry(ns, "made", "c2", "c2")
 	if err := member.Create(ctx, create2); err != nil {
-		t.Fatalf("an entry that names it: %v", err)
+		t.Fatalf("creating an entry that names the member: %v", err)
 	}
 	create2.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c1"}, {Cluster: "c2"}}
 	if err := member.Status().Update(ctx, create2); err == nil || errors.Is(err, context.Canceled) {
-		t.Errorf("a status that names others than the entry: %v", err)
+		t.Errorf("a status that names other clusters than the entry: %v", err)
 	}
 	if err := joined(entry, func(e *mcsv1beta1.ServiceImport) { e.Spec.Ports = []mcsv1beta1.ServicePort{} }); err != nil {
 		t.Fatalf("joining an entry: %v", err)
@@ -169,6 +172,6 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 	expectGone(t, lab.Broker, create2)
 	expectPorts(t, ns, "web", 80)
 	if entry = expectAggregate(t, ns, "web", "c1"); entry.Annotations["atoll.dev/clusters"] != "c1" {
-		t.Errorf("it is still on %v", entry.Annotations)
+		t.Errorf("the entry still names %v", entry.Annotations)
 	}
 }

@@ -17,10 +17,11 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// atoll bench measures everything in each round, also where the broker's administrator permits only some addresses. It says what is
-// in the way, and leaves nothing, also when it is interrupted.
+// atoll bench measures everything in each round, even if the broker's administrator permits
+// only some addresses. It reports obstacles, and deletes all its objects, even after an
+// interruption.
 func TestBench(t *testing.T) {
-	allowRanges(t, map[string]string{"c1": "10.9.0.8/30"}) // as many as it takes
+	allowRanges(t, map[string]string{"c1": "10.9.0.8/30"}) // as many addresses as atoll bench needs
 	run := func(line string) planes.Result {
 		return planes.Atoll("", "bench --kubeconfig "+theLab.Kubeconfig()+" "+line)
 	}
@@ -33,7 +34,7 @@ func TestBench(t *testing.T) {
 	} {
 		all.Go(func() {
 			if r := run(line); r.Status == 0 || r.Stdout != "" || !strings.Contains(r.Stderr, want) {
-				t.Errorf("%s: status %d, it does not say %q but\n%s%s", line, r.Status, want, r.Stdout, r.Stderr)
+				t.Errorf("%s: status %d, want %q in the output:\n%s%s", line, r.Status, want, r.Stdout, r.Stderr)
 			}
 		})
 	}
@@ -46,7 +47,7 @@ func TestBench(t *testing.T) {
 	for _, cluster := range []string{"c1", "c2"} {
 		left := &corev1.NamespaceList{}
 		if err := on[cluster].List(t.Context(), left, client.MatchingLabels{outpost.Label: "bench"}); err != nil || len(left.Items) > 0 {
-			t.Errorf("%s has still %d namespaces of it, %v", cluster, len(left.Items), err)
+			t.Errorf("%s still has %d namespaces of atoll bench, error %v", cluster, len(left.Items), err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// An API server accepts every object of the charts, with values that charts alone have, too.
+// An API server accepts every object of the charts, also with values that only the charts have.
 func TestChartsAreValid(t *testing.T) {
 	const pod = ".nodeSelector.pool=infra,X.tolerations[0].key=infra,X.podAnnotations.a=b,X.resources.limits.memory=2Gi"
 	for cluster, chart := range map[string]string{

@@ -23,12 +23,12 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// wired are the clusters, as their distributions make them, that TestDNSWiring wires.
+// wired matches files with the DNS configurations of Kubernetes distributions that
+// TestDNSWiring wires.
 const wired = "../../internal/install/dnswiring/testdata/*.txtar"
 
-// TestDNSWiring has `atoll dns` wire the DNS of a cluster in all its forms: the API server
-// takes what it writes, a second time nothing is written, and in the end everything is as
-// it was, as far as somebody who reads it can tell.
+// TestDNSWiring wires the DNS of each configuration with `atoll dns`. The API server accepts
+// the result, a second run writes nothing, and unwiring restores the original for every reader.
 func TestDNSWiring(t *testing.T) {
 	server := dnsService(t)
 	installOpenShiftCRD(t)
@@ -62,7 +62,7 @@ func TestDNSWiring(t *testing.T) {
 				t.Errorf("a second time: %s", said)
 			}
 			if diff := cmp.Diff(is, dnsVersions(t)); diff != "" {
-				t.Errorf("a second time something was written: %s", diff)
+				t.Errorf("the second run wrote: %s", diff)
 			}
 			atollDNS(t, "uninstall")
 			if diff := cmp.Diff(was, stateOf(t, objects)); diff != "" {
@@ -75,7 +75,7 @@ func TestDNSWiring(t *testing.T) {
 	}
 }
 
-// dnsService makes a Service of atoll-dns and returns the address that it gets.
+// dnsService creates a Service of atoll-dns and returns its cluster IP.
 func dnsService(t *testing.T) string {
 	t.Helper()
 	service := service("atoll-system", "atoll-dns", 53)
@@ -84,8 +84,8 @@ func dnsService(t *testing.T) string {
 	return service.Spec.ClusterIP
 }
 
-// installOpenShiftCRD has the API server serve the kind of OpenShift's DNS operator, with
-// those parts of its schema that have to do with servers.
+// installOpenShiftCRD installs the CRD of OpenShift's DNS operator, with the part of the schema
+// about servers.
 func installOpenShiftCRD(t *testing.T) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/dns.operator.openshift.io.yaml")
@@ -107,7 +107,7 @@ func installOpenShiftCRD(t *testing.T) {
 	})
 }
 
-// createAll makes the objects of a YAML stream in c1, for the time of the test.
+// createAll creates the objects of a YAML stream in c1 and deletes them after the test.
 func createAll(t *testing.T, stream []byte) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
@@ -123,7 +123,7 @@ func createAll(t *testing.T, stream []byte) []*unstructured.Unstructured {
 				},
 			}
 		}
-		o.SetFinalizers(nil) // nobody would take them off
+		o.SetFinalizers(nil) // no controller would remove them
 		noError(t, on["c1"].Create(t.Context(), o))
 		t.Cleanup(func() { removeNow(t, o) })
 		objects = append(objects, o)
@@ -141,7 +141,7 @@ func removeNow(t *testing.T, o client.Object) {
 	})
 }
 
-// stateOf is what is written in the objects, and what ConfigMaps there are.
+// stateOf returns the content of the objects, and the names of all ConfigMaps.
 func stateOf(t *testing.T, objects []*unstructured.Unstructured) string {
 	t.Helper()
 	var b strings.Builder
@@ -152,7 +152,7 @@ func stateOf(t *testing.T, objects []*unstructured.Unstructured) string {
 	}
 	for _, o := range objects {
 		if o.GetKind() == "Deployment" {
-			continue // which has a status
+			continue // a Deployment's status changes
 		}
 		planes.Read(t, on["c1"], o)
 		o := o.DeepCopy()
@@ -166,7 +166,7 @@ func stateOf(t *testing.T, objects []*unstructured.Unstructured) string {
 	return b.String()
 }
 
-// dnsVersions are those of everything that could have been written.
+// dnsVersions returns the resource versions of every object that the command could write.
 func dnsVersions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -184,14 +184,14 @@ func dnsVersions(t *testing.T) map[string]string {
 	return all
 }
 
-// atollDNS runs the command in c1 and returns what it prints.
+// atollDNS runs atoll dns in c1 and returns its output.
 func atollDNS(t *testing.T, line string) string {
 	t.Helper()
 	return planes.Must(t, "", "dns "+line+" --context c1 --kubeconfig "+theLab.Kubeconfig())
 }
 
-// TestDNSWiringAgainstOthers edits objects that somebody else changes at the same time:
-// neither's change is lost.
+// TestDNSWiringAgainstOthers edits objects that another writer changes at the same time. No
+// change is lost.
 func TestDNSWiringAgainstOthers(t *testing.T) {
 	server := dnsService(t)
 	cm := createAll(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: coredns, namespace: kube-system}\ndata: {Corefile: \".:53 {\\n reload\\n kubernetes cluster.local\\n}\\n\"}\n"))[0]

@@ -16,7 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/pages"
 )
 
-// An API server takes every manifest of the documentation, and with it admission policies do.
+// An API server and its admission policies accept every manifest of the documentation.
 func TestDocumentedManifests(t *testing.T) {
 	const ns = "documented"
 	namespace(t, ns, "c1", lab.Broker)
@@ -45,7 +45,8 @@ func TestDocumentedManifests(t *testing.T) {
 	}
 }
 
-// accepted asks the API server to which an object belongs whether it would take it, in a namespace of the test's.
+// accepted sends an object to its API server, in a namespace of the test, and returns the
+// error.
 func accepted(t *testing.T, namespace string, o client.Object) error {
 	cluster := "c1"
 	switch o := o.(type) {
@@ -60,7 +61,7 @@ func accepted(t *testing.T, namespace string, o client.Object) error {
 		})
 		return nil
 	case *corev1.ConfigMap:
-		cluster = lab.Broker // what the broker's owner says
+		cluster = lab.Broker // member permissions are on the broker
 	default:
 		if namespaced, err := on[cluster].IsObjectNamespaced(o); err != nil {
 			return err
@@ -75,7 +76,7 @@ func accepted(t *testing.T, namespace string, o client.Object) error {
 	return err
 }
 
-// The flags of kubectl's that pages use are some that it has.
+// kubectl has every flag that the documentation uses.
 func TestDocumentedFlagsOfKubectl(t *testing.T) {
 	help := func(words ...string) string {
 		output, err := exec.CommandContext(t.Context(), filepath.Join(theLab.Spec.Programs, "kubectl"), words...).CombinedOutput()

@@ -18,9 +18,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// An agent that starts while the broker is away learns all of its first list when it is back:
-// what others exported meanwhile, and what of its own is not exported any more. Until then
-// it says what it knows without the broker, whether an export is valid, and nothing else.
+// An agent that starts while the broker is down reports only the validity of exports. When the
+// broker is back, the agent processes its whole first list: exports that other clusters added
+// meanwhile, and its own exports that ended.
 func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	const ns, services = "first-list", 30
 	namespace(t, ns, "c1", "c2")
@@ -64,9 +64,10 @@ func TestAgentThatStartsBeforeItsBroker(t *testing.T) {
 	expectAddresses(t, "c1", ns, want...)
 }
 
-// Pitfall 16: whatever somebody does to a derived Service, or the exporter to the type, the
-// import has its address again in the end, and nothing is left behind. A policy keeps the agent from objects without its
-// label: the owner and the name tell that they are its own.
+// Pitfall 16: the import keeps its clusterset IP whatever a user does to the derived Service,
+// or the exporter to the type, and no object is left behind. An admission policy limits the
+// agent to objects with its label, so the agent recognizes an unlabelled Service by its owner
+// and name.
 func TestClustersetIPSurvives(t *testing.T) {
 	const ns = "survives"
 	namespace(t, ns, "c1", "c2")
@@ -82,13 +83,13 @@ func TestClustersetIPSurvives(t *testing.T) {
 			s := derived.Spec
 			if s.Type != corev1.ServiceTypeClusterIP || s.ClusterIP != before || len(derived.OwnerReferences) != 1 ||
 				derived.Labels[names.LabelManagedBy] != names.AgentManager || len(s.ExternalIPs)+len(s.LoadBalancerSourceRanges)+len(s.LoadBalancerIP) > 0 {
-				return fmt.Errorf("it is %+v", derived)
+				return fmt.Errorf("the derived Service is %+v", derived)
 			}
 			return nil
 		})
 		services := &corev1.ServiceList{}
 		if noError(t, on["c2"].List(t.Context(), services, client.InNamespace(ns))); len(services.Items) != 1 {
-			t.Errorf("%s: there are %d Services", what, len(services.Items))
+			t.Errorf("%s: %d Services, want 1", what, len(services.Items))
 		}
 	}
 	right("to begin with")
@@ -107,14 +108,14 @@ func TestClustersetIPSurvives(t *testing.T) {
 		change(t, "c2", derived, edit)
 		right(what)
 	}
-	// It has to be made again, which is not possible at once: the API server takes its address
-	// for used still. That passes by itself, and nobody is told.
+	// The derived Service must be re-created. The API server holds its address as used for a
+	// while, so creation fails at first. The agent retries and sends no Event.
 	for range 10 {
 		uid := derived.UID
 		remove(t, "c2", derived)
-		planes.Until(t, "it is made again", on["c2"], derived, func() error {
+		planes.Until(t, "the Service is re-created", on["c2"], derived, func() error {
 			if derived.UID == uid {
-				return errors.New("it is the old one")
+				return errors.New("the old Service still exists")
 			}
 			return nil
 		})
@@ -125,9 +126,9 @@ func TestClustersetIPSurvives(t *testing.T) {
 	}
 }
 
-// An address lives as long as its import (docs/adr), whatever becomes of one exporter's Service
-// meanwhile. When the only one is gone the address is free, and nobody has lost it: what is
-// exported then is another import.
+// A clusterset IP lives as long as its import (docs/adr), whatever happens to an exporter's
+// Service. When the last export ends, the address is released without an Event. A later export
+// creates a new import.
 func TestAddressLivesAsLongAsTheImport(t *testing.T) {
 	const ns = "lives"
 	namespace(t, ns, "c1", "c2")
@@ -161,7 +162,7 @@ func TestAddressLivesAsLongAsTheImport(t *testing.T) {
 	expectSaid(t, "c2", ns, "ServiceImport", "ClusterSetIPLost", 0)
 }
 
-// The name of the derived Service stays, whatever becomes of who took the usual one.
+// The derived Service keeps its alternative name when the usual name becomes free.
 func TestDerivedServiceKeepsItsOtherName(t *testing.T) {
 	const ns = "othername"
 	namespace(t, ns, "c1", "c2")

@@ -15,8 +15,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// An imported slice whose labels somebody takes away is taken back, and follows its source
-// again: it would send traffic to pods that are gone.
+// If a user removes the labels of an imported slice, the agent restores them and updates the
+// slice again. Otherwise the slice would send traffic to deleted pods.
 func TestImportedSliceIsTakenBack(t *testing.T) {
 	const ns = "unmarked"
 	namespace(t, ns, "c1", "c2")
@@ -33,23 +33,24 @@ func TestImportedSliceIsTakenBack(t *testing.T) {
 		change(t, "c2", imported, func(s *discoveryv1.EndpointSlice) { edit(s.Labels) })
 		address := fmt.Sprintf("10.1.1.%d", i+2)
 		change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{address} })
-		planes.Until(t, "the slice is as it should be", on["c2"], imported, func() error {
+		planes.Until(t, "the slice is repaired", on["c2"], imported, func() error {
 			labels := imported.Labels
 			if labels[discoveryv1.LabelManagedBy] != "agent.atoll.dev" || labels["atoll.dev/service-namespace"] != "" || labels[discoveryv1.LabelServiceName] != "web-clusterset" {
 				return fmt.Errorf("labels %v", labels)
 			}
 			if imported.UID != uid || imported.Endpoints[0].Addresses[0] != address {
-				return fmt.Errorf("it is %s with %v", imported.UID, imported.Endpoints)
+				return fmt.Errorf("the slice has UID %s and endpoints %v", imported.UID, imported.Endpoints)
 			}
 			return nil
 		})
 	}
-	// One whose source cluster was edited, which makes it another's, goes, and comes again as it was.
+	// If a user edits the source cluster of a slice, the agent deletes the slice and re-creates
+	// it.
 	change(t, "c2", imported, func(s *discoveryv1.EndpointSlice) { s.Labels[names.LabelSourceCluster] = "c9" })
 	expectAddresses(t, "c2", ns, "c1/10.1.1.4")
 }
 
-// Conditions that others state on a ServiceImport stay.
+// Agents keep conditions of other controllers on a ServiceImport.
 func TestOthersConditionsStay(t *testing.T) {
 	const ns = "others-say"
 	namespace(t, ns, "c1", "c2")
@@ -66,7 +67,7 @@ func TestOthersConditionsStay(t *testing.T) {
 				t.Fatalf("conditions %+v", imp.Status.Conditions)
 			}
 			if !meta.IsStatusConditionPresentAndEqual(imp.Status.Conditions, "Ready", ready) {
-				return errors.New("it is not")
+				return errors.New("condition Ready is not set yet")
 			}
 			return nil
 		}

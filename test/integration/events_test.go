@@ -12,8 +12,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// Every transition of a condition is told of by one Event, although controllers decide on
-// copies that may be some milliseconds old. That a new export is valid and in no conflict is none.
+// The agent sends one Event for every transition of a condition, although its caches may be
+// stale for some milliseconds. The first Valid and NoConflicts of a new export are not
+// transitions.
 func TestEachTransitionIsOneEvent(t *testing.T) {
 	const ns, exports = "events", 30
 	namespace(t, ns, "c1", "c2")
@@ -23,15 +24,15 @@ func TestEachTransitionIsOneEvent(t *testing.T) {
 	for i := range exports {
 		planes.Told(t, on["c1"], ns, "ServiceExport", fmt.Sprint("web", i), "Exported", "")
 	}
-	// Events are written in their order, so that those of another export come after all of
-	// these, doubled ones included.
+	// The agent sends Events in order, so the Event about the last export comes after all
+	// Events about the others, duplicates included.
 	create(t, "c1", service(ns, "last", 80), export(ns, "last"))
 	planes.Told(t, on["c1"], ns, "ServiceExport", "last", "Exported", "")
 	list := &eventsv1.EventList{}
 	noError(t, on["c1"].List(t.Context(), list, client.InNamespace(ns)))
 	told := map[string][]string{}
 	for _, e := range list.Items {
-		if e.Regarding.Kind == "ServiceExport" && e.Reason != "Pending" { // which it may be at first
+		if e.Regarding.Kind == "ServiceExport" && e.Reason != "Pending" { // an export may be Pending at first
 			times := 1 + ptr.Deref(e.Series, eventsv1.EventSeries{}).Count
 			told[e.Regarding.Name] = append(told[e.Regarding.Name], fmt.Sprint(e.Reason, times))
 		}

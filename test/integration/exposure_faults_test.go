@@ -24,14 +24,16 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// policyOf is what the hub says of the Service web.
+// policyOf returns the hub's policy for the Service web.
 func policyOf(namespace string) *brokerv1alpha1.ServicePolicy {
 	return &brokerv1alpha1.ServicePolicy{ObjectMeta: objects.Meta(broker.DefaultNamespace, "web."+namespace)}
 }
 
-// A policy that vanishes from the broker, with all that was published, is not withdrawn but by the hub's word: not while an agent
-// runs, nor when it starts; and when the hub is back, all is as it was. What was deleted while the
-// hub was away is undone then. A cluster that starts meanwhile imports nothing that was exported to others.
+// If a policy and everything that was published for it vanish from the broker, members keep the
+// policy until the hub withdraws it. Running agents and restarted agents keep it. When the hub
+// is back, it restores the policies and deletes those whose MultiClusterService was deleted
+// meanwhile. A cluster that starts meanwhile does not import services that were exported to
+// other clusters only.
 func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	const ns, others = "exposure-vanishes", "exposure-others"
 	namespace(t, ns, "c1", "c2", lab.Broker)
@@ -39,7 +41,7 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	create(t, lab.Broker, service(ns, "web", 80, 81))
 	provider(t, "c1", ns, "10.1.1.1")
 	mcs := expose(t, ns, "{types: [CrossCluster], ports: [{port: 80}], range: {clusterNames: [c2]}}")
-	create(t, "c2", export(others, "web")) // for all
+	create(t, "c2", export(others, "web")) // exported to all clusters
 	provider(t, "c1", others, "10.1.1.2")
 	provider(t, "c2", others, "10.1.2.2")
 	create(t, lab.Broker, service(others, "web", 80, 81), exposed(t, others, "{types: [CrossCluster], range: {clusterNames: [c9]}}"))
@@ -54,21 +56,22 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 		}
 	}
 
-	planes.Until(t, "the export says which policy it is there for", on["c1"], e, func() error {
+	planes.Until(t, "the export names its policy", on["c1"], e, func() error {
 		if e.Annotations[names.AnnotationPolicy] == "" {
-			return fmt.Errorf("it has annotations %v", e.Annotations)
+			return fmt.Errorf("the export has annotations %v", e.Annotations)
 		}
 		return nil
 	})
 	stop(t, lab.Broker+"/hub")
 	for _, namespace := range []string{ns, others} {
 		remove(t, lab.Broker, policyOf(namespace))
-		// And all that was published because of them, as when the broker is wiped.
+		// Everything that was published for the policies vanishes too, as when the broker is
+		// wiped.
 		for _, kind := range []client.Object{&brokerv1alpha1.ExportedService{}, &discoveryv1.EndpointSlice{}} {
 			noError(t, on[lab.Broker].DeleteAllOf(t.Context(), kind, client.InNamespace(broker.DefaultNamespace), client.MatchingLabels{names.LabelServiceNamespace: namespace}))
 		}
 	}
-	// Another Service's export and import prove that the agents have gone on since.
+	// The export and import of another Service prove that the agents have continued.
 	other := func(name string) {
 		t.Helper()
 		create(t, "c1", service(ns, name, 80), export(ns, name))
@@ -102,8 +105,9 @@ func TestPolicyThatVanishesIsNotWithdrawn(t *testing.T) {
 	noImport(t, "c2", ns)
 }
 
-// A MultiClusterService is accepted whatever Service there is. Its condition and Events report a Service or port that the
-// broker lacks, from the start and later. Exports wait for the providers' Services.
+// The broker accepts a MultiClusterService without checking for a Service. Its condition and
+// Events report a Service or a port that the broker lacks, at creation and later. Exports wait
+// for the providers' Services.
 func TestServicesThatComeAndGo(t *testing.T) {
 	const ns = "exposure-services"
 	namespace(t, ns, "c1", lab.Broker)
@@ -117,7 +121,7 @@ func TestServicesThatComeAndGo(t *testing.T) {
 	provider(t, "c1", ns, "10.1.1.1")
 	expectImport(t, "c1", ns, "web", from("c1"))
 	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `"c1"`)
-	namespace(t, ns, "c2") // which had none, and gets what is exported
+	namespace(t, ns, "c2") // c2 lacked the namespace and imports the service now
 	expectImport(t, "c2", ns, "web", from("c1"))
 
 	change(t, lab.Broker, hubs, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })
@@ -129,8 +133,8 @@ func TestServicesThatComeAndGo(t *testing.T) {
 	expectExposed(t, mcs, "Exported", metav1.ConditionFalse, "none of the members has an exportable Service")
 }
 
-// Members read what the hub says and write none of it, and agents touch nobody's ServiceExports
-// but their own.
+// Members can read policies but not write them, and agents do not change ServiceExports of
+// users.
 func TestRightsForPolicies(t *testing.T) {
 	const ns = "exposure-rights"
 	member := asMember(t, "c2")
@@ -154,8 +158,8 @@ func TestRightsForPolicies(t *testing.T) {
 	expectForbidden(t, "adopting a user's export", agent.Patch(t.Context(), adopted, client.MergeFrom(users)), names.LabelManagedBy)
 }
 
-// A hub that is removed takes its policies along, and the members what they did because of them;
-// the MultiClusterServices stay, and count again with the next hub.
+// Removing the hub deletes its policies and the exports that members created for them. The
+// MultiClusterServices stay, and the next hub applies them.
 func TestRemoveHub(t *testing.T) {
 	const ns = "exposure-removed"
 	namespace(t, ns, "c1", lab.Broker)
@@ -165,7 +169,8 @@ func TestRemoveHub(t *testing.T) {
 	expectExport(t, "c1", ns, true)
 	target := planes.Target(t, theLab, lab.Broker)
 	noError(t, setup.RemoveHub(t.Context(), target, broker.DefaultNamespace, false))
-	// No member, but the hub; once, for it is not there at once each time.
+	// Rejoin re-creates only the hub, not members. It runs once, because the hub needs a while
+	// to start.
 	rejoin := sync.OnceValue(func() error { return theLab.Rejoin(context.Background()) })
 	t.Cleanup(func() { noError(t, rejoin()) })
 	expectExport(t, "c1", ns, false)
@@ -174,7 +179,8 @@ func TestRemoveHub(t *testing.T) {
 	expectExport(t, "c1", ns, true)
 }
 
-// What the hub cannot do for one MultiClusterService is a condition of that one: its name is too long for a Service.
+// A MultiClusterService whose policy the hub cannot write gets a condition. Here its name is
+// too long for a Service. Other policies are not affected.
 func TestPolicyThatIsRefused(t *testing.T) {
 	const ns = "exposure-refused"
 	namespace(t, ns, "c1", lab.Broker)
@@ -183,9 +189,9 @@ func TestPolicyThatIsRefused(t *testing.T) {
 	create(t, lab.Broker, long)
 	expectExposed(t, long, "Exported", metav1.ConditionFalse, "rejects the ServicePolicy")
 	if c := meta.FindStatusCondition(long.Status.Conditions, "Exported"); c == nil || c.Reason != "PolicyRefused" {
-		t.Errorf("the condition is %+v", c)
+		t.Errorf("condition Exported is %+v", c)
 	}
-	provider(t, "c1", ns, "10.1.1.1") // another one is exported
+	provider(t, "c1", ns, "10.1.1.1") // the other service is exported
 	expose(t, ns, "{types: [CrossCluster]}")
 	expectImport(t, "c1", ns, "web", from("c1"))
 }

@@ -30,7 +30,7 @@ func exposed(t *testing.T, namespace, spec string) *networkingv1alpha1.MultiClus
 	return mcs
 }
 
-// expose makes one on the broker.
+// expose creates a MultiClusterService web on the broker.
 func expose(t *testing.T, namespace, spec string) *networkingv1alpha1.MultiClusterService {
 	t.Helper()
 	mcs := exposed(t, namespace, spec)
@@ -38,13 +38,12 @@ func expose(t *testing.T, namespace, spec string) *networkingv1alpha1.MultiClust
 	return mcs
 }
 
-// expectExposed waits for a condition of a MultiClusterService.
 func expectExposed(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, kind string, status metav1.ConditionStatus, message string) {
 	t.Helper()
 	planes.Condition(t, on[lab.Broker], mcs, kind, string(status), message)
 }
 
-// expectWarning waits for an Event about the MultiClusterService web.
+// expectWarning waits for a Warning Event about the MultiClusterService web.
 func expectWarning(t *testing.T, ns, reason, note string) {
 	t.Helper()
 	if e := planes.Told(t, on[lab.Broker], ns, "MultiClusterService", "web", reason, note); e.Type != corev1.EventTypeWarning {
@@ -61,7 +60,8 @@ func provider(t *testing.T, cluster, ns, address string) {
 	create(t, cluster, s)
 }
 
-// expectExport waits until there is a ServiceExport web that was made for a policy in each of these clusters, or in none of them.
+// expectExport waits until each cluster has a ServiceExport web for a policy, or until no
+// cluster has.
 func expectExport(t *testing.T, clusters, ns string, want bool) {
 	t.Helper()
 	for cluster := range strings.SplitSeq(clusters, ",") {
@@ -81,9 +81,9 @@ func setSpec(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, spec str
 	change(t, lab.Broker, mcs, func(m *networkingv1alpha1.MultiClusterService) { m.Spec = want })
 }
 
-// Pitfall 38: one object shares a Service by the ports that it names and no other, of both types
-// at once too. Pitfall 39: of several clusters with several others. Whatever of it changes, what
-// is not wanted any more goes.
+// Pitfall 38: a MultiClusterService exposes exactly the named ports of a Service, also with
+// both types at once. Pitfall 39: it connects several providers with several consumers. After
+// each change, exports and imports that the spec no longer wants are deleted.
 func TestCrossCluster(t *testing.T) {
 	const ns = "exposure"
 	namespace(t, ns, "c1", "c2", lab.Broker)
@@ -127,7 +127,7 @@ func TestCrossCluster(t *testing.T) {
 		return nil
 	})
 
-	// The other way round, and to nobody but the hub.
+	// Providers and consumers are swapped. Then only the hub uses the service.
 	setSpec(t, mcs, "{types: [CrossCluster], consumerClusters: [{name: c1}, {name: c9}], providerClusters: [{name: c2}, {name: c8}]}")
 	expectImport(t, "c1", ns, "web", from("c2"))
 	expectExport(t, "c1", ns, false)
@@ -147,9 +147,9 @@ func TestCrossCluster(t *testing.T) {
 	expectBrokerEmpty(t, ns)
 }
 
-// A ServiceExport of somebody's own is as good as one that is made, is never touched, and
-// survives; so does one that somebody applies over what was made. With a load balancer alone, nobody imports the service,
-// but what somebody exports by himself, of which all ports are.
+// A user's own ServiceExport works like an agent's. Agents never change or delete it, even if
+// the user applied it over an agent's. With a load balancer alone no cluster imports the
+// service, unless a user exports it: then clusters import all its ports.
 func TestUsersOwnExportSurvives(t *testing.T) {
 	const ns = "exposure-own"
 	namespace(t, ns, "c1", "c2", lab.Broker)

@@ -19,10 +19,11 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// nobody is the zone of hints for no zone of the cluster's.
+// nobody is a zone that no cluster has. Endpoints with this hint get no traffic while others
+// are preferred.
 const nobody = "nowhere.atoll.dev"
 
-// zoned makes a Node of a zone, that will be deleted afterwards. Nothing runs on it.
+// zoned creates a Node in a zone and deletes it after the test. No pod runs on it.
 func zoned(t *testing.T, cluster, name, zone string) *corev1.Node {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelTopologyZone: zone}}}
@@ -30,19 +31,20 @@ func zoned(t *testing.T, cluster, name, zone string) *corev1.Node {
 	return node
 }
 
-// distributed has a cluster export the Service web, which prefers some endpoints, with one in a zone, on node n1.
+// distributed exports the Service web with a preference for near endpoints, and one endpoint in
+// a zone, on node n1.
 func distributed(t *testing.T, cluster, namespace, zone, address string) (*corev1.Service, *discoveryv1.EndpointSlice) {
 	t.Helper()
 	web, source := service(namespace, "web", 80), slice(namespace, "web-x", "web", address)
 	web.Spec.TrafficDistribution = ptr.To("PreferSameZone")
 	source.Endpoints[0].Zone = &zone
-	source.Endpoints[0].Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "a"}}} // which mean nothing elsewhere
+	source.Endpoints[0].Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "a"}}} // other clusters must ignore these hints
 	create(t, cluster, web, source, export(namespace, "web"))
 	return web, source
 }
 
-// expectHints waits until the imported endpoints of a service have just these hints,
-// by address: zones with a comma between them, "@" and nodes, "-" where there are none.
+// expectHints waits until the imported endpoints of a service have exactly these hints, by
+// address: zones separated by commas, "@" and nodes, or "-" for no hint.
 func expectHints(t *testing.T, cluster, namespace, name string, want map[string]string) {
 	t.Helper()
 	eventually(t, "hints of "+namespace+" in "+cluster, func() error {
@@ -74,8 +76,8 @@ func written(hints *discoveryv1.EndpointHints) string {
 	return text
 }
 
-// Pitfall 14: hints are this cluster's own making. Zones without ready endpoints are
-// served by the next that should, at once, and the zone gets its own back.
+// Pitfall 14: each cluster computes its own hints. The next best endpoints serve a zone without
+// ready endpoints at once, and the zone's own endpoints serve it again when they are ready.
 func TestHintsFollowReadiness(t *testing.T) {
 	const ns, own, other = "hints", "10.1.1.1", "10.2.1.1"
 	zoned(t, "c1", "hints-a", "a")
@@ -83,7 +85,7 @@ func TestHintsFollowReadiness(t *testing.T) {
 	namespace(t, ns, "c1", "c2")
 	first, mine := distributed(t, "c1", ns, "a", own)
 	expectImport(t, "c2", ns, "web", from("c1"))
-	distributed(t, "c2", ns, "b", other) // a zone that is not c1's b
+	distributed(t, "c2", ns, "b", other) // zone b of c2 is not zone b of c1
 	expect := func(want map[string]string) {
 		t.Helper()
 		expectHints(t, "c1", ns, "web", want)
@@ -94,43 +96,44 @@ func TestHintsFollowReadiness(t *testing.T) {
 	}
 
 	expect(map[string]string{own: "a,b", other: nobody})
-	expectHints(t, "c2", ns, "web", map[string]string{own: "-", other: "-"}) // which has no zones
+	expectHints(t, "c2", ns, "web", map[string]string{own: "-", other: "-"}) // c2 has no zones
 
 	ready(false)
 	expect(map[string]string{own: "-", other: "a,b"})
 	ready(true)
 	expect(map[string]string{own: "a,b", other: nobody})
 
-	// The cluster's zones are those of its nodes.
+	// The agent reads the cluster's zones from its nodes.
 	zoned(t, "c1", "hints-c", "c")
 	expect(map[string]string{own: "a,b,c", other: nobody})
 	remove(t, "c1", node)
 	expect(map[string]string{own: "a,c", other: nobody})
 
-	// What somebody else writes is put right.
+	// The agent repairs hints that another writer changed.
 	for _, s := range slicesOf(t, "c1", ns) {
 		change(t, "c1", &s, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Hints = nil })
 	}
 	expect(map[string]string{own: "a,c", other: nobody})
 
-	// Preference for the node: only the own cluster's node is one.
+	// PreferSameNode applies only to the own cluster's nodes.
 	distribution := func(value *string) {
 		change(t, "c1", first, func(s *corev1.Service) { s.Spec.TrafficDistribution = value })
 	}
 	distribution(ptr.To("PreferSameNode"))
 	expect(map[string]string{own: "a,c@n1", other: nobody + "@" + nobody})
 
-	// The oldest export decides for all.
+	// The oldest export decides the traffic distribution for all clusters.
 	distribution(nil)
 	expect(map[string]string{own: "-", other: "-"})
 }
 
-// Another cluster in the own region comes before those elsewhere, and members may move.
+// Endpoints of clusters in the same region are preferred to endpoints of other regions. A
+// member may change its region.
 func TestHintsPreferTheRegion(t *testing.T) {
 	const ns, near, far = "hints-region", "10.8.1.1", "10.9.1.1"
 	zoned(t, "c1", "hints-a", "a")
 	namespace(t, ns, "c1")
-	member := standIn(t, ns, "near", "r1", near) // as c1 is
+	member := standIn(t, ns, "near", "r1", near) // c1 is in r1 too
 	standIn(t, ns, "far", "r9", far)
 	expectImport(t, "c1", ns, "web", from("far", "near"))
 	expectHints(t, "c1", ns, "web", map[string]string{near: "a", far: nobody})
@@ -138,8 +141,8 @@ func TestHintsPreferTheRegion(t *testing.T) {
 	expectHints(t, "c1", ns, "web", map[string]string{near: "a", far: "a"})
 }
 
-// standIn makes what the broker holds of a member that is not there, and exports a
-// Service with one ready endpoint.
+// standIn creates the objects on the broker of a member that does not exist. The member exports
+// a Service with one ready endpoint.
 func standIn(t *testing.T, namespace, cluster, region, address string) *brokerv1alpha1.MemberCluster {
 	t.Helper()
 	member := objects.Member(cluster)

@@ -22,7 +22,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// expectBrokerEmpty waits until the broker holds nothing of a namespace's services.
+// expectBrokerEmpty waits until the broker holds no object for a namespace's services, except
+// withdrawn objects.
 func expectBrokerEmpty(t *testing.T, namespace string) {
 	t.Helper()
 	eventually(t, "the broker has nothing of "+namespace, func() error {
@@ -32,7 +33,7 @@ func expectBrokerEmpty(t *testing.T, namespace string) {
 				return err
 			}
 			if err := meta.EachListItem(list, func(o runtime.Object) error {
-				if !layout.Withdrawn(o.(client.Object)) { // which stays for a while
+				if !layout.Withdrawn(o.(client.Object)) { // a withdrawn object stays for a while
 					return fmt.Errorf("%T %s is left", o, o.(client.Object).GetName())
 				}
 				return nil
@@ -44,9 +45,10 @@ func expectBrokerEmpty(t *testing.T, namespace string) {
 	})
 }
 
-// What another implementation has imported is taken over when somebody labels it so: the object stays, with all that is
-// not Atoll's to say, and has an address of this cluster's instead of theirs. Their slices are left alone, and nothing of
-// theirs is exported.
+// When a user labels a ServiceImport of another implementation for Atoll, the agent takes it
+// over. The object and all fields that Atoll does not own stay; the clusterset IP becomes this
+// cluster's. The agent does not touch the other implementation's slices and does not export its
+// endpoints.
 func TestForeignServiceImportIsTakenOver(t *testing.T) {
 	const ns = "takeover"
 	namespace(t, ns, "c1", "c2")
@@ -57,7 +59,8 @@ func TestForeignServiceImportIsTakenOver(t *testing.T) {
 	create(t, "c2", theirs)
 	theirs.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "east"}}
 	noError(t, on["c2"].Status().Update(t.Context(), theirs))
-	// Theirs of c1's service in c2, and of a third cluster's in c1, for the Service itself, as Karmada adds them.
+	// The other implementation has two slices: one in c2 for c1's service, and one in c1 with a
+	// third cluster's endpoint for the Service itself, as Karmada adds them.
 	ofTheirs := slice(ns, "web-"+ns+"-c1", "unused", "10.101.0.80")
 	ofTheirs.Labels = map[string]string{
 		discoveryv1.LabelManagedBy: "lighthouse-agent.submariner.io", "multicluster.kubernetes.io/service-name": "web", "multicluster.kubernetes.io/source-cluster": "c1",
@@ -73,7 +76,7 @@ func TestForeignServiceImportIsTakenOver(t *testing.T) {
 	uid := theirs.UID
 	change(t, "c2", theirs, func(imp *mcsv1beta1.ServiceImport) {
 		if imp.ResourceVersion != version {
-			t.Errorf("it was written before: %+v", imp)
+			t.Errorf("the import was written before the label was set: %+v", imp)
 		}
 		imp.Labels["atoll.dev/managed-by"] = "agent.atoll.dev"
 	})
@@ -84,15 +87,16 @@ func TestForeignServiceImportIsTakenOver(t *testing.T) {
 		return from("c1")(imp)
 	})
 	if imp.UID != uid || imp.Labels["their"] != "label" || imp.Annotations["their"] != "note" {
-		t.Errorf("it became %+v", imp)
+		t.Errorf("the import became %+v", imp)
 	}
 	expectAddresses(t, "c1,c2", ns, "c1/10.1.1.1")
 	expectUntouched(t, "c2", ofTheirs)
 	expectUntouched(t, "c1", added)
 }
 
-// Pitfall 32: what was un-exported while the agent was down goes when it is back. Pitfall
-// 30: nothing else is written, hints included. Pitfall 16: not the derived Services either.
+// Pitfall 32: when an agent restarts, it withdraws exports that ended while it was down.
+// Pitfall 30: it writes nothing else, not even hints. Pitfall 16: it does not write the derived
+// Services either.
 func TestAgentRestart(t *testing.T) {
 	const ns, own, other = "restart", "10.1.1.1", "10.2.1.1"
 	zoned(t, "c1", "hints-a", "a")
@@ -101,7 +105,8 @@ func TestAgentRestart(t *testing.T) {
 	distributed(t, "c1", ns, "a", own)
 	expectImport(t, "c2", ns, "web", from("c1"))
 	distributed(t, "c2", ns, "a", other)
-	// Nothing is left to be written for them: the catalogue's entries, of which the status is a write of its own, come last.
+	// All writes for these services are done when the catalogue entries are written: their
+	// status is the last write.
 	expectImport(t, "c1,c2", ns, "gone", from("c1"))
 	expectImport(t, "c1,c2", ns, "web", from("c1", "c2"))
 	expectAddresses(t, "c1,c2", ns, "c1/10.1.1.0", "c1/"+own, "c2/"+other)
@@ -119,7 +124,7 @@ func TestAgentRestart(t *testing.T) {
 	start(t, "c1/agent", "c2/agent")
 	expectGone(t, "c1,c2", objects.Import(ns, "gone"), service(ns, "gone-clusterset"))
 	expectAddresses(t, "c1,c2", ns, "c1/"+own, "c2/"+other)
-	// A change that comes through shows that the agents have done what they had to.
+	// A new export that arrives shows that the agents have processed everything before it.
 	create(t, "c1", service(ns, "new", 80), export(ns, "new"))
 	expectImport(t, "c2", ns, "new", from("c1"))
 	expectHints(t, "c1", ns, "web", hints)
@@ -127,7 +132,8 @@ func TestAgentRestart(t *testing.T) {
 	expectVersions(t, ns, before)
 }
 
-// expectVersions checks that nobody has written objects of a namespace's since everything returned these.
+// expectVersions checks that no program has written the namespace's objects since before was
+// read.
 func expectVersions(t *testing.T, namespace string, before map[string]client.Object) {
 	t.Helper()
 	after := everything(t, namespace)

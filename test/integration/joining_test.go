@@ -16,7 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// richExport makes a Service and a ServiceExport with every property that is merged.
+// richExport creates a Service and a ServiceExport with every property that is merged.
 func richExport(t *testing.T, cluster, namespace, name string) *mcsv1beta1.ServiceExport {
 	t.Helper()
 	s := service(namespace, name, 80, 81, 82)
@@ -31,16 +31,15 @@ func richExport(t *testing.T, cluster, namespace, name string) *mcsv1beta1.Servi
 	return e
 }
 
-// conditionsSeen follows the conditions of a namespace's ServiceExports or ServiceImports in a
-// cluster, whichever list is of. The function that it returns ends that, and returns for each
-// of them, as name/type, the statuses that it had one after the other, with the reason and
-// the time of the last transition.
+// conditionsSeen watches the conditions of a namespace's ServiceExports or ServiceImports in a
+// cluster. The returned function ends the watch and returns the sequence of values of each
+// condition, by name/type: status, reason and transition time.
 func conditionsSeen(t *testing.T, cluster, namespace string, list client.ObjectList) func() map[string][]string {
 	t.Helper()
 	seen := map[string][]string{}
 	end := eventNotes(t, cluster, list, []client.ListOption{client.InNamespace(namespace)}, func(event watch.Event) string {
 		object, ok := event.Object.(client.Object)
-		if !ok { // that the watch has failed
+		if !ok { // an error of the watch
 			return ""
 		}
 		for _, c := range planes.Conditions(object) {
@@ -57,9 +56,8 @@ func conditionsSeen(t *testing.T, cluster, namespace string, list client.ObjectL
 	}
 }
 
-// Pitfall 8: while a second cluster joins in with equal exports, there is no conflict, not
-// for a moment and on nobody's export; no condition changes but to what it is in the end,
-// and its transition time not at all.
+// Pitfall 8: while a second cluster joins with equal exports, no export is ever in conflict.
+// Conditions change only to their final value, and transition times do not change.
 func TestNoFalseConflictWhileAnotherClusterJoins(t *testing.T) {
 	const ns, services = "joins", 20
 	namespace(t, ns, "c1", "c2")
@@ -90,7 +88,7 @@ func TestNoFalseConflictWhileAnotherClusterJoins(t *testing.T) {
 	for whose, end := range seen {
 		conditions := end()
 		if len(conditions) < services {
-			t.Errorf("of %s only %d conditions were seen", whose, len(conditions))
+			t.Errorf("%s: only %d conditions were seen", whose, len(conditions))
 		}
 		for key, had := range conditions {
 			// Ready may have been Pending before the record was written, and is before an import is there.
@@ -106,16 +104,16 @@ func TestNoFalseConflictWhileAnotherClusterJoins(t *testing.T) {
 		events := &corev1.EventList{}
 		noError(t, on[cluster].List(t.Context(), events, client.InNamespace(ns)))
 		for _, e := range events.Items {
-			// An API server that checks its addresses at that moment may have something to say too.
+			// The API server may send a Warning too while it checks its addresses.
 			if e.Type == corev1.EventTypeWarning && e.ReportingController == "atoll-agent" {
-				t.Errorf("%s: an Event about %s: %s %s", cluster, e.InvolvedObject.Name, e.Reason, e.Message)
+				t.Errorf("%s: unexpected Event about %s: %s %s", cluster, e.InvolvedObject.Name, e.Reason, e.Message)
 			}
 		}
 	}
 }
 
-// Pitfall 8: a Service that is put right and exported at once is judged as it is, and not as it was
-// before: its export is never called invalid or in conflict, not for a moment.
+// Pitfall 8: an export that is created right after its Service was repaired is validated
+// against the repaired Service. It is never invalid or in conflict.
 func TestNewExportIsJudgedByItsServiceAsItIs(t *testing.T) {
 	const ns, services = "at-once", 40
 	namespace(t, ns, "c1", "c2")

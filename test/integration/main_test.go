@@ -18,7 +18,7 @@ const patience = planes.Patience
 var (
 	// theLab has clusters c1 and c2 and a broker.
 	theLab *lab.Lab
-	// on holds an administrator's client for each of them.
+	// on holds an administrator's client for each cluster and for the broker.
 	on map[string]client.WithWatch
 )
 
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		Name: "integration",
 		Options: lab.Options{
 			Shape: lab.Shape{Clusters: 2, Hub: true},
-			// Tests that kill an agent wait that long until it is missed.
+			// Tests that kill an agent wait for this timeout.
 			AgentArgs: []string{"--lease-timeout=4s", "--service-grace=1s"},
 			Audit:     true, // for tests that count writes
 		},
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	}.Main(m)
 }
 
-// slicesOf lists the EndpointSlices of a namespace that Atoll keeps in a cluster.
+// slicesOf lists Atoll's EndpointSlices in a namespace of a cluster.
 func slicesOf(t *testing.T, cluster, namespace string, of ...client.ListOption) []discoveryv1.EndpointSlice {
 	t.Helper()
 	list := &discoveryv1.EndpointSliceList{}

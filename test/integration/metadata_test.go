@@ -11,9 +11,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// A label that can't be exported, in an export that works, is left out and named; the service
-// goes on, at the same address. So are annotations that together are too long for any
-// import, and the catalogue's entry.
+// If a valid export has an invalid label, the label is not exported and a condition names it.
+// The service and its address stay. The same holds for annotations that exceed the size limit
+// of an import, and for the catalogue entry.
 func TestInvalidMetadataIsLeftOut(t *testing.T) {
 	const ns = "left-out"
 	namespace(t, ns, "c1", "c2")
@@ -64,8 +64,8 @@ func TestInvalidMetadataIsLeftOut(t *testing.T) {
 	}
 }
 
-// A ServiceImport that a quota refuses is reported, once, on the cluster's own export of the
-// service, or else on the namespace; no other waits for it.
+// If a quota refuses a ServiceImport, the agent reports it once: on the cluster's own export of
+// the service, or else on the namespace. Other imports do not wait.
 func TestRefusedServiceImportIsReported(t *testing.T) {
 	const ns, other = "no-imports", "imports"
 	namespace(t, ns, "c1", "c2")
@@ -76,7 +76,7 @@ func TestRefusedServiceImportIsReported(t *testing.T) {
 	}
 	create(t, "c1", service(other, "web", 80), export(other, "web"))
 	expectImport(t, "c2", other, "web", from("c1"))
-	expectSaid(t, "c2", ns, "Namespace", "ImportRefused", 2) // one for each service
+	expectSaid(t, "c2", ns, "Namespace", "ImportRefused", 2) // one Event for each service
 	own := export(ns, "web")
 	create(t, "c2", service(ns, "web", 80), own)
 	expectCondition(t, "c2", own, "Ready", metav1.ConditionTrue, "Exported")

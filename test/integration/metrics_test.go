@@ -20,8 +20,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// measuredAgent starts a cluster's agent anew with an address for its metrics, which may be served by TLS, and returns
-// their URL.
+// measuredAgent restarts a cluster's agent with a metrics address, optionally with TLS, and
+// returns the URL of the metrics.
 func measuredAgent(t *testing.T, cluster string, secure bool) string {
 	t.Helper()
 	ports, err := lab.FreePorts(1)
@@ -36,10 +36,10 @@ func measuredAgent(t *testing.T, cluster string, secure bool) string {
 	return "http://" + address + "/metrics"
 }
 
-// scraper takes any certificate, for the agent's signs itself.
+// scraper accepts any certificate, because the agent's certificate is self-signed.
 var scraper = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
-// metricsAt returns the text of an agent's metrics, as soon as it is the leader.
+// metricsAt returns an agent's metrics as soon as the agent is the leader.
 func metricsAt(t *testing.T, url string) string {
 	t.Helper()
 	var text []byte

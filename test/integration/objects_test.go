@@ -31,7 +31,7 @@ var (
 	export          = objects.Export
 )
 
-// namespace makes a namespace in the clusters and has it deleted afterwards.
+// namespace creates a namespace in the clusters and deletes it after the test.
 func namespace(t *testing.T, name string, clusters ...string) {
 	t.Helper()
 	for _, cluster := range clusters {
@@ -44,7 +44,8 @@ func create(t *testing.T, cluster string, all ...client.Object) {
 	planes.Create(t, on[cluster], all...)
 }
 
-// temporary creates objects that no namespace takes with it, and has them deleted after the test.
+// temporary creates objects that are in no namespace of the test, and deletes them after the
+// test.
 func temporary(t *testing.T, cluster string, all ...client.Object) {
 	t.Helper()
 	planes.Create(t, on[cluster], all...)
@@ -61,7 +62,7 @@ func change[T client.Object](t *testing.T, cluster string, object T, f func(T)) 
 	planes.Change(t, on[cluster], object, f)
 }
 
-// expectGone waits until objects are in none of these clusters, one or several with commas.
+// expectGone waits until the objects are deleted in each of the comma-separated clusters.
 func expectGone(t *testing.T, clusters string, all ...client.Object) {
 	t.Helper()
 	for cluster := range strings.SplitSeq(clusters, ",") {
@@ -69,7 +70,8 @@ func expectGone(t *testing.T, clusters string, all ...client.Object) {
 	}
 }
 
-// mark has a namespace have a label or an annotation, or none where value is "", and not have it after the test.
+// mark sets a label or an annotation of a namespace, or removes it if value is "". The cleanup
+// removes it.
 func mark(t *testing.T, cluster, namespace, in, key, value string) {
 	t.Helper()
 	set := func(value string) error {
@@ -91,13 +93,14 @@ func share(t *testing.T, cluster, namespace, name string, addresses ...string) *
 	return e
 }
 
-// setPorts has a Service have other ports.
+// setPorts replaces the ports of a Service.
 func setPorts(t *testing.T, cluster string, s *corev1.Service, ports ...int32) {
 	t.Helper()
 	change(t, cluster, s, func(s *corev1.Service) { s.Spec.Ports = service(s.Namespace, s.Name, ports...).Spec.Ports })
 }
 
-// expectImport waits for a ServiceImport of which check approves in each of these clusters, and returns the last one's.
+// expectImport waits in each cluster for a ServiceImport that passes check, and returns the
+// import of the last cluster.
 func expectImport(t *testing.T, clusters, namespace, name string, check func(*mcsv1beta1.ServiceImport) error) (imp *mcsv1beta1.ServiceImport) {
 	t.Helper()
 	for cluster := range strings.SplitSeq(clusters, ",") {
@@ -107,7 +110,7 @@ func expectImport(t *testing.T, clusters, namespace, name string, check func(*mc
 	return imp
 }
 
-// stop ends one of the lab's programs, and has it be started again after the test at the latest.
+// stop kills a program of the lab. The cleanup starts it, unless the test did.
 func stop(t *testing.T, unit string) {
 	t.Helper()
 	noError(t, theLab.Kill(t.Context(), unit))
@@ -121,7 +124,8 @@ func start(t *testing.T, units ...string) {
 	}
 }
 
-// restarted starts a cluster's agent anew with other arguments, and with those that it had after the test.
+// restarted restarts a cluster's agent with changed arguments. The cleanup restores the
+// arguments.
 func restarted(t *testing.T, cluster string, change func(args []string) []string) {
 	t.Helper()
 	units, err := theLab.Units()
@@ -133,7 +137,8 @@ func restarted(t *testing.T, cluster string, change func(args []string) []string
 	noError(t, theLab.Run(t.Context(), changed))
 }
 
-// expectCondition waits for a condition of a ServiceExport in each of these clusters, and returns the last one's.
+// expectCondition waits in each cluster for a condition of a ServiceExport, and returns the
+// condition of the last cluster.
 func expectCondition(t *testing.T, clusters string, e *mcsv1beta1.ServiceExport, kind string, status metav1.ConditionStatus, reason string) (c metav1.Condition) {
 	t.Helper()
 	for cluster := range strings.SplitSeq(clusters, ",") {
@@ -150,42 +155,42 @@ func hasIP(imp *mcsv1beta1.ServiceImport) error {
 	return nil
 }
 
-// from approves of imports that have a clusterset IP and come from these clusters.
+// from checks that an import has a clusterset IP and comes from these clusters.
 func from(clusters ...string) func(*mcsv1beta1.ServiceImport) error {
 	return func(imp *mcsv1beta1.ServiceImport) error {
 		if have := planes.Exporters(imp); !slices.Equal(have, clusters) {
-			return fmt.Errorf("it comes from %v, want %v", have, clusters)
+			return fmt.Errorf("the import comes from %v, want %v", have, clusters)
 		}
 		return hasIP(imp)
 	}
 }
 
-// says approves of imports whose condition Ready says all of that.
+// says checks that the message of an import's condition Ready contains all words.
 func says(words ...string) func(*mcsv1beta1.ServiceImport) error {
 	return func(imp *mcsv1beta1.ServiceImport) error {
 		ready := ptr.Deref(meta.FindStatusCondition(imp.Status.Conditions, "Ready"), metav1.Condition{})
 		for _, w := range words {
 			if !strings.Contains(ready.Message, w) {
-				return fmt.Errorf("it does not say %q but %q", w, ready.Message)
+				return fmt.Errorf("condition Ready does not contain %q: %q", w, ready.Message)
 			}
 		}
 		return nil
 	}
 }
 
-// isHeadless approves of imports of headless Services.
+// isHeadless checks that an import is headless.
 func isHeadless(imp *mcsv1beta1.ServiceImport) error {
 	if imp.Spec.Type != mcsv1beta1.Headless {
-		return fmt.Errorf("it is %s", imp.Spec.Type)
+		return fmt.Errorf("the import is of type %s, want Headless", imp.Spec.Type)
 	}
 	return nil
 }
 
-// withPorts approves of imports that have just these ports, by number, and of which the rest approves.
+// withPorts checks that an import has exactly these port numbers and passes the check rest.
 func withPorts(rest func(*mcsv1beta1.ServiceImport) error, want ...int32) func(*mcsv1beta1.ServiceImport) error {
 	return func(imp *mcsv1beta1.ServiceImport) error {
 		if have := numbers(imp.Spec.Ports); !slices.Equal(have, want) {
-			return fmt.Errorf("it has the ports %v, want %v", have, want)
+			return fmt.Errorf("the import has the ports %v, want %v", have, want)
 		}
 		return rest(imp)
 	}
@@ -223,25 +228,25 @@ func expectAddresses(t *testing.T, clusters, namespace string, want ...string) {
 // saysNoMore waits until a ServiceExport of c1's is Ready and its message does not have the words.
 func saysNoMore(t *testing.T, e *mcsv1beta1.ServiceExport, words string) {
 	t.Helper()
-	eventually(t, "the condition says it no more", func() error {
+	eventually(t, "the condition no longer mentions it", func() error {
 		if ready := expectCondition(t, "c1", e, "Ready", metav1.ConditionTrue, "Exported"); strings.Contains(ready.Message, words) {
-			return fmt.Errorf("it says %s", ready.Message)
+			return fmt.Errorf("condition Ready still says %s", ready.Message)
 		}
 		return nil
 	})
 }
 
-// said are Events of a test: those with a reason about objects of a kind in a namespace.
+// said identifies a test's Events by reason, kind and namespace.
 type said struct {
 	t                                *testing.T
 	cluster, namespace, kind, reason string
 }
 
-// lastSaid has how many Events are expected at last, by said.
+// lastSaid holds the latest expected number of Events, by said.
 var lastSaid sync.Map
 
-// expectSaid waits until there are n Events with a reason about objects of a kind in a namespace, none of which was
-// repeated. At the end of the test there must be as many as were expected last: a later one, or one too many, fails it.
+// expectSaid waits for n Events with a reason about objects of a kind in a namespace, none of
+// them repeated. At the end of the test, the number must equal the last expectation.
 func expectSaid(t *testing.T, cluster, namespace, kind, reason string, n int) {
 	t.Helper()
 	of := said{t, cluster, namespace, kind, reason}
@@ -271,7 +276,8 @@ func (of said) count(ctx context.Context, n int) error {
 	return err
 }
 
-// expectUntouched checks that nobody has written objects since they were made or read.
+// expectUntouched checks that no program has written the objects since the test created or read
+// them.
 func expectUntouched(t *testing.T, cluster string, all ...client.Object) {
 	t.Helper()
 	for _, o := range all {

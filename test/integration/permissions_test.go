@@ -15,7 +15,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// allowRanges has the broker's administrators say which addresses members may have. After the test they may have any.
+// allowRanges sets the addresses that members may export. The cleanup permits all addresses.
 func allowRanges(t *testing.T, ranges map[string]string) {
 	t.Helper()
 	data := map[string]string{}
@@ -25,15 +25,16 @@ func allowRanges(t *testing.T, ranges map[string]string) {
 	permit(t, data)
 }
 
-// permit has the broker's administrators write what members are permitted. After the test they are permitted everything.
+// permit sets the member permissions. The cleanup permits everything.
 func permit(t *testing.T, data map[string]string) {
 	t.Helper()
 	t.Cleanup(func() { planes.Permit(t, on[lab.Broker], nil) })
 	planes.Permit(t, on[lab.Broker], data)
 }
 
-// What the broker's owner does not allow a member to have is left out of what others import from it, pods and cluster
-// IPs, of a headless Service too, and the import says so; and comes in when he does.
+// Addresses that the broker's owner does not permit are not imported: neither pods nor cluster
+// IPs, and not for headless Services either. The import reports them. When the owner permits
+// the addresses, they are imported.
 func TestAllowedRanges(t *testing.T) {
 	const ns = "allowed"
 	namespace(t, ns, "c1", "c2")
@@ -43,7 +44,7 @@ func TestAllowedRanges(t *testing.T) {
 	create(t, "c2", web, pods)
 	several := slice(ns, "web-x", "web", "10.9.9.1", "10.8.8.1", "10.8.8.2")
 	create(t, "c2", several, slice(ns, "pods-x", "pods", "10.9.9.3", "10.8.8.3"), export(ns, "web"), export(ns, "pods"))
-	// Nothing that is written for c1 can be read, so that nothing of it is allowed.
+	// The permission of c1 is invalid, so no address of c1 is permitted.
 	share(t, "c1", ns, "web", "10.9.9.4")
 	expectImport(t, "c1", ns, "web", from("c1", "c2"))
 	expectImport(t, "c1", ns, "pods", isHeadless)
@@ -53,7 +54,7 @@ func TestAllowedRanges(t *testing.T) {
 		planes.Told(t, on["c1"], ns, "ServiceImport", name, "EndpointsRefused", "")
 	}
 
-	// A change of one slice is judged too.
+	// Permissions also apply to a changed slice.
 	change(t, "c2", several, func(s *discoveryv1.EndpointSlice) {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.9.9.5"}}, discoveryv1.Endpoint{Addresses: []string{"10.8.8.5"}})
 	})
@@ -63,12 +64,13 @@ func TestAllowedRanges(t *testing.T) {
 	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.8.8.1", "c2/10.8.8.2", "c2/10.8.8.3")
 	expectAddresses(t, "c2", ns, "c1/10.9.9.4", "c2/10.9.9.1", "c2/10.8.8.2", "c2/10.8.8.1", "c2/10.9.9.3", "c2/10.8.8.3", "c2/10.9.9.5", "c2/10.8.8.5")
 
-	// It holds without the broker's saying so.
+	// The permissions hold after they are deleted on the broker.
 	remove(t, lab.Broker, objects.Permissions(nil))
 	change(t, "c2", several, func(s *discoveryv1.EndpointSlice) { s.Endpoints[1].Addresses = []string{"10.8.8.0"} })
 	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.8.8.0", "c2/10.8.8.2", "c2/10.8.8.3")
 
-	// Of a cluster that others reach by its cluster IPs alone these have to be allowed; pods of headless Services as ever.
+	// For a cluster that advertises cluster IPs, the cluster IPs must be permitted. For
+	// headless Services the pods must be permitted, as before.
 	advertise(t, "c2", brokerv1alpha1.AdvertiseClusterIP)
 	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/10.8.8.3")
 	allowRanges(t, map[string]string{"c2": web.Spec.ClusterIP + "/32"})
@@ -77,8 +79,9 @@ func TestAllowedRanges(t *testing.T) {
 	expectAddresses(t, "c1", ns, "c1/10.9.9.4", "c2/"+web.Spec.ClusterIP, "c2/10.9.9.3", "c2/10.8.8.3")
 }
 
-// A member exports only the namespaces that the broker's administrators permit it. What it published before goes, its own
-// ServiceExport says why, and a record that is restored from a backup is ignored.
+// A member can export only the namespaces that the broker's administrators permit. The agent
+// withdraws existing exports of other namespaces, their ServiceExports give the reason, and
+// importers ignore a record that was restored from a backup.
 func TestPermittedNamespaces(t *testing.T) {
 	const mine, theirs = "permitted-mine", "permitted-theirs"
 	namespace(t, mine, "c1", "c2")
@@ -98,12 +101,13 @@ func TestPermittedNamespaces(t *testing.T) {
 	expectCondition(t, "c2", exports[theirs], "Valid", metav1.ConditionFalse, "NamespaceNotPermitted")
 	expectGone(t, lab.Broker, objects.Record("c2", theirs, "web"))
 
-	// The member's agents would delete the record at once, so they are away while it is restored.
+	// c2's agent is stopped while the record is restored, because it would delete the record at
+	// once.
 	stop(t, "c2/agent")
 	remove(t, lab.Broker, objects.Record("c2", theirs, "web"))
 	restored.ObjectMeta = metav1.ObjectMeta{Namespace: restored.Namespace, Name: restored.Name, Labels: restored.Labels, Annotations: restored.Annotations}
 	create(t, lab.Broker, restored)
-	// A record of c1's own that is written after it shows that c1 has seen it.
+	// A later record of c1 shows that c1 has seen the restored record.
 	share(t, "c1", mine, "later", "10.9.3.1")
 	expectAggregate(t, mine, "later", "c1")
 	planes.Succeeds(t, "a record that was restored is not imported", planes.IsGone(on["c1"].Get(t.Context(), client.ObjectKey{Namespace: theirs, Name: "web"}, objects.Import(theirs, "web"))))
@@ -111,7 +115,8 @@ func TestPermittedNamespaces(t *testing.T) {
 	expectGone(t, lab.Broker, restored)
 	expectImport(t, "c1", mine, "web", from("c2"))
 
-	// Without namespaces of its own a member has the default's, in its own cluster, the others and the broker's policy. c1 has its own.
+	// A member without its own permission has the default permission: in its own cluster, for
+	// other clusters and in the broker's admission policy. c1 has its own permission.
 	permit(t, map[string]string{"namespaces": "", "namespaces.c1": "*"})
 	expectCondition(t, "c2", exports[mine], "Valid", metav1.ConditionFalse, "NamespaceNotPermitted")
 	expectGone(t, "c1", objects.Import(mine, "web"))

@@ -22,8 +22,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// Pitfall 5: an export of a cluster's own that is not valid, for whatever reason, takes no
-// part, and stops neither the other clusters' nor their import here.
+// Pitfall 5: a cluster's invalid export does not affect the exports of other clusters or their
+// import in this cluster.
 func TestAnInvalidExportStopsNobody(t *testing.T) {
 	const ns = "invalid-own"
 	namespace(t, ns, "c1", "c2")
@@ -31,7 +31,7 @@ func TestAnInvalidExportStopsNobody(t *testing.T) {
 	var addresses []string
 	for name, reason := range map[string]string{"missing": "NoService", "external": "InvalidServiceType"} {
 		invalid := export(ns, name)
-		create(t, "c2", invalid) // the older one
+		create(t, "c2", invalid) // older than the valid export
 		expectCondition(t, "c2", invalid, "Valid", metav1.ConditionFalse, reason)
 
 		address := fmt.Sprintf("10.1.1.%d", len(addresses))
@@ -44,8 +44,8 @@ func TestAnInvalidExportStopsNobody(t *testing.T) {
 	expectAddresses(t, "c2", ns, addresses...)
 }
 
-// Pitfall 17: nobody writes to a user's Service or EndpointSlice, nor to a ServiceExport but
-// for its status, whatever happens to the service.
+// Pitfall 17: no agent writes a user's Service or EndpointSlice, or anything but the status of
+// a user's ServiceExport.
 func TestUsersObjectsAreNotWritten(t *testing.T) {
 	const ns = "untouched"
 	namespace(t, ns, "c1", "c2")
@@ -78,9 +78,8 @@ func TestUsersObjectsAreNotWritten(t *testing.T) {
 	}
 }
 
-// Pitfall 33: API servers that end have all watches of them begin anew, with everything that
-// there is. What was deleted before does not come back for that, not for a moment; what is
-// there is not written.
+// Pitfall 33: when an API server restarts, all watches restart and replay all objects. The
+// replay must not bring back deleted objects, not even for a moment, and must not cause writes.
 func TestReplayedWatchesBringNothingBack(t *testing.T) {
 	const ns = "replay"
 	namespace(t, ns, "c1", "c2")
@@ -90,7 +89,7 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 		expectImport(t, "c1,c2", ns, name, from("c1"))
 		expectCondition(t, "c1", exports[name], "Ready", metav1.ConditionTrue, "Exported")
 		expectCondition(t, "c1", exports[name], "Conflict", metav1.ConditionFalse, "NoConflicts")
-		expectAggregate(t, ns, name, "c1") // of which the status is a write of its own, the last
+		expectAggregate(t, ns, name, "c1") // the status of the entry is the last write
 	}
 	remove(t, "c1", exports["gone"])
 	expectGone(t, "c1,c2", service(ns, "gone-clusterset"))
@@ -99,7 +98,7 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 	before := everything(t, ns)
 	addresses := []string{"c1/10.1.1.1"}
 	for i, restarted := range []string{lab.Broker, "c1", "c2"} {
-		// What a replay brings about shows in the other API servers, which go on.
+		// Effects of a replay are visible on the other API servers, which keep running.
 		var seen []func() []string
 		for _, cluster := range []string{lab.Broker, "c1", "c2"} {
 			if cluster != restarted {
@@ -108,7 +107,7 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 		}
 		noError(t, theLab.Kill(t.Context(), restarted+"/apiserver"))
 		start(t, restarted+"/apiserver")
-		// A new service that comes through shows that all watches are there again.
+		// A new service that is imported shows that all watches work again.
 		name, address := fmt.Sprintf("after-%d", i), fmt.Sprintf("10.1.2.%d", i)
 		share(t, "c1", ns, name, address)
 		addresses = append(addresses, "c1/"+address)
@@ -135,9 +134,8 @@ func TestReplayedWatchesBringNothingBack(t *testing.T) {
 	}
 }
 
-// created watches a namespace's objects that Atoll makes, in a cluster or on the broker. The
-// function that it returns ends that, and tells which whose names begin with prefix have
-// appeared.
+// created watches Atoll's objects in a namespace, in a cluster or on the broker. The returned
+// function ends the watch and returns the created objects whose names begin with prefix.
 func created(t *testing.T, cluster, namespace, prefix string) func() []string {
 	t.Helper()
 	where := []client.ListOption{client.InNamespace(namespace)}
@@ -151,7 +149,7 @@ func created(t *testing.T, cluster, namespace, prefix string) func() []string {
 		ends = append(ends, eventNotes(t, cluster, list, where, func(event watch.Event) string {
 			object, ok := event.Object.(client.Object)
 			if !ok || event.Type != watch.Added || !strings.HasPrefix(object.GetName(), prefix) || object.GetLabels()[discoveryv1.LabelManagedBy] == "test" ||
-				layout.Withdrawn(object) { // which says that there is none
+				layout.Withdrawn(object) { // a withdrawn object does not count
 				return ""
 			}
 			if s, ok := object.(*corev1.Service); ok && s.Labels["atoll.dev/managed-by"] == "" {
@@ -168,8 +166,8 @@ func created(t *testing.T, cluster, namespace, prefix string) func() []string {
 	}
 }
 
-// eventNotes watches objects. The function that it returns ends that, and returns what note
-// made of the events, but for "".
+// eventNotes watches objects. The returned function ends the watch and returns the non-empty
+// results of note for each event.
 func eventNotes(t *testing.T, cluster string, list client.ObjectList, where []client.ListOption, note func(watch.Event) string) func() []string {
 	t.Helper()
 	w, err := on[cluster].Watch(t.Context(), list, where...)

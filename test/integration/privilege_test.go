@@ -41,7 +41,7 @@ func importedLike(namespace, name string, change ...func(*discoveryv1.EndpointSl
 	return s
 }
 
-// Who has stolen the agent's token can write what the agent has made, and nothing of anybody else's.
+// With a stolen agent token an attacker can write only objects that the agent manages.
 func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 	const ns, clusterset = "privilege", "atoll-other-clusterset"
 	ctx := t.Context()
@@ -51,12 +51,14 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 	temporary(t, "c1", broker)
 	agent := as(t, agentUser)
 
-	// The cluster's own controller would delete a slice that it manages of a Service with a selector.
+	// The cluster's EndpointSlice controller would delete this slice if its Service had a
+	// selector.
 	theirs, theirSlice, theirImport := service(ns, "shop", 80), slice(ns, "plain-x", "plain", "10.1.1.7"), objects.Import(ns, "theirs")
 	create(t, "c1", service(ns, "plain", 80))
 	theirs.Spec.Selector = map[string]string{"app": "shop"}
 	theirSlice.Labels[discoveryv1.LabelManagedBy] = "endpointslice-controller.k8s.io"
-	// One has the name of a derived Service, and one the owner: another implementation's.
+	// One Service has the name of a derived Service, the other an owner of another
+	// implementation.
 	lookalike, another := service(ns, "other-clusterset", 80), service(ns, "derived-theirs", 80)
 	create(t, "c1", theirImport)
 	theirImport.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "east"}} // another implementation has imported it
@@ -134,11 +136,11 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 	}
 }
 
-// Pods of other namespaces can't have the priority of the agents.
+// Pods of other namespaces cannot use the priority class of the agents.
 func TestPriorityClassIsTheAgents(t *testing.T) {
 	const ns = "priority"
 	namespace(t, ns, "c1")
-	_, manifests := render.Member{}.Manifests() // of which the lab's clusters have what does not run
+	_, manifests := render.Member{}.Manifests() // the lab's clusters have all manifests except workloads
 	for _, o := range manifests {
 		if o.GetKind() == "PriorityClass" {
 			temporary(t, "c1", o)

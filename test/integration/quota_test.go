@@ -23,8 +23,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// A quota that refuses one object shows in a condition and an Event, and holds up no other
-// service.
+// A quota that refuses an object causes a condition and an Event, and does not delay other
+// services.
 func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 	const other = "quota-not"
 	namespace(t, other, "c1", "c2")
@@ -33,8 +33,8 @@ func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 		resource corev1.ResourceName
 		most     string
 		message  string
-		imported []string // meanwhile
-		changed  []string // and when that changes
+		imported []string // imported endpoints while the quota is in force
+		changed  []string // imported endpoints after a change
 	}{
 		{"quota", corev1.ResourceServices, "0", "The derived Service cannot be written. The agent retries: ", nil, nil},
 		{
@@ -48,7 +48,7 @@ func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 			share(t, "c1", ns, tt.ns, "10.1.1.1")
 		}
 		expectImport(t, "c2", other, tt.ns, from("c1"))
-		if tt.imported != nil { // one that there is still room for
+		if tt.imported != nil { // the quota leaves room for one slice
 			expectAddresses(t, "c2", tt.ns, tt.imported...)
 		}
 		create(t, "c1", slice(tt.ns, tt.ns+"-y", tt.ns, "10.1.1.2"))
@@ -67,7 +67,7 @@ func TestQuotaThatRefusesAnObjectShows(t *testing.T) {
 	}
 }
 
-// limit sets a quota and returns when it is in force.
+// limit creates a quota and waits until it is in force.
 func limit(t *testing.T, cluster, namespace string, of corev1.ResourceName, most string) *corev1.ResourceQuota {
 	t.Helper()
 	quota := &corev1.ResourceQuota{
@@ -75,8 +75,8 @@ func limit(t *testing.T, cluster, namespace string, of corev1.ResourceName, most
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{of: resource.MustParse(most), "count/secrets": resource.MustParse("0")}},
 	}
 	create(t, cluster, quota)
-	// The quota counts from when the API server's own copy has its status, which may be later
-	// than when others read that. No Secret is refused before.
+	// The quota is in force when the API server's own cache has its status, which may be later
+	// than the status that clients read. Until then the API server accepts Secrets.
 	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"}}
 	eventually(t, "the quota is in force", func() error {
 		switch err := on[cluster].Create(t.Context(), probe.DeepCopy(), client.DryRunAll); {
@@ -90,8 +90,8 @@ func limit(t *testing.T, cluster, namespace string, of corev1.ResourceName, most
 	return quota
 }
 
-// A broker that refuses a record, or endpoints, shows in the condition Ready of their export,
-// and holds up no other.
+// If the broker refuses a record or endpoints, condition Ready of the export says so. Other
+// exports are not delayed.
 func TestBrokerThatRefusesShows(t *testing.T) {
 	const other = "broker-takes"
 	namespace(t, other, "c1", "c2")
@@ -118,7 +118,8 @@ func TestBrokerThatRefusesShows(t *testing.T) {
 	}
 }
 
-// forbid has the broker refuse objects of a namespace of the members', and returns when it does. The function that it returns takes that back.
+// forbid makes the broker refuse members' objects of a namespace, and waits until it does. The
+// returned function ends this.
 func forbid(t *testing.T, resource, namespace string) (allow func()) {
 	t.Helper()
 	policy := objects.Policy("not-here", resource, fmt.Sprintf("object.metadata.labels['%s'] != '%s'", names.LabelServiceNamespace, namespace), "not here", admissionv1.Create)
@@ -131,7 +132,7 @@ func forbid(t *testing.T, resource, namespace string) (allow func()) {
 	eventually(t, "the policy is in force", func() error {
 		err := on[lab.Broker].Create(t.Context(), attempt.DeepCopyObject().(client.Object), client.DryRunAll)
 		if err == nil {
-			return errors.New("it allows " + resource)
+			return errors.New("the broker still allows " + resource)
 		}
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "not here") {
 			return err
@@ -141,7 +142,8 @@ func forbid(t *testing.T, resource, namespace string) (allow func()) {
 	return func() { remove(t, lab.Broker, policy...) }
 }
 
-// What policies and webhooks refuse is a refusal, whatever their status code; so is a webhook's silence.
+// Every denial of a policy or webhook counts as a refusal, whatever its status code. So does a
+// webhook's timeout.
 func TestEachRefusalIsOne(t *testing.T) {
 	const ns = "refusals"
 	namespace(t, ns, "c1")
@@ -184,7 +186,7 @@ func TestEachRefusalIsOne(t *testing.T) {
 		planes.Eventually(t, name+" refuses", func() error {
 			o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: name, Labels: map[string]string{"refused-by": name}}}
 			if err = on["c1"].Create(t.Context(), o); err == nil {
-				return errors.New("it does not yet")
+				return errors.New("the creation was accepted")
 			}
 			return nil
 		})

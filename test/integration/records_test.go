@@ -22,14 +22,15 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// withdraw has a record that a test has written end, as its owner would.
+// withdraw withdraws a record that the test has written.
 func withdraw(t *testing.T, record *brokerv1alpha1.ExportedService) {
 	t.Helper()
 	change(t, lab.Broker, record, func(r *brokerv1alpha1.ExportedService) { layout.Withdraw(r) })
 }
 
-// An API server that does not know the newer values of a Service's traffic distribution refuses them. An admission policy does so
-// here as servers before Kubernetes 1.34 do. The derived Service has PreferClose then, goes on following its import, and the import says so.
+// API servers before Kubernetes 1.34 refuse the newer values of a Service's traffic
+// distribution; an admission policy simulates this here. The derived Service then has
+// PreferClose and keeps following its import, and the import reports it.
 func TestOlderTrafficDistribution(t *testing.T) {
 	const ns = "older-server"
 	namespace(t, ns, "c1", "c2")
@@ -54,7 +55,7 @@ func TestOlderTrafficDistribution(t *testing.T) {
 		s := service(ns, "web-clusterset")
 		planes.Until(t, "the derived Service follows", on["c2"], s, func() error {
 			if ptr.Deref(s.Spec.TrafficDistribution, "") != "PreferClose" || len(s.Spec.Ports) != ports || s.Spec.ClusterIP != imp.Spec.IPs[0] {
-				return fmt.Errorf("it is %+v", s.Spec)
+				return fmt.Errorf("the derived Service is %+v", s.Spec)
 			}
 			return nil
 		})
@@ -65,10 +66,11 @@ func TestOlderTrafficDistribution(t *testing.T) {
 		s.Spec.Ports, s.Spec.TrafficDistribution = service(ns, "web", 80, 81).Spec.Ports, ptr.To("PreferSameNode")
 	})
 	follows("PreferSameNode", 2)
-	// What is made again asks for the address that it had, and that the value is refused does not lose it.
+	// The re-created Service keeps its address, although the API server refuses the first
+	// attempt.
 	remove(t, "c2", service(ns, "web-clusterset"))
 	if after := follows("PreferSameNode", 2); after.Spec.IPs[0] != before.Spec.IPs[0] {
-		t.Errorf("it is at %v, and was at %v", after.Spec.IPs, before.Spec.IPs)
+		t.Errorf("the import has the address %v, want %v", after.Spec.IPs, before.Spec.IPs)
 	}
 	expectImport(t, "c1", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
 		if ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); ready == nil || strings.Contains(ready.Message, "PreferClose") {
@@ -78,8 +80,8 @@ func TestOlderTrafficDistribution(t *testing.T) {
 	})
 }
 
-// A MultiClusterService that names none of the Service's ports exposes nothing. It says so, and so does the ServiceExport, until the Service
-// has the port.
+// A MultiClusterService without a matching port exposes nothing. The MultiClusterService and
+// the ServiceExport report this until the Service has the port.
 func TestNoPortIsExposed(t *testing.T) {
 	const ns = "no-port"
 	namespace(t, ns, "c1", "c2", lab.Broker)

@@ -11,14 +11,15 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// The owner of an importing namespace refuses clusters at any time: what these export is as if it were not exported to this
-// cluster, and comes back when he takes that back. The other clusters, and the conflicts that they state, do not change.
+// The owner of an importing namespace can refuse clusters at any time. The exports of a refused
+// cluster do not count in this cluster until the owner removes the refusal. Other clusters and
+// their conflict conditions do not change.
 func TestOwnerRefusesImports(t *testing.T) {
 	const ns = "refusing"
 	namespace(t, ns, "c1", "c2")
 	exports := map[string]*mcsv1beta1.ServiceExport{}
 	for i, cluster := range []string{"c1", "c2"} {
-		s := service(ns, "web", int32(80+i)) // each has a port that the other has not
+		s := service(ns, "web", int32(80+i)) // each cluster has a different port
 		create(t, cluster, s)
 		source := slice(ns, "web-x", "web", fmt.Sprintf("10.%d.1.1", i+1))
 		source.Ports[0].Name = &s.Spec.Ports[0].Name
@@ -59,7 +60,8 @@ func TestOwnerRefusesImports(t *testing.T) {
 	expectImport(t, "c2", ns, "web", withPorts(from("c1"), 80))
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 
-	// What can be read of a mistake holds, and the rest is said.
+	// The valid entries of a malformed annotation apply, and an Event reports the invalid
+	// entries.
 	refuse("C_1,c1,")
 	expectGone(t, "c2", objects.Import(ns, "web"))
 	planes.Told(t, on["c2"], ns, "Namespace", ns, "MalformedRefusal", `"C_1" is not a cluster id, an entry is empty`)

@@ -12,8 +12,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// What atoll render writes is what the commands have applied: applied to clusters that are members already, and to their
-// broker, it changes nothing.
+// atoll render writes the objects that the other commands install: applying its output to
+// members and their broker changes nothing.
 func TestRenderedIsWhatIsInstalled(t *testing.T) {
 	for cluster, line := range map[string]string{
 		"c1":       "render member --cluster-id c1 --no-workloads",
@@ -36,7 +36,7 @@ func TestRenderedIsWhatIsInstalled(t *testing.T) {
 	}
 }
 
-// contents is an object as the API server has it, but for what tells of writes alone.
+// contents returns an object from the API server without fields that record only writes.
 func contents(t *testing.T, on client.Reader, o *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	have := &unstructured.Unstructured{}

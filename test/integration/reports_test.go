@@ -17,12 +17,12 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// What is in the way of an export or an import is said once, whatever happens to the service
+// The agent reports an obstacle to an export or import once, whatever happens to the service
 // afterwards.
 func TestReportsAreMadeOnce(t *testing.T) {
 	const ns = "once"
 	namespace(t, ns, "c1", "c2")
-	create(t, "c2", service(ns, "web-clusterset", 1)) // a name that Atoll would take
+	create(t, "c2", service(ns, "web-clusterset", 1)) // the name of the derived Service
 	fqdn := slice(ns, "web-fqdn", "web", "example.org")
 	fqdn.AddressType = discoveryv1.AddressTypeFQDN
 	create(t, "c1", fqdn)
@@ -30,7 +30,7 @@ func TestReportsAreMadeOnce(t *testing.T) {
 	create(t, "c2", foreign)
 	web, theirs, pods := service(ns, "web", 80), service(ns, "theirs", 80), slice(ns, "web-x", "web", "10.1.1.1")
 	create(t, "c1", web, theirs, pods)
-	// Nobody exports the service of that name: there is nothing in the way.
+	// No cluster exports the service with that name, so there is no obstacle.
 	e := export(ns, "web")
 	create(t, "c1", e)
 	expectImport(t, "c2", ns, "web", from("c1"))
@@ -54,7 +54,8 @@ func TestReportsAreMadeOnce(t *testing.T) {
 	}
 	expectAll()
 	planes.Condition(t, on["c1"], e, "Ready", "True/Exported", "EndpointSlice web-fqdn is not exported")
-	// Not any more: it is nothing to say; and again: it is.
+	// The obstacle disappears: the condition does not mention it. It appears again: the
+	// condition does.
 	remove(t, "c1", fqdn)
 	saysNoMore(t, e, "web-fqdn")
 	expectUntouched(t, "c2", foreign)
@@ -62,7 +63,7 @@ func TestReportsAreMadeOnce(t *testing.T) {
 	expectImport(t, "c2", ns, "theirs", from("c1"))
 }
 
-// Where all names for a derived Service are taken, a condition says which to free.
+// If all names for a derived Service are taken, a condition names them.
 func TestAllNamesTaken(t *testing.T) {
 	const ns = "all-taken"
 	namespace(t, ns, "c1", "c2")
@@ -79,8 +80,8 @@ func TestAllNamesTaken(t *testing.T) {
 	expectImport(t, "c2", ns, "web", from("c1"))
 }
 
-// Exported labels and annotations come and go with the export, on the import and the derived
-// Service; those that others put there stay.
+// Exported labels and annotations follow the export, on the import and on the derived Service.
+// Labels and annotations of other writers stay.
 func TestOthersMetadataStays(t *testing.T) {
 	const ns = "metadata"
 	namespace(t, ns, "c1", "c2")
@@ -116,7 +117,7 @@ func TestOthersMetadataStays(t *testing.T) {
 	}
 	expectMetadata(e.Spec.ExportedLabels, e.Spec.ExportedAnnotations)
 
-	// Others add some, and spoil one of ours.
+	// Another writer adds labels and annotations and changes an exported label.
 	change(t, "c2", imp, func(imp *mcsv1beta1.ServiceImport) {
 		imp.Labels["theirs"], imp.Labels["team"], imp.Annotations["note"] = "x", "spoilt", "y"
 	})
@@ -128,7 +129,7 @@ func TestOthersMetadataStays(t *testing.T) {
 	labels["theirs"], annotations["note"] = "x", "y"
 	expectMetadata(labels, annotations)
 
-	// One is withdrawn, one changes, one comes; in the end all go.
+	// The export drops a label, changes a label and adds a label. In the end it drops all.
 	change(t, "c1", e, func(e *mcsv1beta1.ServiceExport) {
 		e.Spec.ExportedLabels = map[string]string{"team": "b", "new": "c"}
 		e.Spec.ExportedAnnotations = nil
@@ -137,12 +138,12 @@ func TestOthersMetadataStays(t *testing.T) {
 	change(t, "c1", e, func(e *mcsv1beta1.ServiceExport) { e.Spec.ExportedLabels = nil })
 	expectMetadata(map[string]string{"theirs": "x"}, map[string]string{"note": "y"})
 	if imp = expectImport(t, "c2", ns, "web", from("c1")); imp.Annotations["atoll.dev/exported-metadata"] != "" {
-		t.Errorf("there is a record of nothing: %v", imp.Annotations)
+		t.Errorf("the annotation for exported metadata was not removed: %v", imp.Annotations)
 	}
 }
 
-// A Service whose only slices are marked as another cluster's has nothing that is exported, and the ServiceExport says
-// why, also where its own have been there before.
+// A Service whose only slices are marked as imported exports no endpoint, and the ServiceExport
+// gives the reason, even if the Service had its own slices before.
 func TestForeignEndpointsAreReported(t *testing.T) {
 	const ns = "foreign-endpoints"
 	namespace(t, ns, "c1", "c2")
@@ -157,14 +158,14 @@ func TestForeignEndpointsAreReported(t *testing.T) {
 	remove(t, "c1", own)
 	expectAddresses(t, "c2", ns)
 	expectSaid(t, "c1", ns, "ServiceExport", "ForeignEndpoints", 1)
-	// The label is gone: it is exported, and nothing is to be said.
+	// Without the label, the slice is exported and the condition does not mention it.
 	change(t, "c1", marked, func(s *discoveryv1.EndpointSlice) { delete(s.Labels, names.LabelSourceCluster) })
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
 	saysNoMore(t, e, "web-marked")
 }
 
-// The real mirroring controller takes 1,000 addresses of an Endpoints object. What it leaves
-// out is not exported either, and the ServiceExport says so.
+// The real mirroring controller mirrors 1,000 addresses of an Endpoints object. The remaining
+// addresses are not exported, and the ServiceExport reports this.
 func TestTruncatedEndpointsAreReported(t *testing.T) {
 	const ns = "truncated"
 	namespace(t, ns, "c1", "c2")

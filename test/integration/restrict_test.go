@@ -27,16 +27,15 @@ func as(t *testing.T, user string) client.Client {
 	return c
 }
 
-// isForbidden returns nil if that is the answer.
+// isForbidden returns nil if err is a Forbidden error.
 func isForbidden(err error) error {
 	if apierrors.IsForbidden(err) {
 		return nil
 	}
-	return fmt.Errorf("the answer is %v", err)
+	return fmt.Errorf("want Forbidden, got %v", err)
 }
 
-// bind gives a user of c1's a role in a namespace, or in the whole cluster where that is
-// "".
+// bind gives a user of c1 a role in a namespace, or in the whole cluster if namespace is "".
 func bind(t *testing.T, user, namespace string, role rbacv1.RoleRef) {
 	t.Helper()
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
@@ -48,7 +47,7 @@ func bind(t *testing.T, user, namespace string, role rbacv1.RoleRef) {
 	temporary(t, "c1", &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "test-" + user}, RoleRef: role, Subjects: subjects})
 }
 
-// Kubernetes' own roles let people export and look, and nobody write a ServiceImport, which is the agent's.
+// Kubernetes' default roles let users export and read. Only the agent may write ServiceImports.
 func TestRightsOfUsers(t *testing.T) {
 	const ns = "rights"
 	ctx := t.Context()
@@ -105,7 +104,8 @@ func TestRightsOfUsers(t *testing.T) {
 	expectForbidden(t, "deleting all ServiceImports", owner.DeleteAllOf(ctx, &mcsv1beta1.ServiceImport{}, client.InNamespace(ns)), words)
 	expectImport(t, "c1", ns, "web", from("c1"))
 
-	// Who has every verb on everything may; so may the system's controllers clean up.
+	// Cluster administrators may write ServiceImports, and the system's controllers may delete
+	// them.
 	foreign := objects.Import(ns, "other")
 	planes.Succeeds(t, "a cluster administrator", operator.Create(ctx, foreign))
 	remove(t, "c1", objects.Namespace(ns))
@@ -121,7 +121,7 @@ func TestExportsAreRefusedUnlessAllowed(t *testing.T) {
 		e := expectAllowed(t, ns)
 		setExports(t, ns, "")
 		expectRefused(t, ns)
-		// What was exported before stays, and can be changed and deleted.
+		// Existing exports stay, and users can change and delete them.
 		change(t, "c1", e, func(e *mcsv1beta1.ServiceExport) { e.Labels = map[string]string{"x": "y"} })
 		noError(t, on["c1"].Delete(ctx, e))
 	}
@@ -136,14 +136,14 @@ func TestExportsAreRefusedUnlessAllowed(t *testing.T) {
 	remove(t, "c1", expectAllowed(t, ns))
 }
 
-// setExports labels a namespace of c1's as an administrator does, "" for no label.
+// setExports sets the exports label of a namespace in c1, or removes it if value is "".
 func setExports(t *testing.T, namespace, value string) {
 	t.Helper()
 	mark(t, "c1", namespace, "labels", "atoll.dev/exports", value)
 }
 
-// expectRefused waits until exports from a namespace of c1's are refused, then tries, as
-// somebody who may do anything else.
+// expectRefused waits until the API server refuses exports from a namespace of c1, then tries
+// as a cluster administrator.
 func expectRefused(t *testing.T, namespace string) {
 	t.Helper()
 	eventually(t, "exports from "+namespace+" are refused", func() error {

@@ -13,9 +13,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// What a member says of addresses is not trusted: those that are this cluster's own, or nobody's,
-// are left out of the import, which says so, and whatever else it exports is imported. Of its
-// own endpoints a cluster knows best.
+// A cluster does not trust the addresses that another member exports. It does not import its
+// own addresses or addresses outside unicast ranges; the import reports them, and other
+// endpoints are imported. A cluster trusts its own endpoints.
 func TestStrangeAddressesAreRefused(t *testing.T) {
 	const ns = "strangers"
 	namespace(t, ns, "c1", "c2")
@@ -25,19 +25,20 @@ func TestStrangeAddressesAreRefused(t *testing.T) {
 	create(t, "c2", source, export(ns, "web"))
 	expectImport(t, "c1", ns, "web", from("c2"))
 	expectAddresses(t, "c1", ns, "c2/10.9.9.9")
-	expectAddresses(t, "c2", ns, "c2/10.101.0.1", "c2/10.9.9.9") // a multicast address is nobody's
+	expectAddresses(t, "c2", ns, "c2/10.101.0.1", "c2/10.9.9.9") // a multicast address is never imported
 	planes.Told(t, on["c1"], ns, "ServiceImport", "web", "EndpointsRefused", "")
 
-	// A change of one slice is judged too.
+	// The check also applies to a changed slice.
 	change(t, "c2", source, func(s *discoveryv1.EndpointSlice) {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.9.9.10"}}, discoveryv1.Endpoint{Addresses: []string{"10.101.7.7"}})
 	})
 	expectAddresses(t, "c1", ns, "c2/10.9.9.10", "c2/10.9.9.9")
 
-	// So is what was there before a node had its address, until the node is gone.
+	// The check also applies to slices that existed before a node got the address, until the
+	// node is deleted.
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}
 	create(t, "c1", node)
-	named := client.MergeFrom(node.DeepCopy()) // others write nodes too
+	named := client.MergeFrom(node.DeepCopy()) // controllers write nodes too
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "stranger"}, {Type: corev1.NodeInternalIP, Address: "10.9.9.10"}}
 	noError(t, on["c1"].Status().Patch(t.Context(), node, named))
 	expectAddresses(t, "c1", ns, "c2/10.9.9.9")
@@ -45,8 +46,8 @@ func TestStrangeAddressesAreRefused(t *testing.T) {
 	expectAddresses(t, "c1", ns, "c2/10.9.9.10", "c2/10.9.9.9")
 }
 
-// What another cluster exports from a namespace of the system is not imported, which the namespace
-// says, until an administrator allows it here.
+// A cluster does not import services into a system namespace until an administrator allows it.
+// An Event on the namespace reports the refused exports.
 func TestSystemNamespacesAreClosed(t *testing.T) {
 	const ns = "default"
 	label := func(cluster, value string) {
@@ -60,14 +61,15 @@ func TestSystemNamespacesAreClosed(t *testing.T) {
 	planes.CleanUp(t, on["c2"], e)
 	expectImport(t, "c2", ns, "closed", from("c2"))
 	if e := planes.Told(t, on["c1"], ns, "Namespace", ns, "SystemNamespace", "The export of Service closed from cluster"); e.Related.Name != "closed" {
-		t.Errorf("it is about %v", e.Related)
+		t.Errorf("the Event is about %v", e.Related)
 	}
 	planes.Succeeds(t, "the import", planes.IsGone(on["c1"].Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "closed"}, objects.Import(ns, "closed"))))
 	label("c1", "allowed")
 	expectImport(t, "c1", ns, "closed", from("c2"))
 	expectAddresses(t, "c1", ns, "c2/10.9.9.9")
 
-	// Where the cluster itself exports the service, as each does its DNS, others' parts come and go alike.
+	// If the cluster itself exports the service, as each cluster exports its DNS, the endpoints
+	// of other clusters follow the label too.
 	own := share(t, "c1", ns, "closed", "10.9.9.8")
 	expectImport(t, "c1", ns, "closed", from("c1", "c2"))
 	expectAddresses(t, "c1", ns, "c1/10.9.9.8", "c2/10.9.9.9")
@@ -78,7 +80,7 @@ func TestSystemNamespacesAreClosed(t *testing.T) {
 	expectImport(t, "c1", ns, "closed", from("c1", "c2"))
 	expectAddresses(t, "c1", ns, "c1/10.9.9.8", "c2/10.9.9.9")
 
-	// Nor does what is not imported weigh in what the cluster says of its own export.
+	// An export that is not imported does not cause conflicts with the cluster's own export.
 	create(t, "c2", service(ns, "other", 8080), export(ns, "other"))
 	other := exportFrom(t, "c1", ns, "other", 80)
 	expectCondition(t, "c1", other, "Conflict", metav1.ConditionTrue, "PortConflict")

@@ -11,7 +11,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// What somebody has made under the names that an import would have is left alone: the import has other names, works, and says so.
+// The agent leaves users' objects alone that have the names of an import's objects. The import
+// uses other names, works, and reports this.
 func TestTakenNamesAreWorkedAround(t *testing.T) {
 	const ns = "taken"
 	namespace(t, ns, "c1", "c2")
@@ -31,7 +32,7 @@ func TestTakenNamesAreWorkedAround(t *testing.T) {
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1", "c1/10.1.1.2")
 	expectImport(t, "c2", ns, "web",
 		says("another tool or person created Service taken/web-clusterset", "created EndpointSlice taken/web-x.c1", names.OtherImportedSlice("web-x.c1")))
-	// It goes on like any other.
+	// The service with alternative names works like any other.
 	change(t, "c1", source, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.1.3"} })
 	expectAddresses(t, "c2", ns, "c1/10.1.1.2", "c1/10.1.1.3")
 	expectUntouched(t, "c2", theirs...)

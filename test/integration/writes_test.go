@@ -20,14 +20,14 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// The counts are what the design allows at least (docs/explanation/scale.md): KEP-0752's estimates, with
-// clusters for nodes. One write more than here is a regression.
+// The expected counts are the minimum of the design (docs/explanation/scale.md): KEP-0752's
+// estimates, with clusters instead of nodes. One more write is a regression.
 
-// calm is how long nothing has been written when all has been: longer than agents hold any
-// change back, or have it give way to others.
+// calm is how long no program may write before a count is final: longer than agents delay any
+// change.
 const calm = 6 * time.Second
 
-// counter counts what agents write because of a namespace's services.
+// counter counts the writes that agents make for a namespace's services.
 type counter struct {
 	t         *testing.T
 	namespace string
@@ -45,23 +45,24 @@ func newCounter(t *testing.T, namespace string) *counter {
 	return c
 }
 
-// ours tells whether a write is an agent's and about the namespace: on the broker, whose
-// objects are all in one namespace, their names tell. Events are for people and not counted.
+// ours reports whether an agent made a write for the namespace. The broker's objects are all in
+// one namespace, so their names decide. Events are not counted.
 func (c *counter) ours(w audit.Write) bool {
 	return strings.HasPrefix(w.User, "system:serviceaccount:atoll-") && w.Resource != "events" &&
 		(w.Namespace == c.namespace || strings.Contains("."+w.Name+".", "."+c.namespace+"."))
 }
 
-// written waits until nothing is written any more, and returns what agents have written
-// since the last time: by cluster, lines as "create endpointslices". A write that was refused since the agent's copy was a moment old is left out;
-// of EndpointSlices there may be two for each, when several things happen at once, and as many updates as the slice's token bucket has had tokens.
+// written waits until agents stop writing, and returns their writes since the last call by
+// cluster, as lines like "create endpointslices". It ignores writes that failed because of a
+// stale cache. Each EndpointSlice may have two such writes if several changes happen at once,
+// and as many updates as its token bucket had tokens.
 func (c *counter) written(tokens int) map[string][]string {
 	c.t.Helper()
 	lines, refused := map[string][]string{}, map[string]int{}
 	for again := true; again; {
 		again = false
 		for cluster, writes := range c.quiet() {
-			again = again || len(writes) > 0 // while this log was waited for, another may have got more
+			again = again || len(writes) > 0 // other logs may have grown while this log was quiet
 			for _, w := range writes {
 				line := w.Verb + " " + w.Resource
 				if w.Subresource != "" {
@@ -69,7 +70,7 @@ func (c *counter) written(tokens int) map[string][]string {
 				}
 				if w.Succeeded() {
 					lines[cluster] = append(lines[cluster], line)
-				} else if w.Resource == "endpointslices" && w.Verb != "delete" { // which may be gone already
+				} else if w.Resource == "endpointslices" && w.Verb != "delete" { // a deletion may fail because the slice is already deleted
 					refused[cluster+" "+line+" "+w.Name]++
 				}
 			}
@@ -83,7 +84,7 @@ func (c *counter) written(tokens int) map[string][]string {
 	return lines
 }
 
-// quiet waits until each log has been quiet for a while, all at the same time.
+// quiet waits until all logs have been quiet for a while at the same time.
 func (c *counter) quiet() map[string][]audit.Write {
 	c.t.Helper()
 	var mu sync.Mutex
@@ -104,8 +105,8 @@ func (c *counter) quiet() map[string][]audit.Write {
 	return found
 }
 
-// expect fails unless agents have written just that: by cluster, lines as "3 create
-// endpointslices".
+// expect fails the test unless agents have made exactly these writes, by cluster, as lines like
+// "3 create endpointslices".
 func (c *counter) expect(what string, want map[string][]string) {
 	c.t.Helper()
 	have := c.written(burst)
@@ -134,12 +135,14 @@ func counts(lines []string) []string {
 	return counted
 }
 
-// interval is --slice-write-interval, unless somebody chooses, and burst is how many changes in a row do not wait for it.
+// interval is the default of --slice-write-interval. burst is the number of changes in a row
+// that do not wait for it.
 const interval, burst = 50 * time.Millisecond, 5
 
-// replaced is a rolling update: it replaces one endpoint in each slice, and then n of the first one as fast as may be. It fails unless there are as
-// many updates as changes of that at most, of one slice on the broker no more than its token bucket has tokens, and no more in c2 than on the
-// broker. However slow the machine is, that is so.
+// replaced simulates a rolling update: it replaces one endpoint in each slice, and then n
+// endpoints of the first slice as fast as possible. There must be at most one update per
+// change, no more updates of a slice on the broker than its token bucket has tokens, and no
+// more updates in c2 than on the broker. This holds however slow the machine is.
 func (c *counter) replaced(sources []*discoveryv1.EndpointSlice, n int) {
 	c.t.Helper()
 	replace := func(source *discoveryv1.EndpointSlice, endpoint, number int) {
@@ -161,14 +164,14 @@ func (c *counter) replaced(sources []*discoveryv1.EndpointSlice, n int) {
 				return nil
 			}
 		}
-		return errors.New("it has not")
+		return errors.New("the last change has not arrived")
 	})
 	most := burst + int(time.Since(began)/interval)
 	have := c.written(most)
 	others := len(sources) - 1
 	for cluster, most := range map[string]int{
 		lab.Broker: min(n, most), "c2": min(n, most),
-		"c1": min(n, most+2), // its own import may come later: a write that has begun, and one more with the rest
+		"c1": min(n, most+2), // the own import may lag: one write that has begun, and one with the remaining changes
 	} {
 		updates := slices.DeleteFunc(slices.Clone(have[cluster]), func(line string) bool { return line != "update endpointslices" })
 		if len(updates) < len(have[cluster]) || len(updates) < others+1 || len(updates) > others+most {
@@ -180,10 +183,11 @@ func (c *counter) replaced(sources []*discoveryv1.EndpointSlice, n int) {
 	}
 }
 
-// KEP-0752, "Estimation": writes for creation, one endpoint's change, a rolling update and deletion, in
-// all clusters and on the broker. What nobody else needs to know is not written at all.
+// KEP-0752, "Estimation": writes for creation, a change of an endpoint, a rolling update and
+// deletion, in all clusters and on the broker. Changes that other clusters do not need are not
+// written.
 //
-// Pitfall 12: slices go one to one.
+// Pitfall 12: an exported slice becomes exactly one imported slice.
 func TestWritesAreCounted(t *testing.T) {
 	const ns, n, perSlice = "writes", 12, 100
 	namespace(t, ns, "c1", "c2")
@@ -220,7 +224,7 @@ func TestWritesAreCounted(t *testing.T) {
 
 	counted.replaced(sources, 20)
 
-	// What does not concern other clusters is not written anywhere.
+	// A change that does not concern other clusters causes no write.
 	change(t, "c1", sources[1], func(s *discoveryv1.EndpointSlice) { s.Labels["someone"] = "else" })
 	counted.expect("a label's change", nil)
 
@@ -228,12 +232,12 @@ func TestWritesAreCounted(t *testing.T) {
 	expectGone(t, "c2", objects.Import(ns, "web"))
 	expectGone(t, "c2", service(ns, "web-clusterset"))
 	have := counted.written(burst)
-	// What it has exported a member withdraws; it deletes it ten minutes later.
+	// A member withdraws its exported objects and deletes them ten minutes later.
 	onBroker := []string{"1 delete serviceimports", "1 update exportedservices", "12 delete endpointslices"}
 	if got := counts(have[lab.Broker]); !slices.Equal(slices.Sorted(slices.Values(got)), onBroker) {
 		t.Errorf("deletion, writes on the broker:\n got %q\nwant %q", got, onBroker)
 	}
-	// In the clusters the garbage collector may have been faster.
+	// In the clusters the garbage collector may have deleted objects first.
 	for _, cluster := range []string{"c1", "c2"} {
 		for _, line := range counts(have[cluster]) {
 			number, what, _ := strings.Cut(line, " ")

@@ -106,7 +106,7 @@ func TestFollow(t *testing.T) {
 	lab.answer = func(string, Command) Result { return Result{Err: errors.New("exit status 1")} }
 	fails(t, execute(t, lab, script), 1, "exit status 1")
 	for line, want := range map[string]string{
-		"follow c1 docs/explanation/concepts.md":                     "which section",
+		"follow c1 docs/explanation/concepts.md":                     "has no section",
 		"follow c1 docs/nosuch.md#a":                                 "no such file",
 		"follow c1 docs/explanation/concepts.md#nosuch":              "no commands in a section #nosuch",
 		"follow c1 docs/explanation/concepts.md#a-first-export 9":    "no block 9",

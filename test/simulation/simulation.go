@@ -104,7 +104,7 @@ func MemoryBroker() (*Broker, error) {
 	return &Broker{Admin: admin, API: api, Invite: func(context.Context, names.ClusterID) (*rest.Config, error) { return api.Config(), nil }}, nil
 }
 
-// Member is one simulated member cluster with its agent.
+// Member is a simulated member cluster with its agent.
 type Member struct {
 	// ID is the cluster's id.
 	ID names.ClusterID
