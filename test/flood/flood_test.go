@@ -1,5 +1,5 @@
-// Package flood tests what a member that writes without pause does to other members, with real agents and API
-// servers.
+// Package flood tests how a member that writes without pause affects other members, with real
+// agents and API servers.
 package flood
 
 import (
@@ -36,18 +36,20 @@ import (
 )
 
 const (
-	// flooder is the member that writes without pause. It has no agent.
+	// flooder writes without pause and has no agent.
 	flooder = "flood"
 	flooded = "flooded" // the namespace
-	// Quiet phases and phases with the flood alternate, so that whatever else the machine does slows down both.
+	// Quiet phases and flooded phases alternate, so that other load on the machine affects
+	// both.
 	floodPhases, changesInPhase = 2, 50
-	// betweenChanges is longer than a change of a slice delays the next one.
+	// betweenChanges exceeds the delay between two writes of a slice.
 	betweenChanges = 120 * time.Millisecond
 )
 
-// While one member writes to the broker as fast as the broker accepts it, what costs most and what is denied, another member's changes
-// still reach a third one, whose memory stays within the budget. How much longer the changes
-// take is logged.
+// A member writes to the broker as fast as possible: the most expensive objects that it may
+// write, and objects that the broker denies. Another member's changes must still reach a third
+// member, whose memory must stay within the budget. The test logs how much longer the changes
+// take.
 func TestFlood(t *testing.T) {
 	if testing.Short() || !planes.Nightly() {
 		t.Skip("needs API servers, and several minutes: nightly")
@@ -78,7 +80,7 @@ func TestFlood(t *testing.T) {
 	}
 	for _, kind := range []string{"largest slices 200", "records 200", "1,000 ports 422", "annotations 422", "Events 403"} {
 		if f.answers[kind] == 0 {
-			t.Errorf("no request had the answer that is expected of %s", kind)
+			t.Errorf("no request had the expected response: %s", kind)
 		}
 	}
 }
@@ -95,7 +97,7 @@ func newBed(t *testing.T) *bed.Bed {
 	return b
 }
 
-// importer is what c2's agent measures.
+// importer returns the metrics of c2's agent.
 func importer(t *testing.T, b *bed.Bed) bed.Metrics {
 	t.Helper()
 	metrics, err := b.AgentMetrics(t.Context(), "c2")
@@ -122,7 +124,7 @@ func newFollower(t *testing.T, b *bed.Bed, s bed.Service) *follower {
 	return &follower{exporter: b.On["c1"], importer: o, source: source}
 }
 
-// changes makes changes, not too close to each other, and returns how long each took.
+// changes makes changes at intervals and returns how long each took.
 func (f *follower) changes(t *testing.T) (took []time.Duration) {
 	t.Helper()
 	next := time.NewTicker(betweenChanges)
@@ -147,11 +149,11 @@ func (f *follower) change(t *testing.T) time.Duration {
 	return at.Sub(begun)
 }
 
-// flood is what a member writes with its own credentials.
+// flood writes with a member's own credentials.
 type flood struct {
 	config  *rest.Config
 	mu      sync.Mutex
-	answers map[string]int // by what was written and the status
+	answers map[string]int // number of responses, by kind of request and status
 }
 
 func newFlood(t *testing.T, b *bed.Bed) *flood {
@@ -166,7 +168,7 @@ func newFlood(t *testing.T, b *bed.Bed) *flood {
 	return &flood{config: config, answers: map[string]int{}}
 }
 
-// A flow of requests creates an object, or updates it where update is set, again and again.
+// A flow of requests creates an object repeatedly, or updates it if update is set.
 type requests struct {
 	what   string
 	update bool
@@ -179,8 +181,8 @@ const (
 	recordPath = "/apis/broker.atoll.dev/v1alpha1/namespaces/" + broker.DefaultNamespace + "/exportedservices"
 )
 
-// flows are several of each kind: the largest slices and records that the broker accepts, which change all the time, larger ones, and
-// what a member may not write.
+// flows returns several flows of each kind: the largest slices and records that the broker
+// accepts, with constant changes; larger objects; and objects that a member may not write.
 func flows() (all []requests) {
 	for i := range 4 {
 		name := fmt.Sprintf("flood-%d", i)
@@ -248,10 +250,10 @@ func (f *flood) start(t *testing.T) (stop func()) {
 
 var versionPattern = regexp.MustCompile(`"resourceVersion":"(\d+)"`)
 
-// placeholder stands in a body that was made beforehand for the version that is updated.
+// placeholder is replaced with the current resource version in a prepared body.
 const placeholder = "4711"
 
-// repeat makes requests with ten bodies in turn.
+// repeat sends requests with ten bodies in turn.
 func (f *flood) repeat(ctx context.Context, r requests) error {
 	hc, err := rest.HTTPClientFor(rest.CopyConfig(f.config))
 	if err != nil {
@@ -289,7 +291,7 @@ func (f *flood) repeat(ctx context.Context, r requests) error {
 			version = cmp.Or(now, version)
 		}
 		f.mu.Lock()
-		f.answers[fmt.Sprintf("%s %d", r.what, status)]++ // 0 where there was none
+		f.answers[fmt.Sprintf("%s %d", r.what, status)]++ // 0 for no response
 		f.mu.Unlock()
 	}
 }

@@ -41,7 +41,7 @@ func TestDNSWiring(t *testing.T) {
 			archive, err := txtar.ParseFile(file)
 			noError(t, err)
 			if strings.Contains(string(archive.Files[0].Data), "# BEGIN atoll") {
-				return // is wired already, and so will not be what it was
+				return // already wired, so unwiring does not restore the file
 			}
 			objects := createAll(t, archive.Files[0].Data)
 			was := stateOf(t, objects)

@@ -14,8 +14,10 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// Pitfall 31: what is missing on the broker, or older than it was, stays a backend until its member confirms what is there, also when the hub was cut off
-// from the broker meanwhile. What a member withdraws, or has when it is removed from the clusterset, is none at once.
+// Pitfall 31: an object that is missing on the broker, or older than before, stays a backend
+// until its member confirms the change, even if the hub was disconnected meanwhile. Backends
+// that a member withdraws, or of a member that is removed from the clusterset, are removed at
+// once.
 func TestBackendsThatTheBrokerHasLost(t *testing.T) {
 	const ns = "believed"
 	p, _ := providers()

@@ -39,7 +39,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	}
 	expectEvent(t, ns, "PortsNotCarried")
 
-	// Others' conditions are theirs.
+	// The hub must keep conditions of other controllers.
 	other := mcs.DeepCopy()
 	meta.SetStatusCondition(&other.Status.Conditions, metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, Reason: "X"})
 	noError(t, hub.Status().Update(t.Context(), other))
@@ -61,10 +61,10 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 		m.Spec.ProviderClusters = []networkingv1alpha1.ClusterSelector{{Name: "c1"}}
 	})
 	eventually(t, "the backends of one cluster", func() error { return p.has(name, "80>c1/10.1.0.1:8080") })
-	// What the broker's owner does not allow a member is no backend.
+	// Addresses that the broker's owner does not permit are not backends.
 	allowed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.MemberPermissions}, Data: map[string]string{"ranges.c1": "10.1.0.8/29"}}
 	create(t, allowed)
-	eventually(t, "none that is allowed", func() error { return p.has(name) })
+	eventually(t, "no permitted backends", func() error { return p.has(name) })
 	change(t, c1, func(s *discoveryv1.EndpointSlice) {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.9"}})
 	})
@@ -112,25 +112,25 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 	}
 	expectEvent(t, ns, "QuotaExceeded")
 	if len(mcs.Status.LoadBalancer.Ingress) > 0 {
-		t.Errorf("it has %+v", mcs.Status.LoadBalancer)
+		t.Errorf("the status has the load balancer %+v, want none", mcs.Status.LoadBalancer)
 	}
 	p.set(func(p *steered) { clear(p.refuse) })
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
-	// One that is there stays so while the provider fails.
+	// An existing load balancer stays in the status while the provider fails.
 	p.set(func(p *steered) { p.refuse["web"] = errors.New("away") })
 	create(t, published("c1", ns, "web", "10.1.0.1"))
 	expect(t, mcs, loadbalancer.ConditionReady, "False/ProviderFailed")
 	if len(mcs.Status.LoadBalancer.Ingress) != 1 {
-		t.Errorf("it has %+v", mcs.Status.LoadBalancer)
+		t.Errorf("the status has the load balancer %+v, want one ingress", mcs.Status.LoadBalancer)
 	}
-	// Also where it does not tell what there is.
+	// The same holds if the provider cannot list its load balancers.
 	p.set(func(p *steered) {
 		p.mute, p.refuse["web"] = errors.New("away"), &cloudprovider.Error{Reason: "Away", Err: errors.New("away")}
 	})
 	annotate(t, mcs, "example.org/x", "y")
 	expect(t, mcs, loadbalancer.ConditionReady, "False/Away")
 	if len(mcs.Status.LoadBalancer.Ingress) != 1 {
-		t.Errorf("it has %+v", mcs.Status.LoadBalancer)
+		t.Errorf("the status has the load balancer %+v, want one ingress", mcs.Status.LoadBalancer)
 	}
 	p.set(func(p *steered) { p.mute = nil; clear(p.refuse) })
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
@@ -139,12 +139,13 @@ func TestProviderFailsAndRecovers(t *testing.T) {
 	annotate(t, mcs, cloudprovider.AnnotationProvider, "nobody")
 	expect(t, mcs, loadbalancer.ConditionReady, "False/NoSuchProvider")
 	if err := p.has(nameOf(mcs), "80>c1/10.1.0.1:8080"); err != nil || len(mcs.Status.LoadBalancer.Ingress) != 1 {
-		t.Errorf("what the former provider carries still is in the status: %v, %+v", err, mcs.Status.LoadBalancer)
+		t.Errorf("the former provider's load balancer must stay in the status: %v, %+v", err, mcs.Status.LoadBalancer)
 	}
 }
 
-// A hub that starts and can't have a provider made says so, and of what that one may carry it takes nothing back: the provider
-// is told of these addresses when it can be made. Other providers do not wait for that.
+// If a hub cannot create a provider at startup, it sets a condition and deletes nothing that
+// the provider may run. When the provider can be created, it receives these addresses. Other
+// providers do not wait.
 func TestProviderThatCannotBeMade(t *testing.T) {
 	const ns = "unmade"
 	p, _ := providers()
@@ -159,7 +160,7 @@ func TestProviderThatCannotBeMade(t *testing.T) {
 		t.Error(c.Message)
 	}
 	if len(old.Status.LoadBalancer.Ingress) != 1 || meta.FindStatusCondition(old.Status.Conditions, loadbalancer.ConditionReachable) != nil {
-		t.Errorf("it has %+v", old.Status)
+		t.Errorf("the status is %+v", old.Status)
 	}
 	fresh := exposed(t, ns, "fresh", nil)
 	expect(t, fresh, loadbalancer.ConditionReady, "False/ProviderFailed")
@@ -172,7 +173,7 @@ func TestProviderThatCannotBeMade(t *testing.T) {
 	p.madeWith(t, old)
 }
 
-// What this controller has written and somebody changes is put right.
+// The controller repairs its fields in the status after another writer changed them.
 func TestStatusIsPutRight(t *testing.T) {
 	const ns = "edited"
 	providers()
@@ -187,11 +188,12 @@ func TestStatusIsPutRight(t *testing.T) {
 	})
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 	if got := mcs.Status.LoadBalancer.Ingress[0].Hostname; got != "web.example.com" {
-		t.Errorf("it is at %s", got)
+		t.Errorf("the hostname is %s, want web.example.com", got)
 	}
 }
 
-// A service's endpoints are known while it has a load balancer. Finalizers are the provider's that it has, whoever set it, and others' are left alone.
+// The hub watches a service's endpoints while the service has a load balancer. Finalizers of
+// the current provider are kept, whoever has set them, and foreign finalizers are not touched.
 func TestWhatIsLeftBehind(t *testing.T) {
 	const ns = "left"
 	providers()
@@ -200,7 +202,7 @@ func TestWhatIsLeftBehind(t *testing.T) {
 	two := exposed(t, ns, "two", nil)
 	for _, m := range []*networkingv1alpha1.MultiClusterService{one, two} {
 		expect(t, m, loadbalancer.ConditionReady, "False/PortsNotCarried")
-		change(t, m, func(m *networkingv1alpha1.MultiClusterService) { // by somebody: the finalizer is his, too
+		change(t, m, func(m *networkingv1alpha1.MultiClusterService) { // a user sets the finalizer too
 			m.Finalizers = []string{"example.org/others", "lb.atoll.dev/steered"}
 		})
 	}
@@ -248,11 +250,12 @@ func TestDeleting(t *testing.T) {
 	expect(t, kept, loadbalancer.ConditionReady, "False/DeletionFailed")
 	expectGone(t, kept) // after abandonAfter
 	if err := p.has(nameOf(kept)); err != nil {
-		t.Errorf("the provider kept it, and has %v", err)
+		t.Errorf("the provider has kept the load balancer and has %v", err)
 	}
 }
 
-// What moves to another provider is deleted at the former one first.
+// When a load balancer moves to another provider, the hub first deletes it at the former
+// provider.
 func TestAnotherProvider(t *testing.T) {
 	const ns = "another"
 	p, q := providers()
@@ -269,7 +272,8 @@ func TestAnotherProvider(t *testing.T) {
 	})
 }
 
-// A hub that starts makes its providers with the load balancers that have addresses, and deletes load balancers whose objects have gone.
+// At startup the hub passes the load balancers with addresses to its providers, and deletes
+// load balancers whose objects were deleted.
 func TestRestart(t *testing.T) {
 	const ns = "restart"
 	p, _ := providers()
@@ -288,7 +292,7 @@ func TestRestart(t *testing.T) {
 	p.madeWith(t, old)
 }
 
-// An event is dealt with where it belongs, whatever else there is.
+// An event causes work only for the objects that it concerns.
 func TestAnEventConcernsOne(t *testing.T) {
 	const ns, n = "many", 50
 	p, _ := providers()
@@ -306,7 +310,7 @@ func TestAnEventConcernsOne(t *testing.T) {
 	create(t, published("c1", ns, "nobody", "10.1.0.1")) // of a Service without MultiClusterService
 	expect(t, all[7], loadbalancer.ConditionReachable, "True/Reachable")
 	p.set(func(p *steered) {
-		// One for the slice, and one for the status that was written for it.
+		// One update for the slice and one for the status change that follows.
 		for name, calls := range p.calls {
 			if name != (types.NamespacedName{Namespace: ns, Name: "web-7"}) || calls > 3 {
 				t.Errorf("%s was updated %d times", name, calls)
@@ -322,7 +326,7 @@ func TestAnEventConcernsOne(t *testing.T) {
 		return list
 	}
 	before := versions()
-	p.report(nameOf(all[8])) // which changes nothing
+	p.report(nameOf(all[8])) // no change
 	create(t, published("c2", ns, "web-9", "10.2.0.1"))
 	expect(t, all[9], loadbalancer.ConditionReachable, "True/Reachable")
 	changed := 0
@@ -332,6 +336,6 @@ func TestAnEventConcernsOne(t *testing.T) {
 		}
 	}
 	if changed != 1 {
-		t.Errorf("%d objects were written, for one", changed)
+		t.Errorf("%d objects were written, want 1", changed)
 	}
 }

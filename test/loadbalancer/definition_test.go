@@ -12,13 +12,13 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// What is wrong with a MultiClusterService in itself its definition refuses, without an admission policy: this API server has none. Each
-// refusal says what to do.
+// The CRD validates MultiClusterServices without an admission policy; this API server has none.
+// Each error message says how to fix the object.
 func TestDefinitionRefuses(t *testing.T) {
 	const ns = "rules"
 	policies := &admissionv1.ValidatingAdmissionPolicyList{}
 	if err := hub.List(t.Context(), policies); err != nil || len(policies.Items) > 0 {
-		t.Fatalf("there are admission policies: %v, %v", policies.Items, err)
+		t.Fatalf("admission policies exist: %v, error %v", policies.Items, err)
 	}
 	create(t, objects.Namespace(ns))
 	for _, tt := range []struct{ spec, want string }{
@@ -30,7 +30,7 @@ func TestDefinitionRefuses(t *testing.T) {
 		{"{types: [CrossCluster, CrossCluster]}", "Duplicate value"},
 		{"{types: [CrossCluster, LoadBalancer], range: {clusterNames: [c1]}}", ""},
 		{"{types: [LoadBalancer], range: {clusterNames: [c1]}}", "add CrossCluster"},
-		{"{types: [LoadBalancer], range: {}}", ""}, // as Go clients of the document's types write it
+		{"{types: [LoadBalancer], range: {}}", ""}, // Go clients of Karmada's types write an empty range
 		{"{types: [LoadBalancer], consumerClusters: [{name: c1}]}", "add CrossCluster"},
 		{"{types: [LoadBalancer], providerClusters: [{name: c1}]}", ""},
 		{"{types: [CrossCluster], consumerClusters: [{name: c1}], range: {clusterNames: [c1]}}", "have the same meaning"},

@@ -17,8 +17,9 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// Pitfall 38: a load balancer whose Service has gone follows everything else by what that was last: ports that are not exposed
-// any more are closed, and backends are those that there are. A hub that has not seen it leaves the load balancer as it is.
+// Pitfall 38: after its Service is deleted, a load balancer uses the last known Service and
+// follows all other changes: it closes ports that are no longer exposed and updates backends. A
+// hub that has never seen the Service does not change the load balancer.
 func TestFollowedWithoutService(t *testing.T) {
 	const ns = "gone"
 	p, _ := providers()
@@ -55,7 +56,7 @@ func TestFollowedWithoutService(t *testing.T) {
 		t.Errorf("%s: %+v", c.Message, mcs.Status.LoadBalancer)
 	}
 
-	// One that is none of what can be forwarded is as good as none.
+	// A Service of a type that cannot be forwarded counts as missing.
 	create(t, objects.ExternalName(ns, "web"))
 	expect(t, mcs, loadbalancer.ConditionReady, "False/InvalidServiceType")
 	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) {
@@ -81,7 +82,8 @@ func TestFollowedWithoutService(t *testing.T) {
 	expect(t, mcs, loadbalancer.ConditionReady, "False/PortsNotCarried")
 }
 
-// Where the provider that a load balancer is to have can't be had, the one that has it goes on with all that changes.
+// If the new provider of a load balancer is not available, the former provider keeps following
+// all changes.
 func TestFollowedByTheFormerProvider(t *testing.T) {
 	const ns = "former"
 	p, q := providers()
@@ -112,10 +114,10 @@ func TestFollowedByTheFormerProvider(t *testing.T) {
 	})
 	rolls("10.1.0.4")
 	if q.has(name, "none") != nil {
-		t.Error("one that can't be had has a load balancer")
+		t.Error("the provider that is not available has a load balancer")
 	}
 	q.set(func(q *steered) { q.broken = nil })
-	// What fails is tried again every 30 s at last, and when something changes.
+	// The hub retries at least every 30 s, and at each change.
 	move(t, c1, "10.1.0.5")
 	eventually(t, "the move", func() error { return errors.Join(p.has(name, "none"), q.has(name, "80>c1/10.1.0.5:8080")) })
 }

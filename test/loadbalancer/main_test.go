@@ -47,19 +47,21 @@ var (
 	noError    = planes.NoError
 )
 
-// budget is how many bytes of one member controllers that are started keep, 0 for any number.
+// budget is the memory budget for a member, in bytes, of the controllers that start starts; 0
+// for no limit.
 var budget int64
 
-// believed is what controllers that are started believe already of what members have published, nil for nothing.
+// believed is the initial state of published objects of the controllers that start starts; nil
+// for none.
 var believed *loadbalancer.Published
 
-// abandonAfter is how long deleting is tried by controllers that are started.
+// abandonAfter is how long these controllers retry the deletion of a load balancer.
 const abandonAfter = 5 * time.Second
 
 var (
 	configuration *rest.Config
 	scheme        *runtime.Scheme
-	// hub is an administrator's client for the API server of broker and hub.
+	// hub is an administrator's client for the API server, which is both broker and hub.
 	hub client.WithWatch
 )
 
@@ -134,7 +136,7 @@ func start(t *testing.T) (stop func()) {
 	return stop
 }
 
-// create makes objects, and the records that members have of what they publish slices of.
+// create creates objects, and records for members' slices.
 func create(t *testing.T, all ...client.Object) {
 	t.Helper()
 	planes.Create(t, hub, all...)
@@ -159,7 +161,7 @@ func create(t *testing.T, all ...client.Object) {
 	}
 }
 
-// withdraw ends what a member has published.
+// withdraw marks a member's slice as withdrawn.
 func withdraw(t *testing.T, slice *discoveryv1.EndpointSlice) {
 	t.Helper()
 	change(t, slice, func(s *discoveryv1.EndpointSlice) { layout.Withdraw(s) })
@@ -170,7 +172,7 @@ func change[T client.Object](t *testing.T, object T, f func(T)) {
 	planes.Change(t, hub, object, f)
 }
 
-// move has the only endpoint of a slice be at another address.
+// move changes the address of a slice's only endpoint.
 func move(t *testing.T, slice *discoveryv1.EndpointSlice, address string) {
 	t.Helper()
 	change(t, slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{address} })
@@ -181,13 +183,14 @@ func setType(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, to netwo
 	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) { m.Spec.Types = []networkingv1alpha1.ExposureType{to} })
 }
 
-// annotate has a MultiClusterService have one annotation, and no other.
+// annotate replaces the annotations of a MultiClusterService.
 func annotate(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, key, value string) {
 	t.Helper()
 	change(t, mcs, func(m *networkingv1alpha1.MultiClusterService) { m.Annotations = map[string]string{key: value} })
 }
 
-// exposed makes a namespace with a Service, port 80, and its MultiClusterService, and deletes all in the end.
+// exposed creates a namespace, a Service with port 80 and its MultiClusterService, and deletes
+// all after the test.
 func exposed(t *testing.T, namespace, name string, annotations map[string]string) *networkingv1alpha1.MultiClusterService {
 	t.Helper()
 	if err := hub.Get(t.Context(), client.ObjectKey{Name: namespace}, &corev1.Namespace{}); err != nil {
@@ -207,12 +210,12 @@ func exposed(t *testing.T, namespace, name string, annotations map[string]string
 	return mcs
 }
 
-// published is what a cluster's agent has on the broker of a Service's endpoints.
+// published is a slice on the broker of a Service in a member cluster.
 func published(cluster, namespace, service string, addresses ...string) *discoveryv1.EndpointSlice {
 	return objects.Published(cluster, namespace, service+"-x", service, addresses...)
 }
 
-// expect waits for a condition, as STATUS/REASON.
+// expect waits for a condition, given as STATUS/REASON.
 func expect(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, kind, want string) metav1.Condition {
 	t.Helper()
 	return planes.Condition(t, hub, mcs, kind, want, "")

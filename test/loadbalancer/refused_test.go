@@ -17,13 +17,14 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// What a member publishes and no backend may be is left out alone: the condition says which cluster's, how many and why, and all
-// else is served.
+// Only invalid endpoints of a member are refused. The condition names the cluster, the number
+// and the reason, and all other endpoints are backends.
 func TestBackendsAreRefused(t *testing.T) {
 	const ns = "refused"
 	p, _ := providers()
-	// The API server of the hub, by its Service and by itself, and the hub's node (main_test.go). One that listens at a loopback address,
-	// as this one, writes no EndpointSlice.
+	// The test refuses the addresses of the hub's API server (its Service and its endpoint) and
+	// of the hub's node (main_test.go). An API server that listens on a loopback address, as
+	// here, writes no EndpointSlice, so the test does.
 	api := &corev1.Service{}
 	noError(t, hub.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kubernetes"}, api))
 	server := objects.Slice("default", "kubernetes", "kubernetes", "10.8.8.8")
@@ -53,12 +54,12 @@ func TestBackendsAreRefused(t *testing.T) {
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
 	expectEvent(t, ns, "Refused")
 
-	// What has come to be right is used again.
+	// Endpoints become backends when they are valid again.
 	change(t, hostile, func(s *discoveryv1.EndpointSlice) { s.Endpoints, s.Ports = s.Endpoints[:1], s.Ports[:1] })
 	expect(t, mcs, loadbalancer.ConditionAccepted, "True/Accepted")
 	eventually(t, "all backends", func() error { return p.has(nameOf(mcs), "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080") })
 
-	// One member with many endpoints takes no other's place.
+	// A member with many endpoints does not displace other members' endpoints.
 	for part := range 2 {
 		many := published("c1", ns, "web")
 		source := fmt.Sprintf("web-x-%d", part)
@@ -71,7 +72,7 @@ func TestBackendsAreRefused(t *testing.T) {
 	eventually(t, "the limit", func() error {
 		c := expect(t, mcs, loadbalancer.ConditionAccepted, "False/TooManyBackends")
 		if !strings.Contains(c.Message, "port 80/TCP uses 1000 of 1802") {
-			return fmt.Errorf("it is %s", c.Message)
+			return fmt.Errorf("condition Accepted says %s", c.Message)
 		}
 		return nil
 	})
@@ -83,12 +84,13 @@ func TestBackendsAreRefused(t *testing.T) {
 	})
 }
 
-// The hub keeps no more of a member's EndpointSlices than its budget, says so, and uses the others when there is room. Other members are not affected.
+// The hub stores no more of a member's EndpointSlices than its budget and reports this. When
+// there is room, it uses the others. Other members are not affected.
 func TestMemberOverTheHubsBudget(t *testing.T) {
 	const ns = "budget"
 	p, _ := providers()
 	first, second := published("c1", ns, "web", "10.1.0.1"), published("c1", ns, "more", "10.1.0.2")
-	budget = int64(first.Size()) * 2 // of which the API server's own fields take a part
+	budget = int64(first.Size()) * 2 // fields that the API server sets need a part of the budget
 	t.Cleanup(func() { budget = 0 })
 	start(t)
 	web, more := exposed(t, ns, "web", nil), exposed(t, ns, "more", nil)

@@ -19,18 +19,18 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// steered is a provider that does as a test says, and remembers what it was asked. Its load balancers outlive
-// hubs, and are shared by all of them.
+// steered is a provider that a test controls. It records its calls. Its load balancers outlive
+// hubs, and all hubs share them.
 type steered struct {
 	mu          sync.Mutex
 	lister      cloudprovider.Lister
-	balancers   map[types.NamespacedName][]string // their backends
+	balancers   map[types.NamespacedName][]string // backends by load balancer
 	calls       map[types.NamespacedName]int
-	existing    []types.NamespacedName // that it was told of when it was made
-	refuse      map[string]error       // by the names of services
-	keep        map[string]error       // refuses deleting
-	mute        error                  // tells nobody what there is
-	broken      error                  // keeps it from being made
+	existing    []types.NamespacedName // load balancers that were passed at creation
+	refuse      map[string]error       // errors of updates, by service name
+	keep        map[string]error       // errors of deletions, by service name
+	mute        error                  // error of listing load balancers
+	broken      error                  // error of creating the provider
 	unreachable []netip.AddrPort
 	handlers    []func(types.NamespacedName) // the latest hub's is the last
 }
@@ -54,7 +54,7 @@ func init() {
 	}
 }
 
-// providers returns both, which have no load balancers and refuse nothing.
+// providers resets both providers and returns them.
 func providers() (p, q *steered) {
 	for _, p := range provided {
 		p.set(func(p *steered) {
@@ -66,7 +66,7 @@ func providers() (p, q *steered) {
 	return provided["steered"], provided["other"]
 }
 
-// madeWith checks of which load balancer it was told when it was made.
+// madeWith checks that only this load balancer was passed when the provider was created.
 func (p *steered) madeWith(t *testing.T, mcs *networkingv1alpha1.MultiClusterService) {
 	t.Helper()
 	p.set(func(p *steered) {
@@ -76,8 +76,8 @@ func (p *steered) madeWith(t *testing.T, mcs *networkingv1alpha1.MultiClusterSer
 	})
 }
 
-// still waits until the provider has not been asked for a second: what the controller has
-// written about an object has it look at the object once more.
+// still waits until the provider has not been called for a second. The controller reconciles an
+// object again after its own write.
 func (p *steered) still() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -92,7 +92,7 @@ func (p *steered) still() {
 	}
 }
 
-// set changes what the provider does.
+// set changes the provider under its lock.
 func (p *steered) set(f func(*steered)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +115,7 @@ func (p *steered) GetMCSLoadBalancer(_ context.Context, mcs *networkingv1alpha1.
 	return status(mcs), true, nil
 }
 
-// status has an address that is made of the name, and one port that is carried and one that is not.
+// status has an address that contains the name, a supported port, and an unsupported port.
 func status(mcs *networkingv1alpha1.MultiClusterService) *corev1.LoadBalancerStatus {
 	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{
 		Hostname: mcs.Name + ".example.com",
@@ -173,7 +173,7 @@ func (p *steered) Unreachable(types.NamespacedName) []netip.AddrPort {
 	return p.unreachable
 }
 
-// report says of a load balancer that these backends do not answer.
+// report reports the unreachable backends of a load balancer.
 func (p *steered) report(name types.NamespacedName, unreachable ...netip.AddrPort) {
 	p.mu.Lock()
 	p.unreachable = unreachable
@@ -184,7 +184,8 @@ func (p *steered) report(name types.NamespacedName, unreachable ...netip.AddrPor
 	}
 }
 
-// has returns an error unless a load balancer has these backends; "none" is that there is none.
+// has returns an error unless a load balancer has these backends; "none" means that the load
+// balancer does not exist.
 func (p *steered) has(name types.NamespacedName, want ...string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -57,7 +57,7 @@ func background(t *testing.T, what string, run func(context.Context) error) (sto
 	}
 }
 
-// create creates objects, which go with the test.
+// create creates objects and deletes them after the test.
 func create(t *testing.T, cluster string, all ...client.Object) {
 	t.Helper()
 	planes.Create(t, on[cluster], all...)
@@ -81,7 +81,7 @@ func expectImport(t *testing.T, cluster, namespace, name string, from ...string)
 	eventually(t, cluster+" has imported "+name, func() error { return planes.Imported(t.Context(), on[cluster], namespace, name, from...) })
 }
 
-// membershipOf is what a cluster keeps of its membership.
+// membershipOf reads a cluster's membership Secret.
 func membershipOf(t *testing.T, cluster string) (credential.Membership, *corev1.Secret) {
 	t.Helper()
 	return planes.Membership(t, on[cluster])

@@ -27,7 +27,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// balanced deploys a hub, and has it carry port 18080 of a Service by a load balancer, to nobody yet. It returns where.
+// balanced deploys a hub and exposes port 18080 of a Service by a load balancer without
+// backends. It returns the MultiClusterService and the load balancer's address.
 func balanced(t *testing.T, ns string, change ...func(*hub.Options)) (*networkingv1alpha1.MultiClusterService, string) {
 	t.Helper()
 	deployBroker(t)
@@ -39,9 +40,9 @@ func balanced(t *testing.T, ns string, change ...func(*hub.Options)) (*networkin
 	web.Spec.Ports[0].Port = 18080
 	create(t, lab.Broker, namespace(ns), web)
 	mcs := objects.Exposed(ns, "web", networkingv1alpha1.ExposureTypeLoadBalancer)
-	eventually(t, "it is taken", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
+	eventually(t, "the broker accepts the MultiClusterService", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
 	expectCondition(t, mcs, "LoadBalancerReady", metav1.ConditionTrue, address)
-	t.Cleanup(func() { // before the hub goes, which frees it
+	t.Cleanup(func() { // before the hub stops, because the hub releases the address
 		ctx := context.Background()
 		noError(t, on[lab.Broker].Delete(ctx, mcs))
 		eventually(t, "it is gone", func() error { return planes.IsGone(on[lab.Broker].Get(ctx, client.ObjectKeyFromObject(mcs), mcs)) })
@@ -49,7 +50,8 @@ func balanced(t *testing.T, ns string, change ...func(*hub.Options)) (*networkin
 	return mcs, net.JoinHostPort(address, "18080")
 }
 
-// accepts returns nil where somebody listens. Without backends connections are reset.
+// accepts returns nil if the address accepts connections. A load balancer without backends
+// resets them.
 func accepts(address string) error {
 	conn, err := net.DialTimeout("tcp", address, time.Second)
 	if errors.Is(err, syscall.ECONNRESET) {
@@ -61,8 +63,8 @@ func accepts(address string) error {
 	return conn.Close()
 }
 
-// A leader that has lost its lease to another replica carries no traffic any more, which is the other's business now; and when it
-// is the leader again, it does again, at the same address.
+// A leader that has lost its lease to another replica stops its load balancers, because the new
+// leader runs them. When it leads again, it runs them again, at the same address.
 func TestFormerLeaderStandsDown(t *testing.T) {
 	mcs, address := balanced(t, "standing-down", func(o *hub.Options) { o.LeaderElect = true })
 	noError(t, accepts(address))
@@ -74,12 +76,12 @@ func TestFormerLeaderStandsDown(t *testing.T) {
 			return on[lab.Broker].Update(t.Context(), lease)
 		})
 	}
-	// Lost and had back at once, it makes no difference.
+	// A lease that is lost and regained at once has no effect.
 	hold("another-replica")
 	hold("")
-	planes.Until(t, "the hub has its lease back", on[lab.Broker], lease, func() error {
+	planes.Until(t, "the hub holds its lease again", on[lab.Broker], lease, func() error {
 		if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
-			return errors.New("nobody has it")
+			return errors.New("no replica holds the lease")
 		}
 		return nil
 	})
@@ -96,7 +98,7 @@ func TestFormerLeaderStandsDown(t *testing.T) {
 	expectCondition(t, mcs, "LoadBalancerReady", metav1.ConditionTrue, strings.TrimSuffix(address, ":18080"))
 }
 
-// What the hub measures is what it does, and all of it is documented.
+// The hub's metrics are correct and documented.
 func TestHubServesMetrics(t *testing.T) {
 	ports, err := lab.FreePorts(1)
 	noError(t, err)
@@ -130,11 +132,12 @@ func TestHubServesMetrics(t *testing.T) {
 		"s": 1, "_backends": 0, "_connections protocol TCP": 0, "_connections_total protocol TCP": 1, "_connections_failed_total protocol TCP": 1,
 	})
 
-	// What an agent publishes; whether anybody has this address, and answers, depends on the machine's network.
+	// This is an agent's record and slice. Whether the address answers depends on the machine's
+	// network.
 	create(t, lab.Broker, objects.Record("c1", ns, "web", objects.Port(80)), objects.Published("c1", ns, "web-x", "web", "203.0.113.1"))
 	expect("with one", map[string]float64{"_backends": 1, "_backends state draining": 0})
 	if got := bed.ParseMetrics(read()).Sum("atoll_loadbalancer_call_duration_seconds_count", "operation", "update", "result", "success"); got < 1 {
-		t.Errorf("%v calls", got)
+		t.Errorf("%v successful update calls, want at least 1", got)
 	}
 	planes.MetricsDocumented(t, true, read())
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// older is a definition with the fields that Karmada's has had in some of its versions.
+// older is a CRD with fields of several versions of Karmada's CRD.
 const older = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -50,7 +50,8 @@ spec:
 
 const definitionName = "multiclusterservices.networking.karmada.io"
 
-// define installs a definition of MultiClusterServices in somebody else's name, in place of one that there is.
+// define installs a CRD of MultiClusterServices of another product. It replaces an existing
+// CRD.
 func define(t *testing.T, crd *unstructured.Unstructured) {
 	t.Helper()
 	as := planes.Target(t, theLab, lab.Broker)
@@ -59,8 +60,8 @@ func define(t *testing.T, crd *unstructured.Unstructured) {
 	noError(t, as.Client.Create(t.Context(), crd.DeepCopy()))
 }
 
-// Where somebody else has defined MultiClusterServices, as Karmada does, nothing is installed before a person has decided
-// to replace that; the objects are kept.
+// If another product has installed the CRD of MultiClusterServices, as Karmada does, the
+// command installs nothing until the user confirms the replacement. The objects are kept.
 func TestForeignDefinition(t *testing.T) {
 	const ns, command = "defined", "hub deploy --no-workloads --context broker"
 	deployBroker(t)
@@ -73,11 +74,11 @@ func TestForeignDefinition(t *testing.T) {
 	define(t, crd)
 	refused(t, "", command, definitionName+" already exists, and another product created it\n", "no other controller acts on MultiClusterServices", "which keeps the objects", "atoll hub deploy --clusterset atoll-clusterset --replace-crds --context broker")
 	if err := on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: names.HubNamespace}, &corev1.Namespace{}); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("something was installed: %v", err)
+		t.Errorf("the namespace of the hub was created: %v", err)
 	}
 	standing := expose(t, ns, "web")
 
-	t.Run("replaced", func(t *testing.T) { // with a hub until it ends
+	t.Run("replaced", func(t *testing.T) { // a hub runs until the subtest ends
 		deployHub(t, "--replace-crds")
 		have := &apiextensionsv1.CustomResourceDefinition{}
 		if noError(t, on[lab.Broker].Get(t.Context(), client.ObjectKey{Name: definitionName}, have)); have.Labels["atoll.dev/crd-revision"] == "" {
@@ -86,7 +87,7 @@ func TestForeignDefinition(t *testing.T) {
 		expectCondition(t, standing, "ServiceFound", "True", "")
 	})
 
-	// What remains when the hub has gone, and can't be deleted by itself, is told of.
+	// The command reports objects that cannot be deleted after the hub was removed.
 	finalizers := func(list ...string) {
 		t.Helper()
 		planes.Change(t, on[lab.Broker], standing, func(m *networkingv1alpha1.MultiClusterService) { m.Finalizers = list })

@@ -20,8 +20,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// deployHub puts a hub beside the broker, by the command and its flags, and runs it with the rights that it has there,
-// until the test ends. It returns what ends that one and runs another.
+// deployHub deploys a hub with the command and runs it with its own permissions until the test
+// ends. The returned function restarts the hub.
 func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) (restart func()) {
 	t.Helper()
 	must(t, "", "hub deploy --no-workloads --context broker "+flags)
@@ -52,25 +52,27 @@ func runHub(t *testing.T, options hub.Options) (stop func()) {
 	})
 }
 
-// expose creates a MultiClusterService of the type CrossCluster as soon as the hub lets it.
+// expose creates a MultiClusterService of type CrossCluster as soon as the API server accepts
+// it.
 func expose(t *testing.T, namespace, name string, consumers ...string) *networkingv1alpha1.MultiClusterService {
 	t.Helper()
 	mcs := objects.Exposed(namespace, name, networkingv1alpha1.ExposureTypeCrossCluster)
 	mcs.Spec.Range.ClusterNames = consumers
-	eventually(t, "it is taken", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
+	eventually(t, "the broker accepts the MultiClusterService", func() error { return on[lab.Broker].Create(t.Context(), mcs) })
 	planes.CleanUp(t, on[lab.Broker], mcs)
 	return mcs
 }
 
-// expectCondition waits for a condition with a status, and a message that has the words.
+// expectCondition waits for a condition with a status and a message that contains the words.
 func expectCondition(t *testing.T, mcs *networkingv1alpha1.MultiClusterService, kind string, status metav1.ConditionStatus, words string) {
 	t.Helper()
 	planes.Condition(t, on[lab.Broker], mcs, kind, string(status), words)
 }
 
-// While MultiClusterServices stand, a cluster joins, leaves and joins again. Where no clusters are named it is one of them;
-// where it is named before it is a member, there is a warning, and nothing else until it is one. When it leaves, what
-// was made because of it goes, in it and elsewhere, and what people made stays.
+// A cluster joins, leaves and joins again while MultiClusterServices exist. It counts as a
+// consumer if the spec names no clusters. If the spec names it before it has joined, there is
+// only a warning. When it leaves, agents delete everything that they created for it, in all
+// clusters. Objects of users stay.
 func TestMultiClusterServicesFollowMembers(t *testing.T) {
 	const ns = "followed"
 	deployBroker(t)
@@ -108,10 +110,10 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 		expectCondition(t, named, "ClustersFound", metav1.ConditionTrue, "")
 		expectCondition(t, named, "Exported", metav1.ConditionTrue, `The Service is exported by "c1", "c2.eu" to "c2.eu"`)
 		if err := planes.Imported(t.Context(), on["c1"], ns, "named"); !apierrors.IsNotFound(err) {
-			t.Errorf("c1 is no consumer, and has an import: %v", err)
+			t.Errorf("c1 is not a consumer but has an import: %v", err)
 		}
 
-		if round == 1 { // one is a person's too by now
+		if round == 1 { // a user has applied one of them by now
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}}`))
 			noError(t, on["c2"].Patch(t.Context(), applied, patch))
 		}
@@ -123,7 +125,7 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 		if round == 0 {
 			planes.PolicyExport(t, on["c2"], ns, "named", false)
 		} else if err := on["c2"].Get(t.Context(), client.ObjectKeyFromObject(applied), applied); err != nil || len(applied.Labels) > 0 {
-			t.Errorf("what was applied over the agent's: %v, %v", applied.Labels, err)
+			t.Errorf("the export that a user applied over the agent's has the labels %v, error %v", applied.Labels, err)
 		}
 		expectCondition(t, named, "ClustersFound", metav1.ConditionFalse, `"c2.eu"`)
 		expectCondition(t, named, "Exported", metav1.ConditionTrue, `The Service is exported by "c1" to "c2.eu"`)
@@ -140,5 +142,5 @@ func TestMultiClusterServicesFollowMembers(t *testing.T) {
 	for _, e := range []client.Object{export(ns, "own"), applied} {
 		planes.Delete(t, on["c2"], e)
 	}
-	must(t, "", "leave --yes --context c2") // which has that definition still
+	must(t, "", "leave --yes --context c2") // c2 still has the CRD
 }

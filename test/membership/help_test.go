@@ -30,8 +30,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// TestGatherHoldsNoSecret: neither the member's own token, nor what users have put where it does not
-// belong, is in what gather writes, and all that helps is.
+// TestGatherHoldsNoSecret: the archive of gather contains neither the member's token nor
+// secrets that users put into the wrong place. It contains everything that helps.
 func TestGatherHoldsNoSecret(t *testing.T) {
 	joined(t, "c1", "--wait 0")
 	m, _ := membershipOf(t, "c1")
@@ -42,7 +42,7 @@ func TestGatherHoldsNoSecret(t *testing.T) {
 	noError(t, on["c1"].Create(t.Context(), note))
 	path := filepath.Join(t.TempDir(), "c1.tar.gz")
 	must(t, "", "gather --context c1 --file "+path)
-	must(t, "", "gather --context c1 --file "+path) // over the one before
+	must(t, "", "gather --context c1 --file "+path) // replaces the first archive
 	files := unpack(t, path)
 	for name, text := range files {
 		for _, secret := range append(strings.Split(m.Token, "."), base64.StdEncoding.EncodeToString([]byte(m.Token))[:80], "hunter2", "kind: Secret\n") {
@@ -62,7 +62,7 @@ func TestGatherHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// unpack returns the texts of an archive, without the folder that they are in.
+// unpack returns the files of an archive by name, without the top folder.
 func unpack(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := os.Open(path)
@@ -102,8 +102,8 @@ func checked(t *testing.T, flags string) map[check.ID]check.Status {
 	return outcomes
 }
 
-// TestCheckAsksAPIServers: what check says of rights and definitions before joining, afterwards, and when
-// they are gone; and what a person sees who may do little.
+// TestCheckAsksAPIServers: the results of check about permissions and CRDs before joining,
+// after joining, and after their removal; and for a user with few permissions.
 func TestCheckAsksAPIServers(t *testing.T) {
 	expect := func(flags string, want map[check.Check]check.Status) {
 		t.Helper()
@@ -116,7 +116,7 @@ func TestCheckAsksAPIServers(t *testing.T) {
 	}
 	expect("--pre --context c1", map[check.Check]check.Status{
 		check.APIVersions: check.OK, check.Definitions: check.OK, check.InstallRights: check.OK, check.Membership: "",
-		check.Nodes: check.Error, // there are none in this lab
+		check.Nodes: check.Error, // the lab has no nodes
 	})
 	expect("--context c1", map[check.Check]check.Status{check.Membership: check.Error})
 	limited(t)
@@ -137,11 +137,11 @@ func TestCheckAsksAPIServers(t *testing.T) {
 		}
 		return nil
 	})
-	joinFile(t, "c1") // which makes the member's rights anew
+	joinFile(t, "c1") // the command re-creates the member's permissions
 }
 
-// TestOutpostsAreTakenAway: a command that is interrupted leaves no namespace, and one that was
-// killed leaves it to the next one, which does not touch those of commands that run.
+// TestOutpostsAreTakenAway: an interrupted command deletes its namespace. The next command
+// deletes the namespace of a killed command, but not of a running one.
 func TestOutpostsAreTakenAway(t *testing.T) {
 	config, err := theLab.RESTConfig("c2")
 	noError(t, err)
@@ -161,7 +161,7 @@ func TestOutpostsAreTakenAway(t *testing.T) {
 		Say: func(format string, args ...any) {
 			if made == "" {
 				made = fmt.Sprint(args[0])
-				go func() { // there is no node, so that its pod waits
+				go func() { // the pod stays pending, because there are no nodes
 					again := time.NewTicker(20 * time.Millisecond)
 					defer again.Stop()
 					for ctx.Err() == nil && on["c2"].Get(ctx, client.ObjectKey{Namespace: made, Name: "listener"}, &corev1.Pod{}) != nil {
@@ -186,6 +186,6 @@ func TestOutpostsAreTakenAway(t *testing.T) {
 	}
 	expectGone(t, "c2", namespace("of-one-killed"))
 	if err := on["c2"].Get(t.Context(), client.ObjectKey{Name: "of-one-that-runs"}, &corev1.Namespace{}); err != nil {
-		t.Errorf("a namespace of a command that runs: %v", err)
+		t.Errorf("the namespace of a running command: %v", err)
 	}
 }

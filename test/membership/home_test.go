@@ -15,20 +15,21 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// expectEndpoints waits until a cluster has just these addresses of another's in a namespace.
+// expectEndpoints waits until a cluster has imported exactly these addresses in a namespace.
 func expectEndpoints(t *testing.T, cluster, namespace string, want ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s has %v", cluster, want), func() error {
 		have, err := planes.Endpoints(t.Context(), on[cluster], client.InNamespace(namespace))
 		if err == nil && !slices.Equal(have, want) {
-			err = fmt.Errorf("it has %v", have)
+			err = fmt.Errorf("the imported addresses are %v", have)
 		}
 		return err
 	})
 }
 
-// An agent that is not told the ranges of its cluster's pods learns them from the nodes, as these come and go: it refuses other
-// clusters' endpoints there, and tells the others few ranges. Its flag refuses a whole cluster.
+// An agent without a flag for pod ranges reads them from the nodes and follows changes. It
+// refuses other clusters' endpoints in these ranges, and it publishes few, merged ranges. With
+// the flag it refuses all endpoints of an overlapping cluster.
 func TestNodesSayWherePodsAre(t *testing.T) {
 	const ns = "node-ranges"
 	deployBroker(t)
@@ -57,9 +58,9 @@ func TestNodesSayWherePodsAre(t *testing.T) {
 	published := func(want ...string) {
 		t.Helper()
 		m := objects.Member("c1")
-		planes.Until(t, fmt.Sprintf("c1 says that it has %v", want), on[lab.Broker], m, func() error {
+		planes.Until(t, fmt.Sprintf("c1 publishes the pod ranges %v", want), on[lab.Broker], m, func() error {
 			if !slices.Equal(m.Spec.PodCIDRs, want) {
-				return fmt.Errorf("it says %v", m.Spec.PodCIDRs)
+				return fmt.Errorf("the published ranges are %v", m.Spec.PodCIDRs)
 			}
 			return nil
 		})
@@ -72,7 +73,7 @@ func TestNodesSayWherePodsAre(t *testing.T) {
 	published("10.77.0.0/22")
 	planes.Delete(t, on["c1"], node(0))
 	expectEndpoints(t, "c1", ns, "10.77.0.5", "10.88.0.5")
-	published("10.77.0.0/22") // a node's going is no news to the others
+	published("10.77.0.0/22") // the deletion of a node does not change the published ranges
 
 	stop["c1"]()
 	stop["c1"] = startAgent(t, asAgent(t, "c1"), t.Output(), func(o *agent.Options) {

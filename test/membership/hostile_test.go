@@ -39,23 +39,23 @@ var update = flag.Bool("update", false, "write the list of attempts into the man
 // place is the clusterset's namespace.
 const place = broker.DefaultNamespace
 
-// sliceOf is what a member has on the broker of a Service without endpoints.
+// sliceOf returns a member's slice on the broker, for a Service without endpoints.
 func sliceOf(id, namespace, name string) *discoveryv1.EndpointSlice {
 	return objects.Published(id, namespace, name, name)
 }
 
-// permitted is what the broker's administrators permit one member.
+// permitted returns the permissions for one member.
 func permitted(id string) *corev1.ConfigMap {
 	return objects.Permissions(map[string]string{"ranges." + id: "10.2.0.0/16"})
 }
 
-// altered is an object with a change.
+// altered applies a change to an object.
 func altered[T client.Object](object T, change func(T)) T {
 	change(object)
 	return object
 }
 
-// attempt is something that a hostile member tries.
+// attempt is an attack by a hostile member.
 type attempt struct {
 	what string
 	do   func(context.Context, client.Client) error
@@ -85,7 +85,7 @@ func listing(what string, list client.ObjectList, in string) attempt {
 	return attempt{what, func(ctx context.Context, c client.Client) error { return c.List(ctx, list, client.InNamespace(in)) }}
 }
 
-// token asks for a token of an account.
+// token requests a token for a service account.
 func token(what, account string, spec authenticationv1.TokenRequestSpec) attempt {
 	return attempt{"asking for " + what, func(ctx context.Context, c client.Client) error {
 		of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: account}}
@@ -93,7 +93,7 @@ func token(what, account string, spec authenticationv1.TokenRequestSpec) attempt
 	}}
 }
 
-// server-side apply, which neither creates nor updates by that name.
+// applying is server-side apply, which is neither the verb create nor update.
 func applying(what string, object client.Object, kind string) attempt {
 	return attempt{what, func(ctx context.Context, c client.Client) error {
 		object.GetObjectKind().SetGroupVersionKind(brokerv1alpha1.GroupVersion.WithKind(kind))
@@ -105,12 +105,12 @@ func applying(what string, object client.Object, kind string) attempt {
 	}}
 }
 
-// badRecord tries to create a record that is all right but for a change.
+// badRecord tries to create a record that is valid except for a change.
 func badRecord(what string, change func(*brokerv1alpha1.ExportedService)) attempt {
 	return creating("a record with "+what, altered(objects.Record("c2", "shop", "db"), change))
 }
 
-// badSlice does so with a slice.
+// badSlice tries to create a slice that is valid except for a change.
 func badSlice(what string, change func(*discoveryv1.EndpointSlice)) attempt {
 	return creating("a slice with "+what, altered(withEndpoints(sliceOf("c2", "shop", "db"), 1), change))
 }
@@ -150,7 +150,7 @@ func withEndpoints(s *discoveryv1.EndpointSlice, n int) *discoveryv1.EndpointSli
 	return s
 }
 
-// fill has a slice have ports and endpoints, with all that an agent writes of them.
+// fill adds ports and endpoints to a slice, with all fields that an agent writes.
 func fill(s *discoveryv1.EndpointSlice, ports, endpoints int) {
 	s.Ports, s.Endpoints = nil, nil
 	for _, p := range manyPorts(ports) {
@@ -164,14 +164,14 @@ func fill(s *discoveryv1.EndpointSlice, ports, endpoints int) {
 	}
 }
 
-// attempts are those of c2 against c1, c1.eu, the clusterset, and the broker's own cluster. eu is
-// a member too, with an id that c1.eu's ends with.
+// attempts returns the attacks of c2 on c1, on c1.eu, on the clusterset, and on the broker's
+// own cluster. eu is also a member; the id of c1.eu ends with it.
 func attempts() []attempt {
 	type meta = metav1.ObjectMeta
 	in := func(name string) meta { return meta{Namespace: place, Name: name} }
 	long := authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(30 * 24 * time.Hour / time.Second))}
 	return []attempt{
-		// What is another member's.
+		// Objects of another member.
 		creating("a MemberCluster with another id", objects.Member("c9")),
 		creating("a MemberCluster with another member's name", altered(objects.Member("c2"), func(m *brokerv1alpha1.MemberCluster) { m.Name = "c9" })),
 		creating("a MemberCluster with another member's id in its spec", altered(objects.Member("c2"), func(m *brokerv1alpha1.MemberCluster) { m.Spec.ClusterID = "c9" })),
@@ -201,7 +201,7 @@ func attempts() []attempt {
 		patching("adding endpoints to another member's slice", sliceOf("c1", "shop", "web"), `{"endpoints":[{"addresses":["10.9.9.9"]}]}`),
 		deleting("deleting another member's slice", sliceOf("c1", "shop", "web")),
 		deletingAll("deleting all slices", &discoveryv1.EndpointSlice{}),
-		// What is nobody's to do.
+		// Objects that no member may write.
 		creating("a slice of a Service of the broker's own cluster", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "kubernetes" })),
 		creating("a slice that the broker's own controller manages", altered(sliceOf("c2", "shop", "db"), func(s *discoveryv1.EndpointSlice) {
 			s.Labels[discoveryv1.LabelManagedBy] = "endpointslice-controller.k8s.io"
@@ -211,7 +211,7 @@ func attempts() []attempt {
 		creating("a record with an exportedAt older than the API", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ExportedAt = metav1.Unix(0, 0) })),
 		creating("a record of a service whose name has a dot", objects.Record("c2", "shop.x", "db")),
 		creating("a catalogue entry that does not name it", objects.Import(place, "db.shop")),
-		// A namespace that it may not export.
+		// Objects of a namespace that the member may not export.
 		creating("a record of a namespace that it may not export", objects.Record("c2", "payments", "db")),
 		creating("a record of a namespace whose name begins as one that it may export", objects.Record("c2", "shopping", "db")),
 		creating("a slice of a namespace that it may not export", withEndpoints(sliceOf("c2", "payments", "db"), 1)),
@@ -220,7 +220,7 @@ func attempts() []attempt {
 		applying("applying a record of such a namespace", objects.Record("c2", "payments", "db"), "ExportedService"),
 		patching("filling a slice of such a namespace that was empty", sliceOf("c2", "payments", "spare"), `{"endpoints":[{"addresses":["10.2.0.9"]}]}`),
 		patching("publishing again a withdrawn record of such a namespace", objects.Record("c2", "payments", "spare"), `{"metadata":{"annotations":{"`+names.AnnotationState+`":null}}}`),
-		// What no cluster can use, or what costs others more than it may.
+		// Objects that no cluster can use, or that cost other clusters too much.
 		patching("moving its own exportedAt backwards", objects.Record("c2", "shop", "web"), `{"spec":{"exportedAt":"2021-01-01T00:00:00Z"}}`),
 		badRecord("a port 0", ports(mcsv1beta1.ServicePort{Port: 0})),
 		badRecord("a port 70000", ports(mcsv1beta1.ServicePort{Port: 70000})),
@@ -285,11 +285,11 @@ func attempts() []attempt {
 		creating("a catalogue entry with annotations of 200 KiB", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Annotations["note"] = strings.Repeat("x", 200<<10) })),
 		creating("a catalogue entry with 1,001 ports", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Spec.Ports = manyPorts(1001) })),
 		creating("a catalogue entry with a traffic distribution of 100 KiB", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Spec.TrafficDistribution = ptr.To(strings.Repeat("x", 100<<10)) })),
-		// What the broker's cluster has besides.
+		// Other objects of the broker's cluster.
 		listing("reading Secrets", &corev1.SecretList{}, place),
 		listing("reading Secrets of all namespaces", &corev1.SecretList{}, ""),
 		listing("reading ConfigMaps", &corev1.ConfigMapList{}, place),
-		// What the broker's administrators permit it, which it may read.
+		// The permissions, which members may only read.
 		patching("permitting itself more addresses", permitted("c2"), `{"data":{"ranges.c2":"0.0.0.0/0"}}`),
 		patching("permitting itself more namespaces", permitted("c2"), `{"data":{"namespaces.c2":"*"}}`),
 		patching("permitting another member nothing", permitted("c2"), `{"data":{"namespaces.c1":""}}`),
@@ -329,7 +329,8 @@ func attempts() []attempt {
 	}
 }
 
-// attemptsOfEU are those of eu against c1.eu, whose id ends with its own, and whose names it could take.
+// attemptsOfEU returns the attacks of eu on c1.eu, whose id ends with eu's and whose object
+// names eu could use.
 func attemptsOfEU() []attempt {
 	return []attempt{
 		creating("a record with a name of c1.eu", altered(objects.Record("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
@@ -341,8 +342,8 @@ func attemptsOfEU() []attempt {
 
 const asAdministrator = "acting as an administrator"
 
-// Pitfall 35: whatever a member tries with its own credentials, it writes, deletes and reads what
-// is its own, and nothing else.
+// Pitfall 35: with its own credentials a member can write, delete and read only its own
+// objects, whatever it tries.
 func TestHostileMember(t *testing.T) {
 	deployBroker(t)
 	must(t, "", "broker deploy --context broker --clusterset staging")
@@ -353,7 +354,7 @@ func TestHostileMember(t *testing.T) {
 		removedAfterwards(t, id)
 		planes.Create(t, asMembers[id], objects.Member(id), objects.Lease(id), objects.Record(id, "shop", "web"), sliceOf(id, "shop", "web")) // its own
 	}
-	// What c2 has of a namespace that it may not export it has taken away.
+	// c2 has withdrawn its objects of a namespace that it may not export.
 	spare := altered(objects.Record("c2", "payments", "spare"), func(e *brokerv1alpha1.ExportedService) {
 		e.Annotations = map[string]string{names.AnnotationState: names.StateWithdrawn}
 	})
@@ -390,7 +391,7 @@ func TestHostileMember(t *testing.T) {
 		},
 	} {
 		if have, err := read(asMembers["c2"]); err != nil || len(have) != 1 || len(have[0].Data) != 2 || have[0].Data["ranges.c2"] != "10.2.0.0/16" {
-			t.Errorf("what is allowed, as %s shows it, is %+v, %v", what, have, err)
+			t.Errorf("permissions, read by %s: %+v, %v", what, have, err)
 		}
 	}
 	have := objects.Member("c1")
@@ -402,20 +403,21 @@ func TestHostileMember(t *testing.T) {
 	expectGone(t, lab.Broker, namespace("staging"))
 }
 
-// awaitPermissions returns when the broker's API server refuses something that a member may not do any more: it follows the
-// ConfigMap by a watch.
+// awaitPermissions waits until the broker's API server refuses an object that is no longer
+// permitted. The API server watches the ConfigMap, so the change takes a moment.
 func awaitPermissions(t *testing.T, member client.Client, refused client.Object) {
 	t.Helper()
-	eventually(t, "the broker heeds the permissions", func() error {
+	eventually(t, "the broker enforces the permissions", func() error {
 		err := member.Create(t.Context(), refused.DeepCopyObject().(client.Object), client.DryRunAll)
 		if apierrors.IsForbidden(err) {
 			return nil
 		}
-		return fmt.Errorf("it was answered: %v", err)
+		return fmt.Errorf("want Forbidden, got %v", err)
 	})
 }
 
-// expectAccepted checks that a member may write what agents do, as large as it may be, and take away whatever it has.
+// expectAccepted checks that a member may write everything that agents write, up to the size
+// limits, and may withdraw and delete all its objects.
 func expectAccepted(t *testing.T, c2 client.Client) {
 	t.Helper()
 	large := altered(objects.Record("c2", "team-a-b", "large"), func(e *brokerv1alpha1.ExportedService) {
@@ -455,7 +457,7 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 	for _, o := range []client.Object{large, wide, long, headless, v6, digit, dns, catalogue} {
 		began := time.Now()
 		if err := c2.Create(t.Context(), o); err != nil {
-			t.Errorf("what an agent may write, %T %s: %v", o, o.GetName(), err)
+			t.Errorf("creating a valid %T %s: %v", o, o.GetName(), err)
 			continue
 		}
 		t.Logf("%T %s was created in %v", o, o.GetName(), time.Since(began).Round(time.Millisecond))
@@ -464,7 +466,8 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 	if err := planes.Merge(t.Context(), c2, later, `{"spec":{"exportedAt":"2035-01-01T00:00:00Z"}}`); err != nil {
 		t.Errorf("moving exportedAt forwards: %v", err)
 	}
-	// What was there before the permissions were may be taken away, in each of the ways that agents have.
+	// A member may withdraw and delete objects that existed before the permissions, in each of
+	// the ways that agents use.
 	must(t, "", "broker members set c2 --no-namespaces --context broker")
 	awaitPermissions(t, c2, objects.Record("c2", "shop", "probe"))
 	err := planes.Merge(t.Context(), c2, wide, `{"metadata":{"annotations":{"note":"x"}}}`)
@@ -481,9 +484,10 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 	} {
 		planes.Succeeds(t, what, do())
 	}
-	// Without a ConfigMap nothing is refused: importing clusters go by what it said last.
+	// Without the ConfigMap the broker refuses nothing. Importing clusters apply the last known
+	// permissions.
 	planes.Delete(t, on[lab.Broker], permitted(""))
-	eventually(t, "the broker restricts nobody", func() error {
+	eventually(t, "the broker has no restrictions", func() error {
 		return c2.Create(t.Context(), objects.Record("c2", "payments", "probe"), client.DryRunAll)
 	})
 	deployBroker(t)
@@ -503,15 +507,15 @@ func expectListed(t *testing.T, all []attempt) {
 	listed, after, ok := strings.Cut(rest, end)
 	switch {
 	case !ok:
-		t.Errorf("%s has no place for the list of attempts", manual)
+		t.Errorf("%s has no markers for the list of attempts", manual)
 	case *update:
 		noError(t, os.WriteFile(manual, []byte(before+begin+list.String()+end+after), 0o644))
 	case listed != list.String():
-		t.Errorf("%s: the list of attempts is not true any more; go test ./test/membership -run TestHostileMember -args -update writes it", manual)
+		t.Errorf("%s: the list of attempts is out of date; update it with: go test ./test/membership -run TestHostileMember -args -update", manual)
 	}
 }
 
-// expectRefused wants the refusal of an authorizer, of an admission policy or by a kind's schema, and no other error.
+// expectRefused requires a denial by an authorizer, by an admission policy or by a schema.
 func expectRefused(t *testing.T, what string, err error) {
 	t.Helper()
 	switch {
@@ -522,7 +526,7 @@ func expectRefused(t *testing.T, what string, err error) {
 	}
 }
 
-// invited is what a member has got when it has joined.
+// invited returns the membership of a cluster that has joined.
 func invited(t *testing.T, id string) credential.Membership {
 	t.Helper()
 	m := parsed(t, joinFile(t, id))

@@ -23,10 +23,11 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// late is the key of writes that were refused, because another controller had written the object meanwhile. There are to be few.
+// late counts writes that failed because another controller had changed the object. There
+// should be few.
 const late = "too late"
 
-// hundreds are MultiClusterServices of both types, on as many Services, each with an address of its own.
+// hundreds creates MultiClusterServices of both types, each with its own Service and address.
 type hundreds struct {
 	*testing.T
 	ns  string
@@ -50,7 +51,8 @@ func (h *hundreds) mcs(i int) *networkingv1alpha1.MultiClusterService {
 	return objects.Exposed(h.ns, fmt.Sprintf("web-%d", i), networkingv1alpha1.ExposureTypeCrossCluster, networkingv1alpha1.ExposureTypeLoadBalancer)
 }
 
-// addresses waits until all have one and all conditions, and returns them by name.
+// addresses waits until all MultiClusterServices have all conditions and an address, and
+// returns the addresses by name.
 func (h *hundreds) addresses() map[string]string {
 	h.Helper()
 	found := map[string]string{}
@@ -74,8 +76,9 @@ func (h *hundreds) addresses() map[string]string {
 	return found
 }
 
-// quiet waits until the hub has written nothing for a while, and returns what it had written since the last time, by verb and resource. Not counted are
-// Events, which tell people of conditions that have changed, and Leases, which the hub renews as time goes.
+// quiet waits until the hub has not written for a while, and returns its writes since the last
+// call, by verb and resource. Events, which report changed conditions, and Leases, which the
+// hub renews at intervals, do not count.
 func (h *hundreds) quiet(calm time.Duration) map[string]int {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
@@ -97,8 +100,9 @@ func (h *hundreds) quiet(calm time.Duration) map[string]int {
 	return count
 }
 
-// Each event costs what it is about, however many MultiClusterServices there are: the hub's writes are counted. A hub that
-// starts writes nothing that stands, and no address moves.
+// The cost of an event does not depend on the number of MultiClusterServices: the test counts
+// the hub's writes. A hub that restarts does not write unchanged objects, and no address
+// changes.
 func TestHundredsOfMultiClusterServices(t *testing.T) {
 	log, err := audit.Open(theLab.AuditLog(lab.Broker))
 	noError(t, err)
@@ -152,7 +156,8 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 		}
 		return nil
 	})
-	// Whether that address answers depends on the machine's network, and is told when it is known: after two attempts of 2 s each.
+	// Whether that address answers depends on the machine's network. The hub reports the result
+	// after two attempts of 2 s each.
 	h.expect("one whose backends change", h.quiet(8*time.Second), 1, map[string]int{"patch multiclusterservices/status": 2, late: 1})
 
 	create(t, lab.Broker, objects.Member("c9"))
@@ -164,7 +169,7 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 	policy := &brokerv1alpha1.ServicePolicy{ObjectMeta: objects.Meta(place, "web-7."+h.ns)}
 	planes.Until(t, "its policy changes", on[lab.Broker], policy, func() error {
 		if len(policy.Spec.Providers) != 1 {
-			return fmt.Errorf("it has %v", policy.Spec.Providers)
+			return fmt.Errorf("the policy has the providers %v", policy.Spec.Providers)
 		}
 		return nil
 	})
@@ -179,11 +184,11 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 
 	planes.Delete(t, on[lab.Broker], h.mcs(9))
 	expectGone(t, lab.Broker, &brokerv1alpha1.ServicePolicy{ObjectMeta: objects.Meta(place, "web-9."+h.ns)}) // or withdrawn
-	// The cache may not show yet that its finalizer is off.
+	// The finalizer may still be present in the cache.
 	h.expect("one that is deleted", h.quiet(time.Second), 1, map[string]int{"update servicepolicies": 1, "patch multiclusterservices": 1, late: 1})
 }
 
-// expect compares what was written with the most that n events may cost.
+// expect checks that n events caused at most n times the given number of writes.
 func (h *hundreds) expect(what string, got map[string]int, n int, each map[string]int) {
 	h.Helper()
 	h.Logf("%s: %d times, %v", what, n, got)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// inventory names every object of every kind that an API server has, but for Events, and for
-// what the API server keeps of itself.
+// inventory names every object of an API server, except Events and the API server's own
+// objects.
 func inventory(t *testing.T, cluster string) map[string]bool {
 	t.Helper()
 	config, err := theLab.RESTConfig(cluster)
@@ -43,11 +43,11 @@ func inventory(t *testing.T, cluster string) map[string]bool {
 	return found
 }
 
-// expectInventory waits until a cluster has exactly what it had, and more only of what the
-// given texts are part of.
+// expectInventory waits until a cluster has exactly the objects of before. Additional objects
+// are allowed only if their name contains one of the texts.
 func expectInventory(t *testing.T, cluster string, before map[string]bool, but ...string) {
 	t.Helper()
-	eventually(t, "all is as it was in "+cluster, func() error {
+	eventually(t, "all objects are as before in "+cluster, func() error {
 		after := inventory(t, cluster)
 		var differ []string
 		for name := range after {

@@ -18,8 +18,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// Pitfall 32: two clusters, and the broker itself, become members and stop being it, and leave
-// nothing behind that they had not made themselves.
+// Pitfall 32: two clusters and the broker itself join and leave. Only objects that users have
+// created stay.
 func TestJoinAndLeave(t *testing.T) {
 	const ns = "shop"
 	before := map[string]map[string]bool{}
@@ -31,7 +31,7 @@ func TestJoinAndLeave(t *testing.T) {
 	}
 	expectInventory(t, lab.Broker, before[lab.Broker])
 	deployBroker(t)
-	must(t, "", "broker deploy --context broker") // again, and nothing is different
+	must(t, "", "broker deploy --context broker") // deploying again changes nothing
 	deployed := inventory(t, lab.Broker)
 
 	const removed = "memberclusters." // stay, and say so
@@ -49,7 +49,7 @@ func TestJoinAndLeave(t *testing.T) {
 		}
 		path := write(t, "c.join", file)
 		must(t, "", fmt.Sprintf("join %s --cluster-id %s --wait 0 --context %s", path, id, c))
-		must(t, "", fmt.Sprintf("join %s --wait 0 --context %s", path, c)) // the file is used up, and that does not matter
+		must(t, "", fmt.Sprintf("join %s --wait 0 --context %s", path, c)) // joining again with the used file succeeds
 		create(t, c, namespace(ns))
 		stop[c] = startAgent(t, asAgent(t, c), t.Output())
 	}
@@ -76,7 +76,7 @@ func TestJoinAndLeave(t *testing.T) {
 	ends(t, 64, "", "leave --context c1", "Other clusters stop using this cluster's endpoints of service shop/web.",
 		"Pods of this cluster can no longer reach service shop/web by clusterset name or clusterset IP.", "Standard input is not a terminal", "add --yes")
 	expectImport(t, "c1", ns, "web", all...)
-	others := objects.Published("c9", ns, "others", "others") // nothing of the clusterset's is touched on a broker that is a member
+	others := objects.Published("c9", ns, "others", "others") // leave must not touch the clusterset's objects on a broker that is a member
 	create(t, lab.Broker, others)
 	expectClustersColumn(t)
 	for i, c := range clusters {
@@ -110,7 +110,7 @@ func TestJoinAndLeave(t *testing.T) {
 		for _, other := range clusters[i+1:] {
 			expectImport(t, other, ns, "web", all[i+1:]...)
 		}
-		// Without it, nothing is left to do but to remove the definition.
+		// After the last ServiceExport is deleted, leave only has to remove the CRD.
 		planes.Delete(t, on[c], e)
 		must(t, "", "leave --yes --context "+c)
 	}
@@ -126,7 +126,7 @@ func TestJoinAndLeave(t *testing.T) {
 	}
 }
 
-// expectClustersColumn checks that the broker's catalogue is shown with the clusters.
+// expectClustersColumn checks that kubectl get prints the clusters of a catalogue entry.
 func expectClustersColumn(t *testing.T) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: objects.Meta("", "serviceimports.multicluster.x-k8s.io")}

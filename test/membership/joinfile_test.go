@@ -32,7 +32,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// kubeAs is the broker for whoever has the membership's token.
+// kubeAs is a client of the broker with the membership's token.
 func kubeAs(t *testing.T, m credential.Membership) kubernetes.Interface {
 	t.Helper()
 	kube, err := kubernetes.NewForConfig(broker.NewToken(m.Token, nil).Config(m))
@@ -62,7 +62,7 @@ func accepted(t *testing.T, m credential.Membership) error {
 
 func onBroker(name string) metav1.ObjectMeta { return objects.Meta(place, name) }
 
-// policiesHold waits until the broker's admission policies, which may have been created just now, are enforced.
+// policiesHold waits until the broker enforces the admission policies, which may be new.
 func policiesHold(t *testing.T, file credential.Membership) {
 	t.Helper()
 	eventually(t, "the admission policies are enforced", func() error {
@@ -89,7 +89,7 @@ func mintedBy(t *testing.T, m credential.Membership, account string, spec authen
 	return asMember(t, m).SubResource("token").Create(t.Context(), of, &authenticationv1.TokenRequest{Spec: spec})
 }
 
-// boundTo is a request for a token of an hour.
+// boundTo is a request for a token of an hour that is bound to a Secret.
 func boundTo(bound credential.Binding) authenticationv1.TokenRequestSpec {
 	return authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: ptr.To(int64(3600)),
@@ -97,8 +97,10 @@ func boundTo(bound credential.Binding) authenticationv1.TokenRequestSpec {
 	}
 }
 
-// With a join file one Secret can be created, once. Without its UID, which only the answer tells, nobody gets a token with the file, and
-// with it only bound ones of the one member. A member gets tokens that are bound to its own Secret.
+// A join file can create one Secret, once. Only the response to that request contains the
+// Secret's UID. Without the UID, the file gets no token; with the UID, it gets only tokens of
+// its member that are bound to the Secret. A member gets only tokens that are bound to its own
+// Secret.
 func TestTokensForOneselfOnly(t *testing.T) {
 	deployBroker(t)
 	must(t, joinFile(t, "c2"), "join - --no-workloads --context c2")
@@ -147,7 +149,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	}
 	planes.Succeeds(t, "using the file, as a dry run", createdBy(t, file, good(), client.DryRunAll))
 
-	// It is used, and then by somebody who has a copy of it.
+	// The file is used, and a copy of the file is used afterwards.
 	bound, err := joining.Use(t.Context(), kubeAs(t, file), file)
 	noError(t, err)
 	if again, err := joining.Use(t.Context(), kubeAs(t, file), file); !apierrors.IsAlreadyExists(err) || again.UID != "" || strings.Contains(err.Error(), bound.UID) {
@@ -155,7 +157,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	}
 	wrong := credential.Binding{Name: bound.Name, UID: "0f1c2d3e-0000-4000-8000-000000000001"}
 	if err := mintedBy(t, file, "member-c1", boundTo(wrong)); !apierrors.IsConflict(err) || strings.Contains(err.Error(), bound.UID) {
-		t.Errorf("a token for a wrong UID: %v", err)
+		t.Errorf("requesting a token for a wrong UID: %v", err)
 	}
 	of := claimsOf(t, member.Token).Binding
 	long := boundTo(bound)
@@ -198,11 +200,11 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	}
 	wrong.Name = of.Name
 	if err := mintedBy(t, member, "member-c2", boundTo(wrong)); !apierrors.IsConflict(err) {
-		t.Errorf("a member: a token for a wrong UID: %v", err)
+		t.Errorf("member requesting a token for a wrong UID: %v", err)
 	}
 	wrong.Name = names.MemberCredential("c2", wrong.UID)
 	if err := mintedBy(t, member, "member-c2", boundTo(wrong)); !apierrors.IsNotFound(err) {
-		t.Errorf("a member: a token for a Secret that does not exist: %v", err)
+		t.Errorf("member requesting a token for a missing Secret: %v", err)
 	}
 	for what, err := range map[string]error{
 		"a join file: the member's": mintedBy(t, file, "member-c1", boundTo(bound)),
@@ -215,7 +217,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// minted is a membership that somebody has who has used a join file up, in a program of his own.
+// minted uses a join file without the atoll command and returns the membership.
 func minted(t *testing.T, file credential.Membership) credential.Membership {
 	t.Helper()
 	bound, err := joining.Use(t.Context(), kubeAs(t, file), file)
@@ -226,7 +228,8 @@ func minted(t *testing.T, file credential.Membership) credential.Membership {
 	return file
 }
 
-// Who comes second is refused and told what to do, whatever the first one does to hide it; what the message says cuts the thief off.
+// If a thief uses a join file first, the owner's join is refused with instructions, whatever
+// the thief does to hide the theft. The instructions lock the thief out.
 func TestStolenJoinFile(t *testing.T) {
 	deployBroker(t)
 	text := joinFile(t, "c1")
@@ -242,7 +245,7 @@ func TestStolenJoinFile(t *testing.T) {
 	stop()
 	must(t, "", "leave --yes --offline --context c1")
 
-	// The thief can't have the use be forgotten without the file being worth nothing.
+	// The thief cannot hide the use of the file without making the file invalid.
 	asThief := kubeAs(t, thief).CoreV1()
 	expectForbidden(t, "deleting the Secret", asThief.Secrets(place).Delete(t.Context(), claimsOf(t, thief.Token).Binding.Name, metav1.DeleteOptions{}))
 	noError(t, asThief.ServiceAccounts(place).Delete(t.Context(), "join-c1", metav1.DeleteOptions{}))
@@ -256,7 +259,7 @@ func TestStolenJoinFile(t *testing.T) {
 	must(t, "", "leave --yes --context c1")
 }
 
-// registered waits until a member is there, whose agent has registered it.
+// registered waits until a member's agent has registered the member.
 func registered(t *testing.T, id string) {
 	t.Helper()
 	planes.Until(t, id+" is registered", on[lab.Broker], objects.Member(id), func() error { return nil })
@@ -288,8 +291,9 @@ func expectListedTokens(t *testing.T, id string, want ...string) {
 	}
 }
 
-// A join file can be revoked, and is replaced by the next one. The standing member stays one until it, or whoever has the next
-// file, has joined with that: then its former credentials stop working.
+// A join file can be revoked, and a new file replaces it. The existing member keeps its
+// credentials until a cluster has joined with the new file; then the old credentials stop
+// working.
 func TestJoinFilesFollowEachOther(t *testing.T) {
 	deployBroker(t)
 	first := joinFile(t, "c1")
@@ -306,7 +310,7 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	says(t, "", "broker token revoke c1 --context broker", "no usable join file for cluster c1 exists", "atoll broker members remove c1 --clusterset atoll-clusterset --force --context broker")
 	before, _ := membershipOf(t, "c1")
 
-	// A new file does nothing to the member, nor does its being revoked.
+	// A new file does not affect the member. Nor does its revocation.
 	joinFile(t, "c1")
 	expectListedTokens(t, "c1", "unused", "used")
 	account := &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")}
@@ -318,7 +322,7 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	expectGone(t, lab.Broker, &rbacv1.Role{ObjectMeta: onBroker("join-c1")}) // the garbage collector has been there
 	planes.Succeeds(t, "after a file was revoked, the member's token", accepted(t, before))
 
-	// Joining again: with the file that is used already, with an older one, with a new one.
+	// Join again with the used file, with an older file, and with a new file.
 	must(t, second, "join - --no-workloads --context c1")
 	must(t, second, "join - --no-workloads --offline --context c1")
 	if m, _ := membershipOf(t, "c1"); m.Token != before.Token {
@@ -345,7 +349,8 @@ func TestJoinFilesFollowEachOther(t *testing.T) {
 	expectListedTokens(t, "c1")
 }
 
-// A join file that is used in the wrong cluster, whose agent finds out that the id is another's, does nothing to that one.
+// If a join file is used in the wrong cluster, the agent there detects that the id belongs to
+// another cluster. The other cluster is not affected.
 func TestWrongClustersJoinFile(t *testing.T) {
 	joined(t, "c1", "--no-workloads")
 	startAgent(t, asAgent(t, "c1"), t.Output())
@@ -356,25 +361,26 @@ func TestWrongClustersJoinFile(t *testing.T) {
 	stopWrong := startAgent(t, asAgent(t, "c2"), said)
 	said.Expect(t, "belongs to another cluster")
 	expectListedTokens(t, "c1", "used", "used")
-	planes.Read(t, on[lab.Broker], &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")}) // or else the join is taken for complete
+	planes.Read(t, on[lab.Broker], &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")}) // without the account the join would count as complete
 	planes.Succeeds(t, "the owner's token", accepted(t, owner))
 	stopWrong()
 	must(t, "", "leave --yes --offline --context c2")
 }
 
-// Without the broker, join leaves the use of the join file to the agent, of which all replicas try.
+// Without a connection to the broker, join leaves the use of the join file to the agent. All
+// replicas of the agent try to use it.
 func TestOfflineJoin(t *testing.T) {
 	deployBroker(t)
 	file := joinFile(t, "c1")
 	unreachable := strings.Replace(file, server(t), "https://127.0.0.1:1", 1)
 	must(t, unreachable, "join - --no-workloads --offline --context c1")
-	must(t, file, "join - --no-workloads --offline --context c1") // with the right address now
+	must(t, file, "join - --no-workloads --offline --context c1") // with the correct address
 	local := asAgent(t, "c1")
 	stop, stopSecond := startAgent(t, local, t.Output()), startAgent(t, local, t.Output())
 	eventually(t, "the agent has its own token", func() error {
 		m, _ := membershipOf(t, "c1")
 		if claimsOf(t, m.Token).IsJoiner(m.ClusterID, m.Clusterset) {
-			return errors.New("it is the join file's")
+			return errors.New("the token is still the join file's")
 		}
 		return nil
 	})
@@ -385,7 +391,7 @@ func TestOfflineJoin(t *testing.T) {
 	must(t, "", "leave --yes --context c1")
 }
 
-// An agent that ended before it could give up the rights of the join file does so when it is started again.
+// If an agent ended before it deleted the join file's permissions, the next agent deletes them.
 func TestJoinIsEndedLater(t *testing.T) {
 	deployBroker(t)
 	file := joinFile(t, "c1")
@@ -396,7 +402,7 @@ func TestJoinIsEndedLater(t *testing.T) {
 	expectGone(t, lab.Broker, &corev1.ServiceAccount{ObjectMeta: onBroker("join-c1")})
 	stop()
 
-	// A later file is none of its business.
+	// The agent does not delete the permissions of a later file.
 	joinFile(t, "c1")
 	expectListedTokens(t, "c1", "unused", "used")
 	create(t, "c1", namespace("later"), service("later", "web"), export("later", "web"))
@@ -407,7 +413,8 @@ func TestJoinIsEndedLater(t *testing.T) {
 	must(t, "", "leave --yes --context c1")
 }
 
-// The file is for its owner alone, whatever the umask, and no other file is written over.
+// Only its owner can read the file, whatever the umask. The command does not overwrite another
+// file.
 func TestJoinFileIsPrivate(t *testing.T) {
 	deployBroker(t)
 	removedAfterwards(t, "c1")
@@ -421,7 +428,7 @@ func TestJoinFileIsPrivate(t *testing.T) {
 			t.Fatalf("umask %o: %v, %v, status %d\n%s", umask, info, err, r.Status, r.Stderr)
 		}
 		if r.Stdout != "" || !strings.Contains(r.Stderr, "the join file works once, until ") || !strings.Contains(r.Stderr, "atoll join "+path) {
-			t.Errorf("umask %o: it says\n%s%s", umask, r.Stdout, r.Stderr)
+			t.Errorf("umask %o: output:\n%s%s", umask, r.Stdout, r.Stderr)
 		}
 		refused(t, "", line, "already exists", "--force")
 		if umask == 0 {
@@ -431,7 +438,7 @@ func TestJoinFileIsPrivate(t *testing.T) {
 	text, err := os.ReadFile(path)
 	noError(t, err)
 	if life := time.Until(claimsOf(t, parsed(t, string(text)).Token).Expires); life < 110*time.Minute || life > 2*time.Hour {
-		t.Errorf("the file is good for %v", life)
+		t.Errorf("the file is valid for %v, want 2h", life)
 	}
 	noError(t, os.Chmod(path, 0o644))
 	says(t, "", "join "+path+" --dry-run --context c1", "warning: other users of this machine can read "+path+" (mode 0644)")
@@ -441,7 +448,7 @@ func TestJoinFileIsPrivate(t *testing.T) {
 		t.Errorf("with --force: %v, %v", info, err)
 	}
 	if life := time.Until(claimsOf(t, parsed(t, string(again)).Token).Expires); life < 23*time.Hour || life > 24*time.Hour {
-		t.Errorf("by default a file is good for %v", life)
+		t.Errorf("by default a file is valid for %v, want 24h", life)
 	}
 	for _, ttl := range []string{"5m", "169h"} {
 		refused(t, "", line+"x --ttl "+ttl, "the lifetime of a join file must be from 10m0s to 168h0m0s")

@@ -34,7 +34,7 @@ var clusters = []string{"c1", "c2", lab.Broker}
 var (
 	// theLab has API servers without Atoll.
 	theLab *lab.Lab
-	// on holds an administrator's client for each of them.
+	// on holds an administrator's client for each cluster and for the broker.
 	on map[string]client.WithWatch
 )
 
@@ -51,19 +51,19 @@ func TestMain(m *testing.M) {
 	}.Main(m)
 }
 
-// refused runs a command line that has to fail with a message that holds these words.
+// refused runs a command line that must fail with a message that contains these words.
 func refused(t *testing.T, stdin, line string, words ...string) {
 	t.Helper()
 	ends(t, 1, stdin, line, words...)
 }
 
-// says runs a command line that has to succeed with a message that holds these words.
+// says runs a command line that must succeed with a message that contains these words.
 func says(t *testing.T, stdin, line string, words ...string) {
 	t.Helper()
 	ends(t, 0, stdin, line, words...)
 }
 
-// ends runs a command line that has to end with a status and a message that holds these words.
+// ends runs a command line that must end with a status and a message that contains these words.
 func ends(t *testing.T, status int, stdin, line string, words ...string) {
 	t.Helper()
 	r := atoll(stdin, line)
@@ -80,8 +80,8 @@ func removedAfterwards(t *testing.T, ids ...string) {
 	}
 }
 
-// deployBroker sets up the broker. What members were there is forgotten after the test: the entry of one that has left
-// stays, and says so.
+// deployBroker deploys the broker. The cleanup deletes all MemberClusters, because those of
+// former members stay.
 func deployBroker(t *testing.T) {
 	t.Helper()
 	must(t, "", "broker deploy --context broker")
@@ -92,7 +92,7 @@ func deployBroker(t *testing.T) {
 	})
 }
 
-// server is the broker's URL for the members.
+// server is the broker's URL for members.
 func server(t *testing.T) string {
 	t.Helper()
 	c, err := theLab.Spec.Cluster(lab.Broker)
@@ -100,13 +100,13 @@ func server(t *testing.T) string {
 	return "https://" + c.APIServer.String()
 }
 
-// joinFile makes one for a cluster.
+// joinFile creates a join file for a cluster.
 func joinFile(t *testing.T, id string, flags ...string) string {
 	t.Helper()
 	return must(t, "", fmt.Sprintf("broker token create %s --context broker --server %s %s", id, server(t), strings.Join(flags, " ")))
 }
 
-// joined makes a cluster a member until the test, and all agents that it has started, have ended.
+// joined makes a cluster a member. It leaves after the test has stopped all its agents.
 func joined(t *testing.T, cluster, flags string) {
 	t.Helper()
 	deployBroker(t)
@@ -114,7 +114,7 @@ func joined(t *testing.T, cluster, flags string) {
 	t.Cleanup(func() { must(t, "", "leave --yes --context "+cluster) })
 }
 
-// write writes a file that goes with the test.
+// write writes a file into the test's temporary folder.
 func write(t *testing.T, name, text string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)

@@ -12,7 +12,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// The broker's administrators say what members are permitted, see what is left out, and take it back.
+// The broker's administrators can set, list and reset the permissions of members, and the list
+// shows refused exports.
 func TestPermissionsOfMembers(t *testing.T) {
 	refused(t, "", "broker members list --context broker --clusterset nowhere", "there is no clusterset nowhere", "atoll broker deploy")
 	deployBroker(t)
@@ -28,20 +29,20 @@ func TestPermissionsOfMembers(t *testing.T) {
 		"set c2 --ranges=":                         {"--ranges is empty", "any"},
 		"set c2 --ranges 10.1.2.3":                 {`"10.1.2.3" is an address, not an address range`, "10.1.2.3/32"},
 		"set c2 --ranges 10.1.2.3/16,x":            {"10.1.0.0/16", `"x" is not an address range`},
-		"set c2 --namespaces shop --ranges x":      {`"x" is not an address range`}, // and nothing half written
+		"set c2 --namespaces shop --ranges x":      {`"x" is not an address range`}, // an invalid flag must not write the other
 		"set C2 --ranges 10.1.0.0/16":              {"C2"},
 		"list c9":                                  {"cluster c9 is not a member"},
 		"set c2 --ranges 10.1.0.0/16 -o sheet":     {"json"},
 	} {
 		r := atoll("", members+line+at)
 		if r.Status == 0 {
-			t.Errorf("atoll %s%s: it does that", members, line)
+			t.Errorf("atoll %s%s succeeded, but must fail", members, line)
 		}
 		planes.Says(t, members+line, r.Stderr, words...)
 	}
 	expectPermitted(t, map[string]string{})
 
-	// Before it is a member; and nothing with --dry-run.
+	// The permissions can be set before the cluster is a member. --dry-run writes nothing.
 	must(t, "", members+"set c2 --ranges 10.2.0.0/16 --namespaces shop --dry-run"+at)
 	expectPermitted(t, map[string]string{})
 	r := atoll("", members+"set c2 --ranges 10.2.0.0/16,fd00:2::/48,10.2.3.0/24"+at)
@@ -56,7 +57,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 	planes.Create(t, c2, objects.Member("c2"), objects.Lease("c2"), objects.Record("c2", "shop", "web"), objects.Record("c2", "team-a-x", "api"), published)
 	must(t, "", members+"set c3 --no-namespaces"+at)
 	must(t, "", members+"set c2 --namespaces team-a-*"+at)
-	must(t, "", "broker deploy --context broker") // again, and nothing is different
+	must(t, "", "broker deploy --context broker") // deploying again changes nothing
 	all := map[string]string{"ranges.c2": "10.2.0.0/16, fd00:2::/48", "namespaces.c2": "team-a-*", "namespaces.c3": ""}
 	expectPermitted(t, all)
 	if table := must(t, "", members+"list -o wide"+at); strings.Join(strings.Fields(table), " ") != "CLUSTER NAMESPACES EXPORTS REFUSED RANGES ADDRESSES OUTSIDE MISTAKES EXAMPLES "+
@@ -84,7 +85,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 	}
 	expectPermitted(t, all)
 
-	// What somebody has written by hand and can't be read is told.
+	// The command reports invalid entries that an administrator wrote by hand.
 	config := permitted("")
 	planes.Read(t, on[lab.Broker], config)
 	config.Data["ranges.c2"], config.Data["namespaces.c2"], config.Data["Somebody"] = "10.2.0.0/16 10.3.0.1", "shop, Team", "10.0.0.0/8"
@@ -99,14 +100,15 @@ func TestPermissionsOfMembers(t *testing.T) {
 	if rows := must(t, "", members+"list -o name"+at); rows != "Somebody\nc2\nc3\nc4\n" {
 		t.Errorf("the names are\n%s", rows)
 	}
-	// Agents go on by what the ConfigMap said last when it is gone, so creating it is told.
+	// When the ConfigMap is deleted, agents keep the last permissions, so the command reports
+	// that it created a new ConfigMap.
 	planes.Delete(t, on[lab.Broker], permitted(""))
 	if r := atoll("", members+"set c3 --namespaces *"+at); r.Status != 0 || !strings.Contains(r.Stderr, "did not exist and has been created") || !strings.Contains(r.Stdout, "c2") {
 		t.Errorf("status %d\n%s%s", r.Status, r.Stdout, r.Stderr)
 	}
 	expectPermitted(t, map[string]string{"namespaces.c3": "*"})
 
-	// The default is the broker's: deploying it again without the flag changes nothing.
+	// The default is stored on the broker: deploying again without the flag does not change it.
 	if r := atoll("", "broker deploy --default-exports some"+at); r.Status != 64 || !strings.Contains(r.Stderr, "the value must be allow or deny") {
 		t.Errorf("status %d\n%s", r.Status, r.Stderr)
 	}
@@ -130,11 +132,11 @@ func TestPermissionsOfMembers(t *testing.T) {
 // permitAllAfterwards permits members everything after the test.
 func permitAllAfterwards(t *testing.T) { planes.CleanUp(t, on[lab.Broker], permitted("")) }
 
-// expectPermitted checks what is written about members.
+// expectPermitted checks the permissions on the broker.
 func expectPermitted(t *testing.T, want map[string]string) {
 	t.Helper()
 	have := permitted("")
 	if planes.Read(t, on[lab.Broker], have); !maps.Equal(have.Data, want) || len(have.BinaryData) > 0 {
-		t.Errorf("written is %v, %v, want %v", have.Data, have.BinaryData, want)
+		t.Errorf("the permissions are %v, %v, want %v", have.Data, have.BinaryData, want)
 	}
 }

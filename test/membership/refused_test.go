@@ -26,8 +26,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// What can't be done is said so before anything is changed, with what to do about it. Pitfall 34: an
-// id that another cluster has can't be taken.
+// Commands report an impossible operation and its fix before they change anything. Pitfall 34:
+// a cluster cannot join with another cluster's id.
 func TestCommandsRefuse(t *testing.T) {
 	before := inventory(t, "c1")
 	refused(t, "", "broker token create c1 --context broker --clusterset none --server https://b",
@@ -40,7 +40,7 @@ func TestCommandsRefuse(t *testing.T) {
 	refused(t, "", "broker token create c1 --context broker", "which other machines cannot reach", "--server https://HOST:PORT")
 	refused(t, "", "broker token create c1 --context nowhere", `context "nowhere" does not exist`)
 
-	// Without the policy that governs join files none is handed out.
+	// Without the admission policy for join files, the command creates no join file.
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: objects.Meta("", rights.JoinerPolicyName(place))}
 	planes.Delete(t, on[lab.Broker], policy)
 	refused(t, "", "broker token create c1 --context broker --server "+server(t), "admission policy joiners-of-atoll-clusterset.atoll.dev is missing", "atoll broker deploy --clusterset atoll-clusterset")
@@ -77,8 +77,8 @@ func TestCommandsRefuse(t *testing.T) {
 	must(t, "", "leave --yes --context c2")
 }
 
-// A cluster whose id is another one's, because its Secret was copied, leaves without touching what that one has on the
-// broker. Pitfall 34.
+// A cluster that has another cluster's id, because its Secret was copied, can leave without
+// touching the other cluster's objects on the broker. Pitfall 34.
 func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 	const ns = "clone"
 	deployBroker(t)
@@ -115,7 +115,7 @@ func TestLeavingWithAnIDThatIsAnothers(t *testing.T) {
 	must(t, "", "leave --yes --context c1")
 }
 
-// limited adds a context for a user of c1's who may only read.
+// limited adds a context for a user of c1 with read-only permissions.
 func limited(t *testing.T) {
 	t.Helper()
 	config, err := theLab.UserKubeconfig("c1", "nobody")
@@ -142,7 +142,7 @@ func limited(t *testing.T) {
 	})
 }
 
-// unapproved is a definition of ServiceExports in a version that Atoll does not use.
+// unapproved is a CRD of ServiceExports in a version that Atoll does not use.
 const unapproved = `
 metadata: {name: serviceexports.multicluster.x-k8s.io, annotations: {api-approved.kubernetes.io: unapproved}}
 spec:
@@ -152,12 +152,12 @@ spec:
   versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 `
 
-// Properties and definitions of others' are respected.
+// Joining respects CRDs and ClusterProperties of other products.
 func TestJoinRespectsWhatIsThere(t *testing.T) {
 	deployBroker(t)
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	noError(t, yaml.Unmarshal([]byte(unapproved), crd))
-	if err := on["c1"].Delete(t.Context(), crd.DeepCopy()); client.IgnoreNotFound(err) != nil { // what another test may have left
+	if err := on["c1"].Delete(t.Context(), crd.DeepCopy()); client.IgnoreNotFound(err) != nil { // another test may have left the CRD
 		t.Fatal(err)
 	}
 	expectGone(t, "c1", crd.DeepCopy())
@@ -179,16 +179,16 @@ func TestJoinRespectsWhatIsThere(t *testing.T) {
 	// The cluster has an id before it joins.
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	property := &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: aboutv1beta1.ClusterIDProperty}}
-	planes.Change(t, on["c1"], property, func(p *aboutv1beta1.ClusterProperty) { p.Labels, p.Spec.Value = nil, "prod" }) // as if somebody else had made it
+	planes.Change(t, on["c1"], property, func(p *aboutv1beta1.ClusterProperty) { p.Labels, p.Spec.Value = nil, "prod" }) // as if a user had created it
 	must(t, "", "leave --yes --context c1")
-	planes.Succeeds(t, "somebody else's property", on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property))
+	planes.Succeeds(t, "reading the user's property", on["c1"].Get(t.Context(), client.ObjectKeyFromObject(property), property))
 	refused(t, joinFile(t, "c1"), "join - --context c1", `ClusterProperty cluster.clusterset.k8s.io has the value "prod"`, "atoll broker token create prod")
 	must(t, joinFile(t, "prod"), "join - --no-workloads --context c1")
 	must(t, "", "leave --yes --context c1")
 	planes.Succeeds(t, "somebody else's property", on["c1"].Delete(t.Context(), property))
 }
 
-// One broker holds several clustersets, whose members have nothing to do with each other.
+// A broker can have several clustersets. Their members do not affect each other.
 func TestTwoClustersets(t *testing.T) {
 	deployBroker(t)
 	must(t, "", "broker deploy --context broker --clusterset staging")
@@ -199,7 +199,7 @@ func TestTwoClustersets(t *testing.T) {
 	stopFirst, stopSecond := startAgent(t, asAgent(t, "c1"), t.Output()), startAgent(t, asAgent(t, "c2"), t.Output())
 	for _, c := range []string{"c1", "c2"} {
 		create(t, c, namespace("sets"), service("sets", "web"), export("sets", "web"))
-		expectImport(t, c, "sets", "web", "c1") // the id that both have
+		expectImport(t, c, "sets", "web", "c1") // both clusters have the id c1
 	}
 	m, _ := membershipOf(t, "c1")
 	as := asMember(t, m)

@@ -31,8 +31,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// forge signs a token of the broker's anew, with other times, in seconds from now: tokens
-// that are old or have expired, for which a test would have to wait for days.
+// forge signs the broker's token again with other times, in seconds from now. Otherwise a test
+// would have to wait days for an old or expired token.
 func forge(t *testing.T, token string, issued, expires int64) string {
 	t.Helper()
 	parts := strings.Split(token, ".")
@@ -58,41 +58,43 @@ func forge(t *testing.T, token string, issued, expires int64) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// setToken puts another token into a cluster's Secret.
+// setToken stores another token in a cluster's Secret.
 func setToken(t *testing.T, cluster string, secret *corev1.Secret, token string) {
 	t.Helper()
 	secret.Data[credential.KeyToken] = []byte(token)
 	noError(t, on[cluster].Update(t.Context(), secret))
 }
 
-// An agent renews its token long before it expires, stores it for the other replicas, and
-// goes on with its watches meanwhile. One whose token has expired while it was off keeps what
-// it has, says what to do, and goes on with new credentials without being started again.
+// An agent renews its token long before it expires, stores it for the other replicas, and keeps
+// its watches. An agent whose token expired while it was stopped keeps its imports, logs
+// instructions, and continues with new credentials without a restart.
 func TestTokensAreRenewed(t *testing.T) {
 	const ns = "rotation"
 	joined(t, "c1", "--no-workloads")
 	create(t, "c1", namespace(ns), service(ns, "web"), export(ns, "web"), service(ns, "late"))
 
-	// Two days old: a seventh of its life is gone, and more than the fifth.
+	// At an age of two days, more than a fifth of the token's life is over, so the agent renews
+	// it.
 	m, secret := membershipOf(t, "c1")
 	old := forge(t, m.Token, -2*24*3600, 5*24*3600)
 	setToken(t, "c1", secret, old)
 	stop, stopSecond := startAgent(t, asAgent(t, "c1"), t.Output()), startAgent(t, asAgent(t, "c1"), t.Output())
 	eventually(t, "the token is renewed", func() error {
 		if m, secret = membershipOf(t, "c1"); m.Token == old {
-			return errors.New("it is the old one")
+			return errors.New("the Secret still has the old token")
 		}
 		return nil
 	})
 	claims, err := credential.ParseToken(m.Token)
 	if life := claims.Expires.Sub(claims.Issued); err != nil || life != rights.MaxTokenLifetime {
-		t.Errorf("the new one lives for %v, %v", life, err)
+		t.Errorf("the new token is valid for %v, error %v", life, err)
 	}
 	expectImport(t, "c1", ns, "web", "c1")
 	stopSecond()
 	stop()
 
-	// Off for longer than the token lives. Both may have renewed it.
+	// The agent was stopped for longer than the token is valid. Either replica may have renewed
+	// it.
 	m, secret = membershipOf(t, "c1")
 	setToken(t, "c1", secret, forge(t, m.Token, -8*24*3600, -24*3600))
 	said := &planes.Log{To: t.Output()}
@@ -104,8 +106,8 @@ func TestTokensAreRenewed(t *testing.T) {
 	expectImport(t, "c1", ns, "late", "c1")
 }
 
-// Pitfall 35: after a member is removed its writes are refused at once. Watches that it has
-// open are the broker's to end.
+// Pitfall 35: after a member was removed, the broker refuses its writes at once. Only the API
+// server can end its open watches.
 func TestRevocation(t *testing.T) {
 	deployBroker(t)
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
@@ -140,8 +142,9 @@ func TestRevocation(t *testing.T) {
 	if r := <-removed; r.Status != 0 {
 		t.Fatal(r.Stderr)
 	}
-	// The API server checks rights only when a watch begins (docs/explanation/security.md): a new one is refused, the open
-	// one delivers what comes.
+	// The API server checks permissions only at the start of a watch
+	// (docs/explanation/security.md): it refuses a new watch, and the open watch still delivers
+	// events.
 	another, err := as.Watch(t.Context(), &brokerv1alpha1.MemberClusterList{}, client.InNamespace(m.Clusterset))
 	if err == nil {
 		another.Stop()
@@ -162,7 +165,7 @@ func expectAdded(t *testing.T, open watch.Interface, name string) {
 		select {
 		case event, ok := <-open.ResultChan():
 			if !ok {
-				t.Fatalf("the API server has closed the watch before it delivered %s", name)
+				t.Fatalf("the API server closed the watch before it delivered %s", name)
 			}
 			if event.Type == watch.Error {
 				t.Fatalf("the watch failed before it delivered %s: %v", name, apierrors.FromObject(event.Object))

@@ -7,7 +7,8 @@ import (
 	"github.com/atoll-mcs/atoll/lab"
 )
 
-// A clusterset is deleted from its broker with everything that is its own, and nothing of another one's.
+// Undeploying a clusterset deletes all its objects from the broker and no object of another
+// clusterset.
 func TestUndeploy(t *testing.T) {
 	deployBroker(t)
 	before := inventory(t, lab.Broker)

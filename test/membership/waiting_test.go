@@ -19,7 +19,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// What an agent needs of its own cluster may come later than the agent, and go.
+// The objects that an agent needs in its own cluster may be created after the agent starts, and
+// may be deleted.
 func TestAgentWaitsForItsCluster(t *testing.T) {
 	const ns = "waiting"
 	joined(t, "c1", "--no-workloads")
@@ -64,8 +65,8 @@ func TestAgentWaitsForItsCluster(t *testing.T) {
 	expectGone(t, "c1", objects.Import(ns, "web"))
 }
 
-// A leader whose lease somebody else has got stops, and works again when it gets it back; the
-// other replica takes over as soon as a leader ends in good order.
+// A leader that loses its lease stops its controllers, and restarts them when it regains the
+// lease. When a leader stops gracefully, the other replica takes over at once.
 func TestLeaderLosesItsLease(t *testing.T) {
 	const ns = "leaders"
 	joined(t, "c1", "--no-workloads")
@@ -84,7 +85,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 	})
 	said.Expect(t, "The controllers stopped. The program restarts the controllers.")
 	create(t, "c1", export(ns, "late"))
-	expectImport(t, "c1", ns, "late", "c1") // when the other's lease has run out
+	expectImport(t, "c1", ns, "late", "c1") // after the other holder's lease has expired
 
 	standby := &planes.Log{To: t.Output()}
 	startAgent(t, asAgent(t, "c1"), standby, elect)
@@ -93,7 +94,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 	ended := time.Now()
 	planes.Until(t, "the other replica leads", on["c1"], lease, func() error {
 		if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
-			return errors.New("nobody does")
+			return errors.New("no replica holds the lease")
 		}
 		return nil
 	})

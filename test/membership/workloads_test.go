@@ -17,11 +17,11 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// What joining makes run is let in where a pod with rights on its node is not, and joining
-// says what keeps it from running.
+// The namespace's Pod Security level admits the pods of agent and DNS but no privileged pod.
+// join reports why pods are not running.
 func TestJoinRunsAgentAndDNS(t *testing.T) {
 	deployBroker(t)
-	// Here are no nodes.
+	// The lab has no nodes.
 	refused(t, joinFile(t, "c1"), "join - --wait 1s --context c1",
 		"the cluster has joined, but the Deployment atoll-agent is not available: 0 of 2 pods are ready", "kubectl get pods -n atoll-system --context c1")
 	for _, name := range []string{render.AgentName, render.DNSName} {
@@ -36,17 +36,18 @@ func TestJoinRunsAgentAndDNS(t *testing.T) {
 	}
 	expectForbidden(t, "a pod that may run as root", on["c1"].Create(t.Context(), objects.Pod(names.SystemNamespace, "root")))
 
-	// Again with other wishes: the same objects are changed.
+	// Joining again with other flags changes the same objects.
 	must(t, joinFile(t, "c1"), "join - --wait 0 --replicas 1 --tag other --context c1")
 	must(t, "", "leave --yes --context c1")
 	expectGone(t, "c1", namespace(names.SystemNamespace))
 }
 
-// What deploying a hub makes run is let in by the standard that its namespace enforces, with HAProxy beside it, and in the nodes'
-// network, too; one that may be root is let in there alone.
+// The namespace's Pod Security level admits the pods of the hub with HAProxy, on the pod
+// network and on the host network. A pod that may run as root is admitted only on the host
+// network.
 func TestDeployRunsHub(t *testing.T) {
 	deployBroker(t)
-	// There is nobody here who makes pods of a Deployment.
+	// No controller in the lab creates pods of a Deployment.
 	letIn := func(onNodes bool) {
 		t.Helper()
 		d := &appsv1.Deployment{}

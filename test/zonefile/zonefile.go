@@ -1,5 +1,6 @@
-// Package zonefile builds the expected zone from API objects by the multicluster DNS specification, for
-// comparison with DNS servers. It is slow and obvious, and shares no code with any server.
+// Package zonefile builds the expected zone from API objects according to the multicluster DNS
+// specification. Tests compare DNS servers with it. It is slow and simple, and shares no code
+// with any server.
 package zonefile
 
 import (
@@ -30,7 +31,8 @@ func (z File) add(name string, qtype uint16, data string) {
 	}
 }
 
-// Write writes the zone of the services that a cluster imports, and of their EndpointSlices.
+// Write builds the zone of the services that a cluster imports, from the imports and their
+// EndpointSlices.
 func Write(zone string, imports []*mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) File {
 	z := File{}
 	z.add(zone, dns.TypeSOA, "")
@@ -52,8 +54,8 @@ func Write(zone string, imports []*mcsv1beta1.ServiceImport, of []*discoveryv1.E
 	return z
 }
 
-// WriteReverse is sections 2.3.3 and 2.4.3: the addresses in the reverse zone have the
-// names that services and hosts have in the zone primary, one each.
+// WriteReverse implements sections 2.3.3 and 2.4.3: each address in the reverse zone points to
+// one name of a service or host in the zone primary.
 func WriteReverse(reverse, primary string, imports []*mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) File {
 	z := File{}
 	z.add(reverse, dns.TypeSOA, "")
@@ -105,8 +107,8 @@ func (z File) writeClusterSetIP(name string, i *mcsv1beta1.ServiceImport) {
 
 var clusterID = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)?$`)
 
-// writeHeadless is section 2.4 of the specification. Beside an import of Atoll's, slices that another implementation
-// has left there are not the import's, from when Atoll has said how it stands with it.
+// writeHeadless implements section 2.4. Once Atoll has set the condition Ready of its import,
+// slices of another implementation do not belong to the import.
 func (z File) writeHeadless(name string, i *mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) {
 	alone := false
 	for _, c := range i.Status.Conditions {
@@ -207,7 +209,7 @@ func (z File) Resolve(qname string, qtype uint16) (rcode int, answer, extra []st
 	return dns.RcodeSuccess, answer, extra
 }
 
-// Data returns what a File keeps of a record.
+// Data returns the content of a record as a File stores it.
 func Data(rr dns.RR) string {
 	switch rr := rr.(type) {
 	case *dns.A:
