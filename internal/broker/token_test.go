@@ -14,8 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 )
 
-// A new token is used by what is asked next, over the connection that is there, while what
-// was asked before goes on.
+// The next request uses a new token, on the existing connection. Earlier requests continue.
 func TestTokenIsReplacedInPlace(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string

@@ -21,7 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
-// recorder reconciles nothing, and says what it was asked to.
+// recorder records reconcile requests and does nothing else.
 type recorder struct {
 	mu   sync.Mutex
 	seen map[string]int
@@ -40,8 +40,9 @@ func (r *recorder) times(name string) int {
 	return r.seen[name]
 }
 
-// A controller gets what is there and what comes. When it has ended, the cache that it shared goes on, and keeps nothing of it: the next one of its
-// name gets everything anew.
+// A controller receives existing and new objects. When the controller stops, the shared cache
+// continues and keeps no reference to it: the next controller with its name receives all
+// objects again.
 func TestWatchOutlivesItsController(t *testing.T) {
 	server := apiserver.New(1)
 	c, err := client.New(server.Config(), client.Options{Scheme: clientgoscheme.Scheme})
@@ -100,7 +101,7 @@ func TestWatchOutlivesItsController(t *testing.T) {
 	until(two, "first")
 	until(two, "third")
 	if n := one.times("third"); n > 0 {
-		t.Errorf("a controller that has ended reconciles: %d times", n)
+		t.Errorf("the stopped controller reconciled %d times", n)
 	}
 }
 
@@ -117,23 +118,23 @@ func TestOutcome(t *testing.T) {
 		again           time.Duration // at least; at most twice as long
 		refused, failed bool
 	}{
-		"success":                   {},
-		"a conflict":                {err: apierrors.NewConflict(resource, "a", errors.New("changed")), again: outdatedPause},
-		"one within another error":  {err: fmt.Errorf("writing: %w", apierrors.NewConflict(resource, "a", nil)), again: outdatedPause},
-		"a quota":                   {err: apierrors.NewForbidden(resource, "a", errors.New("exceeded quota")), again: refusedPause, refused: true},
-		"an invalid object":         {err: apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", nil), again: refusedPause, refused: true},
-		"a policy's 401":            {err: denied(401, "ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no"), again: refusedPause, refused: true},
-		"a policy's 413":            {err: denied(413, "no"), again: refusedPause, refused: true},
-		"a webhook's 400":           {err: denied(400, `admission webhook "x" denied the request: no`), again: refusedPause, refused: true},
-		"a webhook's 409":           {err: denied(409, `admission webhook "x" denied the request: no`), again: refusedPause, refused: true},
-		"a webhook that is down":    {err: apierrors.NewInternalError(errors.New(`failed calling webhook "x": EOF`)), again: refusedPause, refused: true},
-		"an unknown user":           {err: apierrors.NewUnauthorized("no token"), failed: true},
-		"an internal error":         {err: apierrors.NewInternalError(errors.New("etcd is away")), failed: true},
-		"too many requests":         {err: apierrors.NewTooManyRequestsError("later"), failed: true},
-		"somebody else's":           {err: &TakenError{"Thing", "n", "a"}, again: refusedPause, refused: true},
-		"a namespace that goes":     {err: terminating},
-		"an API server that is off": {err: errors.New("connection refused"), failed: true},
-		"a definition that is gone": {err: apierrors.NewNotFound(resource, "a"), failed: true},
+		"success":                     {},
+		"a conflict":                  {err: apierrors.NewConflict(resource, "a", errors.New("changed")), again: outdatedPause},
+		"a wrapped conflict":          {err: fmt.Errorf("writing: %w", apierrors.NewConflict(resource, "a", nil)), again: outdatedPause},
+		"a quota":                     {err: apierrors.NewForbidden(resource, "a", errors.New("exceeded quota")), again: refusedPause, refused: true},
+		"an invalid object":           {err: apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", nil), again: refusedPause, refused: true},
+		"a policy's 401":              {err: denied(401, "ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no"), again: refusedPause, refused: true},
+		"a policy's 413":              {err: denied(413, "no"), again: refusedPause, refused: true},
+		"a webhook's 400":             {err: denied(400, `admission webhook "x" denied the request: no`), again: refusedPause, refused: true},
+		"a webhook's 409":             {err: denied(409, `admission webhook "x" denied the request: no`), again: refusedPause, refused: true},
+		"a webhook that is down":      {err: apierrors.NewInternalError(errors.New(`failed calling webhook "x": EOF`)), again: refusedPause, refused: true},
+		"an unknown user":             {err: apierrors.NewUnauthorized("no token"), failed: true},
+		"an internal error":           {err: apierrors.NewInternalError(errors.New("etcd is away")), failed: true},
+		"too many requests":           {err: apierrors.NewTooManyRequestsError("later"), failed: true},
+		"another writer's object":     {err: &TakenError{"Thing", "n", "a"}, again: refusedPause, refused: true},
+		"a namespace that terminates": {err: terminating},
+		"an API server that is down":  {err: errors.New("connection refused"), failed: true},
+		"a deleted CRD":               {err: apierrors.NewNotFound(resource, "a"), failed: true},
 	} {
 		out := OutcomeOf(tt.err)
 		refusal := out.Refusal
@@ -150,43 +151,45 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// Statuses are written once for several reasons, 100 ms after the first of them, and not in the first seconds of a controller.
+// A status is written once for several reasons, 100 ms after the first reason, and not during
+// the first seconds of a controller.
 func TestLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Late[string]
 		var order Stages
 		if wait := l.Wait("a", false, &order); wait != startDelay {
-			t.Errorf("at the start it waits %v", wait)
+			t.Errorf("at the start Wait returns %v", wait)
 		}
 		if wait := l.Wait("new", true, &order); wait != statusDelay {
 			t.Errorf("an object without a status waits %v at the start", wait)
 		}
 		<-time.After(statusDelay)
 		if wait := l.Wait("new", true, &order); wait != 0 {
-			t.Errorf("after the delay, it waits %v", wait)
+			t.Errorf("after the delay Wait returns %v", wait)
 		}
 		if wait := l.Wait("new", false, &order); wait != statusDelay {
-			t.Errorf("after its first status, it waits %v at the start", wait)
+			t.Errorf("after the first status Wait returns %v at the start", wait)
 		}
 		<-time.After(startDelay)
 		if wait := l.Wait("a", false, &order); wait != 0 {
-			t.Errorf("after the start it waits %v", wait)
+			t.Errorf("after the start Wait returns %v", wait)
 		}
 		for passed, want := range []time.Duration{statusDelay, statusDelay / 2, 0} {
 			if wait := l.Wait("b", false, &order); wait != want {
-				t.Errorf("after %d halves of the delay, it waits %v, want %v", passed, wait, want)
+				t.Errorf("after %d halves of the delay Wait returns %v, want %v", passed, wait, want)
 			}
 			if want > 0 {
 				<-time.After(statusDelay / 2)
 			}
 		}
 		if wait := l.Wait("b", false, &order); wait != statusDelay {
-			t.Errorf("after it was written, the next reason waits %v", wait)
+			t.Errorf("after a write Wait returns %v for the next reason", wait)
 		}
 	})
 }
 
-// What exists already is ours, which the cache is about to show, or somebody else's; what was deleted meanwhile is tried again with the next event.
+// An object that already exists is ours and will appear in the cache, or belongs to another
+// writer. Create retries with the next event if the object was deleted meanwhile.
 func TestCreate(t *testing.T) {
 	server := apiserver.New(1)
 	c, err := client.New(server.Config(), client.Options{Scheme: clientgoscheme.Scheme})
@@ -201,10 +204,10 @@ func TestCreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Create(t.Context(), c, c, object(), ours(true)); !apierrors.IsConflict(err) {
-		t.Errorf("one of ours: %v", err)
+		t.Errorf("creating our own existing object: %v", err)
 	}
 	if err := Create(t.Context(), c, c, object(), ours(false)); !errors.As(err, new(*TakenError)) {
-		t.Errorf("somebody else's: %v", err)
+		t.Errorf("creating another writer's existing object: %v", err)
 	}
 	stale := object()
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(stale), stale); err != nil {
@@ -217,10 +220,10 @@ func TestCreate(t *testing.T) {
 	}
 	stale.Data = map[string]string{"c": "d"}
 	if err := Update(t.Context(), c, stale); !apierrors.IsConflict(err) {
-		t.Errorf("an update that was decided on an old copy: %v", err)
+		t.Errorf("an update based on a stale object: %v", err)
 	}
 	if err := Delete(t.Context(), c, stale); !apierrors.IsConflict(err) {
-		t.Errorf("a deletion that was decided on an old copy: %v", err)
+		t.Errorf("a deletion based on a stale object: %v", err)
 	}
 	for range 2 {
 		if err := Delete(t.Context(), c, newer); err != nil {
@@ -228,6 +231,6 @@ func TestCreate(t *testing.T) {
 		}
 	}
 	if err := Update(t.Context(), c, newer); !apierrors.IsConflict(err) {
-		t.Errorf("an update of what is gone: %v", err)
+		t.Errorf("an update of a deleted object: %v", err)
 	}
 }

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// One service's writes follow each other without a pause; in a burst, later stages wait until it is over, but no longer than burstPatience.
+// Writes of a single service follow each other without a pause. In a burst, later stages wait
+// for the end of the burst, but no longer than burstPatience.
 func TestStages(t *testing.T) {
 	var s Stages
 	now := time.Unix(0, 0)
 	const every = 10 * time.Millisecond
-	// burst has a record be written every 10 ms for a while, and returns how long a write of a stage that comes with the tenth of them waits.
+	// burst writes a record every 10 ms for a while. It returns how long a write of a stage
+	// waits that arrives with the tenth record.
 	burst := func(length time.Duration, stage Stage) (waited time.Duration) {
 		entered := false
-		due := now.Add(10 * every) // when the write asks next
+		due := now.Add(10 * every) // next time at which the write asks
 		for start, asked := now, due; now.Sub(start) < length+3*time.Second; now = now.Add(every) {
 			if now.Sub(start) < length {
 				if wait := s.Wait(Exported, now); wait != 0 {
@@ -52,7 +54,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// An API server that answers slowly has fewer writes in the window: those that it has not answered count too.
+// A slow API server completes fewer writes within the window, so writes without a response
+// count too.
 func TestStagesOfASlowAPIServer(t *testing.T) {
 	var s Stages
 	answer, asked := make(chan struct{}), make(chan struct{})

@@ -59,7 +59,8 @@ func TestAStrippedServiceContributesTheSame(t *testing.T) {
 	}
 }
 
-// What others put on a derived Service would be lost at its next update.
+// Stripped labels and annotations of other writers would be lost at the next update of a
+// derived Service.
 func TestDerivedServicesAreNotStripped(t *testing.T) {
 	for name, mark := range map[string]func(*corev1.Service){
 		"by its label": func(s *corev1.Service) { s.Labels[names.LabelManagedBy] = names.AgentManager },

@@ -34,17 +34,17 @@ func TestTrim(t *testing.T) {
 	}
 	a, b := &slice.Endpoints[0], &slice.Endpoints[1]
 	if a.Zone != b.Zone || a.NodeName != b.NodeName || a.Conditions.Ready != b.Conditions.Ready || a.Conditions.Serving != b.Conditions.Serving {
-		t.Error("the endpoints have each their own")
+		t.Error("the endpoints do not share equal strings")
 	}
 	if room := cap(slice.Endpoints) - len(slice.Endpoints); room > 0 {
-		t.Errorf("there is room for %d more", room)
+		t.Errorf("the slice has capacity for %d more endpoints", room)
 	}
 	if a.Conditions.Terminating != nil {
-		t.Error("a condition that was not stated is")
+		t.Error("an unset condition became set")
 	}
 }
 
-// A member of the clusterset can't fill another one's memory with zones.
+// A member cannot fill the memory with ever new zone names.
 func TestInternerForgets(t *testing.T) {
 	n := interner{limit: 3, known: map[string]*string{}}
 	for i := range 10 {
@@ -57,6 +57,6 @@ func TestInternerForgets(t *testing.T) {
 		}
 	}
 	if n.share(nil) != nil {
-		t.Error("nothing became something")
+		t.Error("share(nil) is not nil")
 	}
 }

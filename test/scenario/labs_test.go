@@ -260,9 +260,9 @@ func TestAgenda(t *testing.T) {
 	slices.SortFunc(forms, func(a, b form) int { return strings.Compare(a.name, b.name) })
 	// The forms of each worker, if the workers take turns:
 	for name, want := range map[string][]string{
-		"a single worker runs all forms with one lab per group":   {"fghijksbde"},
-		"a worker without forms helps with the largest group":        {"fghjs", "deikb"},
-		"a worker stops if no remaining work justifies a lab": {"fhjs", "de", "gikb"},
+		"a single worker runs all forms with one lab per group": {"fghijksbde"},
+		"a worker without forms helps with the largest group":   {"fghjs", "deikb"},
+		"a worker stops if no remaining work justifies a lab":   {"fhjs", "de", "gikb"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agenda := newAgenda(forms)

@@ -31,7 +31,7 @@ func TestWriter(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		exports string // the oldest first
-		entry   string // the clusters that it names, "-" for no entry
+		entry   string // clusters in the entry, "-" for no entry
 		live    string
 		want    names.ClusterID
 	}{

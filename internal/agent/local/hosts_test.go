@@ -20,15 +20,15 @@ func hostNode(name, uid string, addresses ...string) *corev1.Node {
 	return n
 }
 
-// Addresses are hosts' as long as any host has them, and it is told when that changes.
+// An address stays in the set while any host has it. Subscribers receive new addresses.
 func TestHosts(t *testing.T) {
 	h := newHosts()
 	h.servers = parsed([]string{"10.0.0.9"})
 	var told [][]netip.Prefix
 	h.Changes.Subscribe(func(added []netip.Prefix) { told = append(told, added) })
 	for i, step := range []struct {
-		put  *corev1.Node // or else "a" goes
-		told []string     // nil for nothing, new ones otherwise
+		put  *corev1.Node // nil deletes node a
+		told []string     // new addresses that subscribers receive; nil for no change
 		has  string
 	}{
 		{hostNode("a", "1"), nil, ""},

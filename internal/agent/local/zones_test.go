@@ -56,6 +56,6 @@ func TestStripNode(t *testing.T) {
 		t.Errorf("left %+v, %v", left, err)
 	}
 	if got, err := StripNode("else"); got != "else" || err != nil {
-		t.Errorf("something else becomes %v, %v", got, err)
+		t.Errorf("an object of another type becomes %v, %v", got, err)
 	}
 }

@@ -14,10 +14,10 @@ const timeout = 40 * time.Second
 
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// all members export something.
+// all is the exports function of a clusterset in which every member exports services.
 func all(string) bool { return true }
 
-// scene tells a detector what happens, at seconds of one clock.
+// scene drives a detector with events at given seconds.
 type scene struct {
 	*Detector
 	t *testing.T
@@ -34,7 +34,7 @@ func newScene(t *testing.T, members string, withdrawn ...string) scene {
 	return s
 }
 
-// Confirmed has the heartbeats of those come back too that are not missed.
+// Confirmed also renews the heartbeats of all members that are not missing.
 func (s scene) Confirmed(at time.Time) {
 	for _, m := range s.members {
 		if !m.missing {
@@ -62,7 +62,7 @@ func (s scene) silence(at int, members string) {
 	}
 }
 
-// fall is silence whoever else is probed.
+// fall makes members silent, whichever other members are probed.
 func (s scene) fall(at int, members string) {
 	for id := range strings.FieldsSeq(members) {
 		s.Missed(id, second(at))
@@ -77,7 +77,7 @@ func (s scene) fall(at int, members string) {
 	}
 }
 
-// probed checks which members are to be probed at a second.
+// probed checks which members the detector probes at a second.
 func (s scene) probed(at int, members string) {
 	s.t.Helper()
 	if probe, _, _ := s.Due(second(at)); strings.Join(probe, " ") != members {
@@ -93,7 +93,7 @@ func (s scene) gone(members string) {
 	}
 }
 
-// Pitfall 29: what a dead member exported is withdrawn, and comes back with it.
+// Pitfall 29: the endpoints of a dead member are withdrawn, and return when the member returns.
 func TestADeadMemberIsWithdrawn(t *testing.T) {
 	s := newScene(t, "a b")
 	s.probed(0, "")
@@ -103,10 +103,10 @@ func TestADeadMemberIsWithdrawn(t *testing.T) {
 	s.gone("")
 	s.Probed("a", false, second(43))
 	if _, renew, _ := s.Due(second(43)); !renew {
-		t.Error("nobody confirms what the probe has found")
+		t.Error("the failed probe requests no renewal of the own heartbeat")
 	}
 	if _, renew, wake := s.Due(second(43)); renew || !wake.Equal(second(53)) {
-		t.Errorf("it is asked for again, or looked at at %v", wake)
+		t.Errorf("the renewal is requested again, or the next wake-up is %v, want 53 s", wake)
 	}
 	s.gone("")
 	s.Confirmed(second(44))
@@ -117,7 +117,7 @@ func TestADeadMemberIsWithdrawn(t *testing.T) {
 	s.Confirmed(second(48))
 	s.gone("a")
 	s.probed(56, "")
-	s.probed(57, "a") // it may be reached again before it reaches the broker
+	s.probed(57, "a") // probes continue: probes may reach the member before it reaches the broker
 	s.Probed("a", true, second(58))
 	s.gone("")
 	s.Renewed("a", second(90))
@@ -127,24 +127,24 @@ func TestADeadMemberIsWithdrawn(t *testing.T) {
 	s.gone("")
 }
 
-// Pitfall 29: who may be cut off itself withdraws nothing.
+// Pitfall 29: a cluster that may itself be cut off withdraws nothing.
 func TestNothingIsWithdrawnUnconfirmed(t *testing.T) {
 	s := newScene(t, "a b")
 	s.Missed("a", second(40))
 	s.probed(40, "a")
 	s.Probed("a", false, second(43))
-	s.Confirmed(second(43)) // what came back was written before
+	s.Confirmed(second(43)) // this heartbeat was written before the probe
 	s.probed(43, "")
 	s.Confirmed(second(44))
 	s.probed(44, "a")
 	s.Probed("a", false, second(47))
 	s.Confirmed(second(47))
 	s.gone("")
-	// A heartbeat that is seen in the meantime counts for more.
+	// A heartbeat that arrives meanwhile overrides the failed probe.
 	s.Renewed("a", second(50))
 	s.Confirmed(second(60))
 	s.gone("")
-	// What was found long ago counts for nothing.
+	// An old probe result does not count.
 	s.silence(200, "b")
 	s.gone("b")
 	s.Renewed("b", second(210))
@@ -173,7 +173,7 @@ func TestNothingIsWithdrawnUnconfirmed(t *testing.T) {
 func TestAtMostHalf(t *testing.T) {
 	for _, tt := range []struct {
 		others string
-		dead   []string // one group after the other
+		dead   []string // groups of members that die one after the other
 		gone   string
 	}{
 		{"a", []string{"a"}, "a"},
@@ -201,26 +201,27 @@ func TestAtMostHalf(t *testing.T) {
 	}
 }
 
-// Members that have been lost for more than a day, or that export nothing, do not count when it is asked whether too many are silent.
+// The limit on silent members ignores members that have been lost for more than a day, and
+// members without exports.
 func TestWhoDoesNotCount(t *testing.T) {
 	const day = 24 * 60 * 60
-	s := newScene(t, "a b c d", "a", "b") // lost since second 0
+	s := newScene(t, "a b c d", "a", "b") // both are lost since second 0
 	s.fall(day-100, "c")
 	s.gone("a b") // three of four would be too many
 	s = newScene(t, "a b c d", "a", "b")
 	s.fall(day+100, "c")
-	s.gone("a b c") // one of the two that count
+	s.gone("a b c") // c is one of the two members that count
 
 	s = newScene(t, "a b c d")
 	s.exports = func(id string) bool { return id == "a" || id == "b" }
 	s.fall(40, "c d")
-	s.gone("c d") // which is no loss
+	s.gone("c d") // c and d export nothing, so no endpoint is lost
 	s.fall(100, "a b")
 	s.gone("c d")
 }
 
-// From the third time on a member has to stay for a while, and longer each time, before it
-// counts again.
+// From its third loss on, a member counts as back only after a waiting time that grows with
+// each loss.
 func TestFlapping(t *testing.T) {
 	s := newScene(t, "a b")
 	at := 0
@@ -237,23 +238,23 @@ func TestFlapping(t *testing.T) {
 		}
 		s.gone("a")
 		if !wake.Equal(second(at + wait)) {
-			t.Errorf("flap %d: it comes back %v after it was heard of, want %d s", n+1, wake.Sub(second(at)), wait)
+			t.Errorf("flap %d: the member is back %v after its first heartbeat, want %d s", n+1, wake.Sub(second(at)), wait)
 		}
-		s.Renewed("a", second(at+wait-1)) // that it goes on does not count against it
+		s.Renewed("a", second(at+wait-1)) // further heartbeats do not extend the waiting time
 		s.Due(second(at + wait - 1))
 		s.gone("a")
 		s.Due(second(at + wait))
 		s.gone("")
 		at += wait + 10
 	}
-	// After a long time it is as any other.
+	// After a long quiet period the waiting time is reset.
 	at += quiet * 40
 	s.silence(at, "a")
 	s.Renewed("a", second(at+10))
 	s.gone("")
 }
 
-// A member that dies while it is kept waiting does not come back.
+// A member that dies during its waiting time stays withdrawn.
 func TestDyingWhileWaiting(t *testing.T) {
 	s := newScene(t, "a b")
 	for at := 0; at < 60; at += 20 {
@@ -268,7 +269,7 @@ func TestDyingWhileWaiting(t *testing.T) {
 	s.gone("a")
 }
 
-// A new process goes on with what the one before had found.
+// A restarted process continues with the stored set of withdrawn members.
 func TestWithdrawnBefore(t *testing.T) {
 	s := newScene(t, "a b", "a", "z")
 	s.gone("a z")
@@ -284,24 +285,24 @@ func TestWithdrawnBefore(t *testing.T) {
 	s.gone("")
 }
 
-// world is a clusterset as it is, of which one cluster sees what gets through.
+// world simulates a clusterset and one cluster's view of it.
 type world struct {
 	now      int
 	observer *observer
 	detector *Detector
-	broker   bool // whether the own way to the broker works
-	network  bool // whether the own way to all others does
-	cut      int  // for how many seconds the former stays as it is
+	broker   bool // this cluster reaches the broker
+	network  bool // this cluster reaches other clusters
+	cut      int  // seconds until broker may change again
 	members  map[string]*truth
 }
 
-// truth is how a member really is.
+// truth is the real state of a member.
 type truth struct {
 	dead    bool
-	phase   int  // the seconds, of each ten, at which it renews its heartbeat
-	renewed bool // it has, since this cluster read the heartbeats
-	broker  bool // whether its way to the broker works
-	reached int  // for how many seconds this cluster could have reached it
+	phase   int  // second of each ten at which the member renews its heartbeat
+	renewed bool // the member has renewed its heartbeat since this cluster last read the heartbeats
+	broker  bool // the member reaches the broker
+	reached int  // seconds for which this cluster has been able to reach the member
 }
 
 // see has a heartbeat be there when this cluster begins to look.
@@ -333,7 +334,7 @@ func (w *world) step() {
 		w.detector.Probed(id, w.network && !m.dead, at)
 	}
 	if renew && w.broker {
-		w.now++ // it takes a moment
+		w.now++ // the renewal takes a second
 		w.own(second(w.now))
 	}
 	if w.cut > 0 {
@@ -372,9 +373,9 @@ func keys(m map[string]*truth) func(yield func(string) bool) {
 	}
 }
 
-// Pitfall 29: whatever happens to the broker, to the network and to members, in clustersets of
-// any size: an endpoint that is alive and reachable is never withdrawn, at most half are, and
-// what is dead while all else is well is withdrawn in time.
+// Pitfall 29: whatever happens to the broker, the network and members, in clustersets of any
+// size: the endpoints of a live, reachable member are never withdrawn, at most half of the
+// members are withdrawn, and a dead member is withdrawn in time if everything else works.
 func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
@@ -399,8 +400,8 @@ func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 			case 2:
 				w.broker = !w.broker
 			case 3:
-				// Cut off from everything, or not any more. Who is cut off twice in a moment
-				// can't know what to believe.
+				// This cluster is cut off from everything, or connected again. Two changes
+				// within seconds are excluded, because a cluster cannot decide such a case.
 				if w.cut == 0 {
 					w.network = !w.network
 					w.broker, w.cut = w.network, 5
@@ -412,7 +413,7 @@ func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 					m, now := w.members[id], slices.Contains(w.detector.Withdrawn(), id)
 					if now && !withdrawn[id] {
 						if m.reached > 11 {
-							t.Fatalf("second %d: %s is withdrawn, which lives and can be reached", w.now, id)
+							t.Fatalf("second %d: %s is withdrawn although it is alive and reachable", w.now, id)
 						}
 						if n := len(w.detector.Withdrawn()); n > limit {
 							t.Fatalf("second %d: %d of %d are withdrawn", w.now, n, len(ids))
@@ -422,8 +423,8 @@ func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 				}
 			}
 		}
-		// All is well but for those that are dead: they go, unless they are too many, and the
-		// others come back.
+		// All faults except dead members end. Dead members must be withdrawn unless they are
+		// too many, and live members must return.
 		dead := 0
 		w.broker, w.network = true, true
 		for _, id := range ids {
@@ -438,17 +439,17 @@ func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 		for _, id := range ids {
 			m, gone := w.members[id], slices.Contains(w.detector.Withdrawn(), id)
 			if gone && !m.dead {
-				t.Fatalf("%s lives, and stays withdrawn", id)
+				t.Fatalf("%s is alive but stays withdrawn", id)
 			}
 			if !gone && m.dead && dead <= limit {
-				t.Fatalf("%s is dead, one of %d among %d, and stays", id, dead, len(ids))
+				t.Fatalf("%s is dead but not withdrawn (%d dead of %d members)", id, dead, len(ids))
 			}
 		}
 	})
 }
 
-// Pitfall 29: when the majority goes at once, this cluster is taken for what is cut off, although
-// one of them is found out before the others.
+// Pitfall 29: if the majority of members dies at once, this cluster considers itself cut off,
+// even if it detects one member before the others.
 func TestTheMajority(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{observer: newObserver("self", timeout), detector: NewDetector(timeout, all), broker: true, network: true, members: map[string]*truth{}}
@@ -475,8 +476,8 @@ func TestTheMajority(t *testing.T) {
 	})
 }
 
-// A member that dies while all else is well is withdrawn within the timeout, a renewal, the time until that is read,
-// and a probe.
+// If everything else works, a dead member is withdrawn within the timeout, plus a renewal, the
+// delay until the renewal is read, and a probe.
 func TestInTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
@@ -496,7 +497,7 @@ func TestInTime(t *testing.T) {
 		died := w.now
 		for !slices.Contains(w.detector.Withdrawn(), "a") {
 			if w.step(); w.now-died > 40+10+10+5 {
-				t.Fatalf("it is not withdrawn after %d s", w.now-died)
+				t.Fatalf("the dead member is not withdrawn after %d s", w.now-died)
 			}
 		}
 	})

@@ -5,23 +5,24 @@ import (
 	"testing"
 )
 
-// Endpoints of a member that is silent but lives are withdrawn when they fail three times in a row, and are back with the first answer.
+// If a member is silent but alive, each of its endpoints is withdrawn after three failed probes
+// in a row, and returns with the first successful probe.
 func TestEndpointsAreWithdrawnOneByOne(t *testing.T) {
 	at := func(n byte) netip.AddrPort { return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, n}), 80) }
 	for name, tt := range map[string]struct {
 		group  string
-		rounds [][2]Outcome // of two endpoints of one service
-		want   []byte       // of them are withdrawn
+		rounds [][2]Outcome // outcomes for two endpoints of a service
+		want   []byte       // the endpoints that are withdrawn
 	}{
-		"both answer":                               {"web/80", [][2]Outcome{{Accepted, Accepted}, {Accepted, Accepted}, {Accepted, Accepted}}, nil},
-		"one ceases to":                             {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, []byte{1}},
-		"one ceases to, twice":                      {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, nil},
-		"one ceases to, and is back":                {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Accepted, Accepted}}, nil},
-		"one is refused that was accepted":          {"web/80", [][2]Outcome{{Accepted, Refused}, {Refused, Refused}, {Refused, Refused}, {Refused, Refused}}, []byte{1}},
-		"one has never answered, the other does":    {"web/80", [][2]Outcome{{Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, []byte{1}},
-		"one has never answered, nor do the others": {"web/80", [][2]Outcome{{Silent, Refused}, {Silent, Refused}, {Silent, Refused}}, nil},
-		"refused, as nobody listens":                {"web/80", [][2]Outcome{{Refused, Accepted}, {Refused, Accepted}, {Refused, Accepted}}, nil},
-		"they speak UDP":                            {"", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, nil},
+		"both answer":                       {"web/80", [][2]Outcome{{Accepted, Accepted}, {Accepted, Accepted}, {Accepted, Accepted}}, nil},
+		"one stops answering":               {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, []byte{1}},
+		"one stops for two rounds":          {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, nil},
+		"one stops and recovers":            {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Accepted, Accepted}}, nil},
+		"one refuses after it accepted":     {"web/80", [][2]Outcome{{Accepted, Refused}, {Refused, Refused}, {Refused, Refused}, {Refused, Refused}}, []byte{1}},
+		"one never answers, the other does": {"web/80", [][2]Outcome{{Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, []byte{1}},
+		"neither ever accepts":              {"web/80", [][2]Outcome{{Silent, Refused}, {Silent, Refused}, {Silent, Refused}}, nil},
+		"one always refuses":                {"web/80", [][2]Outcome{{Refused, Accepted}, {Refused, Accepted}, {Refused, Accepted}}, nil},
+		"UDP service":                       {"", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, nil},
 	} {
 		followed := endpoints{}
 		for _, round := range tt.rounds {

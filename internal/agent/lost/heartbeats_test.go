@@ -13,19 +13,22 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// heard is what a listener is told.
-type heard []string
+// recordedCalls records the calls to a listener.
+type recordedCalls []string
 
-func (h *heard) Renewed(id names.ClusterID) { *h = append(*h, "+"+id.String()) }
-func (h *heard) Missed(id names.ClusterID)  { *h = append(*h, "?"+id.String()) }
-func (h *heard) Gone(id names.ClusterID)    { *h = append(*h, "-"+id.String()) }
+func (h *recordedCalls) Renewed(id names.ClusterID) { *h = append(*h, "+"+id.String()) }
+func (h *recordedCalls) Missed(id names.ClusterID)  { *h = append(*h, "?"+id.String()) }
+func (h *recordedCalls) Gone(id names.ClusterID)    { *h = append(*h, "-"+id.String()) }
 
-// Pitfall 29: members are missed after the timeout, while the own heartbeat comes back; a broker that is away has nobody missed. The own renewal is told last.
+// Pitfall 29: a member is missed after the timeout, but only while this cluster's own
+// heartbeats arrive. No member is missed while the broker is down. The own renewal is reported
+// last.
 func TestHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHeartbeats("self", 40*time.Second)
 		leases := map[string]*coordinationv1.Lease{}
-		// pass lets some time pass in steps of 10 s, after each of which these members' heartbeats have been renewed and are read.
+		// pass advances the time in steps of 10 s. After each step these members renew their
+		// heartbeats, and the heartbeats are read.
 		pass := func(seconds int, renewed string) {
 			for range seconds / 10 {
 				<-time.After(10 * time.Second)
@@ -44,7 +47,7 @@ func TestHeartbeats(t *testing.T) {
 		if h.Await(t.Context()) != nil {
 			t.Fatal("the first list is not enough")
 		}
-		var said heard
+		var said recordedCalls
 		if got := h.Listen(&said); !slices.Equal(got, []names.ClusterID{"a", "b", "self"}) {
 			t.Errorf("there are %v", got)
 		}
@@ -56,8 +59,8 @@ func TestHeartbeats(t *testing.T) {
 			{30, "b self", "+b +self +b +self +b +self", "a b self"},
 			{10, "b self", "+b ?a +self", "b self"},
 			{20, "a b self", "+a +b +self +a +b +self", "a b self"},
-			{300, "", "", "a b self"},              // the broker is away: nothing is read that is new
-			{10, "b self", "+b +self", "a b self"}, // it is back: a may have been there all the time
+			{300, "", "", "a b self"},              // the broker is down: no renewals are read
+			{10, "b self", "+b +self", "a b self"}, // the broker is back: a may have been alive all the time
 			{30, "b self", "+b +self +b +self +b +self", "a b self"},
 			{10, "b self", "+b ?a +self", "b self"},
 		} {
@@ -72,30 +75,31 @@ func TestHeartbeats(t *testing.T) {
 			}
 		}
 		said = nil
-		delete(leases, "b") // by hand
+		delete(leases, "b") // an administrator deletes the Lease
 		pass(40, "self")
 		if slices.Contains(said, "-b") || !slices.Contains(said, "?b") {
-			t.Errorf("one without a Lease: told %v", said)
+			t.Errorf("member without a Lease: calls %v", said)
 		}
 		said = nil
 		h.Remove("b", true)
 		pass(10, "self")
 		if !slices.Contains(said, "-b") || h.Live("b") {
-			t.Errorf("one that left: told %v", said)
+			t.Errorf("member that left: calls %v", said)
 		}
 		said = nil
 		h.Expect("c", "b")
 		pass(40, "self")
 		if !slices.Contains(said, "?c") || slices.Contains(said, "?b") {
-			t.Errorf("one of which there was never a Lease: told %v", said)
+			t.Errorf("member that never had a Lease: calls %v", said)
 		}
-		// The next connection's controller takes the place of one that has ended, which could not be collected otherwise, with its cache of the broker.
-		var next heard
+		// The next connection's listener replaces the old listener. Otherwise the old
+		// controller and its cache of the broker would leak.
+		var next recordedCalls
 		said = nil
 		h.Listen(&next)
 		pass(10, "a self")
 		if len(said) > 0 || !slices.Contains(next, "+a") {
-			t.Errorf("told of a: %v the former, %v the next", said, next)
+			t.Errorf("renewal of a: calls %v to the old listener, %v to the next", said, next)
 		}
 	})
 }

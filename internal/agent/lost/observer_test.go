@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// watched lets heartbeats be seen at seconds of one clock.
+// watched feeds an observer with heartbeats at given seconds.
 type watched struct {
 	*observer
 	t   *testing.T
@@ -18,7 +18,7 @@ type watched struct {
 
 func newWatched(t *testing.T) *watched { return &watched{observer: newObserver("self", timeout), t: t} }
 
-// see lets heartbeats of members be seen at a second, and checks whom that changes.
+// see feeds heartbeats of members at a second, and checks which members change their state.
 func (s *watched) see(second int, members string, changed ...string) {
 	s.t.Helper()
 	s.now = second
@@ -31,7 +31,7 @@ func (s *watched) see(second int, members string, changed ...string) {
 	}
 }
 
-// live checks who lives.
+// live checks which members are alive.
 func (s *watched) live(members ...string) {
 	s.t.Helper()
 	if have := s.Members(); !slices.Equal(have, members) {
@@ -58,24 +58,24 @@ func TestADeletedHeartbeat(t *testing.T) {
 	s.live("a", "self")
 }
 
-// Whatever the broker and this process suffer: who renews in time, measured while this
-// process sees, is never lost.
+// A member that renews its heartbeat in time, measured while this process can see heartbeats,
+// is never lost, whatever happens to the broker and this process.
 func TestWhoRenewsInTimeIsNeverLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := newObserver("self", timeout)
 		at := start
 		for range rapid.IntRange(1, 40).Draw(t, "rounds") {
-			// Both renewals get through within a round, or neither does.
+			// In each round either both renewals arrive or none.
 			at = at.Add(time.Duration(rapid.IntRange(1, 100).Draw(t, "gap")) * time.Second)
 			order := rapid.Permutation([]string{"a", "self"}).Draw(t, "order")
 			for _, member := range order {
 				o.Renewed(member, at)
 				if member == "a" && !o.Live("a") {
-					t.Fatal("it was renewed and does not live")
+					t.Fatal("the member renewed its heartbeat but is not alive")
 				}
 			}
 			if !o.Live("a") {
-				t.Fatalf("it is lost, though it was renewed whenever this one was")
+				t.Fatalf("the member is lost, although it renewed its heartbeat whenever this cluster did")
 			}
 		}
 	})
@@ -85,7 +85,7 @@ func TestWhoRenewsInTimeIsNeverLost(t *testing.T) {
 func TestRenewals(t *testing.T) {
 	s := newWatched(t)
 	s.see(0, "self a", "a")
-	s.see(60, "self") // after a pause, in which nobody was seen
+	s.see(60, "self") // after a pause without any heartbeat
 	if got := s.Renewals(); len(got) != 1 || !got["a"].Equal(start) {
 		t.Errorf("renewals %v", got)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Who joins or leaves has changed; the first time everything has, because nothing was known before.
+// Set publishes members that join or leave. The first set publishes everything, because nothing
+// was known before.
 func TestSet(t *testing.T) {
 	var changes kit.Changes[kit.Scope]
 	var published []string

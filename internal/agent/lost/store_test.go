@@ -13,7 +13,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Who is lost is read as it was written, without what is not a cluster id, and what stands already is not written again.
+// The store reads lost clusters as written, without invalid cluster ids, and does not write an
+// unchanged set again.
 func TestStore(t *testing.T) {
 	writes := 0
 	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{

@@ -17,7 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
-// newBroker is a client for a broker that has the clusterset's namespace.
+// newBroker returns a client for a broker with the clusterset's namespace.
 func newBroker(t *testing.T) client.Client {
 	t.Helper()
 	c, err := client.New(apiserver.New(1).Config(), client.Options{Scheme: broker.Scheme()})
@@ -30,7 +30,7 @@ func newBroker(t *testing.T) client.Client {
 	return c
 }
 
-// newReplica is one of the agents of cluster c1, whose time is clock.
+// newReplica returns an agent replica of cluster c1 with the given clock.
 func newReplica(c client.Client, holder string, clock *time.Time) *Membership {
 	m := New()
 	m.Broker, m.Namespace, m.Holder, m.Timeout, m.Log = c, "set", holder, 40*time.Second, slog.New(slog.DiscardHandler)
@@ -40,7 +40,8 @@ func newReplica(c client.Client, holder string, clock *time.Time) *Membership {
 	return m
 }
 
-// TestReplicasShareAHeartbeat has two replicas renew a heartbeat by turns, of which one stops: each interval has one renewal, whichever replica makes it.
+// TestReplicasShareAHeartbeat lets two replicas renew a heartbeat in turns until one stops.
+// Each interval has exactly one renewal, whichever replica makes it.
 func TestReplicasShareAHeartbeat(t *testing.T) {
 	c := newBroker(t)
 	clock := time.Unix(0, 0)
@@ -48,16 +49,16 @@ func TestReplicasShareAHeartbeat(t *testing.T) {
 	for i, step := range []struct {
 		who   *Membership
 		asked bool
-		want  string // who has renewed it last
+		want  string // holder of the last renewal
 	}{
 		{a, false, "a"},
-		{b, false, "b"}, // one that begins does not know for how long it has not been renewed
+		{b, false, "b"}, // a new replica does not know the age of the heartbeat
 		{a, false, "b"},
 		{b, false, "b"},
 		{a, false, "b"},
 		{a, false, "a"}, // b has stopped
 		{b, false, "a"},
-		{b, true, "b"}, // somebody waits for it to come back
+		{b, true, "b"}, // a caller waits for the next renewal
 	} {
 		clock = clock.Add(5 * time.Second)
 		if err := step.who.renew(t.Context(), step.asked); err != nil {
@@ -73,8 +74,9 @@ func TestReplicasShareAHeartbeat(t *testing.T) {
 	}
 }
 
-// TestHeartbeatThatIsNotWhatItWas has somebody delete the heartbeat: the replica that finds it gone writes it anew at once, and each replica that has seen
-// the former one says so, once. One that begins does not.
+// TestHeartbeatThatIsNotWhatItWas deletes the heartbeat. The replica that finds it missing
+// re-creates it at once. Each replica that has seen the old heartbeat reports a restore, once;
+// a new replica does not.
 func TestHeartbeatThatIsNotWhatItWas(t *testing.T) {
 	c := newBroker(t)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: "c1"}}
@@ -120,7 +122,8 @@ func TestHeartbeatThatIsNotWhatItWas(t *testing.T) {
 	}
 }
 
-// A heartbeat that is gone when its counter is read has been noticed, also where the broker is what it was by the next renewal.
+// The agent reports a restore if the heartbeat is missing when its counter is read, even if the
+// broker has the old heartbeat again by the next renewal.
 func TestHeartbeatThatIsGoneForAMoment(t *testing.T) {
 	c := newBroker(t)
 	clock, restored := time.Unix(0, 0), 0

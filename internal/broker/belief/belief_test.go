@@ -37,10 +37,11 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A confirmation counts while the broker has the Lease by which it was given.
+// A confirmation counts only while the broker still has the Lease of the confirmation, with a
+// counter that is not lower.
 func TestStands(t *testing.T) {
 	by := Counter{Lease: "lease", Count: 7}
 	if !by.Stands(by) || !by.Stands(Counter{Lease: "lease", Count: 8}) || by.Stands(Counter{Lease: "lease", Count: 6}) || by.Stands(Counter{Lease: "other", Count: 8}) {
-		t.Error("what stands is told wrongly")
+		t.Error("Stands is wrong")
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// here wants the endpoints of namespaces that begin with "shop".
+// here returns a border that wants the endpoints of namespaces with the prefix "shop".
 func here(budget *Budget) *Border {
 	return New("c1", func(service types.NamespacedName) bool { return strings.HasPrefix(service.Namespace, "shop") }, budget)
 }
@@ -61,7 +61,7 @@ func TestSlices(t *testing.T) {
 	for name, tt := range map[string]struct {
 		slice     *discoveryv1.EndpointSlice
 		state     State
-		detail    string // a part of it
+		detail    string // part of the detail
 		endpoints int
 	}{
 		"valid":                              {good.DeepCopy(), Full, "", 1},
@@ -91,7 +91,7 @@ func TestSlices(t *testing.T) {
 				t.Errorf("%s %q: %+v", state, detail, tt.slice)
 			}
 			if state != Refused && (tt.slice.Annotations[names.AnnotationRevision] != "3" || tt.slice.Labels[names.LabelServiceName] != "web") {
-				t.Errorf("it lacks its revision or service: %+v", tt.slice.ObjectMeta)
+				t.Errorf("the slice lacks its revision or service: %+v", tt.slice.ObjectMeta)
 			}
 		})
 	}
@@ -152,7 +152,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// First lists run a transform twice; objects of another process, or of a member that forges the mark, count as not seen.
+// An informer may run a transform twice on the first list. Objects of another process, and
+// objects with a forged mark, count as not transformed.
 func TestTransformIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		budget := NewBudget(rapid.Int64Range(0, 1000).Draw(t, "limit"), nil)
@@ -171,13 +172,13 @@ func TestTransformIsIdempotent(t *testing.T) {
 		}
 		own := s.Labels[names.LabelSourceCluster] == "c1"
 		if state, _ := b.State(s); !own && state != Refused {
-			t.Fatalf("an object that is not from the cache is %s", state)
+			t.Fatalf("an object that was not transformed is %s", state)
 		}
 		before := s.DeepCopy()
 		before.ManagedFields = nil
 		b.Transform(s)
 		if diff := cmp.Diff(before, s); own && diff != "" {
-			t.Fatalf("what is the cluster's own is written back, and was changed:\n%s", diff)
+			t.Fatalf("the cluster's own object, which is written back, was changed:\n%s", diff)
 		}
 		once, used := s.DeepCopy(), budget.Usage()
 		b.Transform(s)
@@ -195,7 +196,8 @@ func TestTransformIsIdempotent(t *testing.T) {
 	})
 }
 
-// The ledger agrees with what is held whatever comes and goes, no member exceeds its limit, and what fits does not wait.
+// The budget always matches the held objects, no member exceeds its limit, and an object that
+// fits does not wait.
 func TestBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const limit = 1000
@@ -217,7 +219,7 @@ func TestBudget(t *testing.T) {
 				delete(waits, name)
 				if budget.Hold(of, name, bytes) {
 					held[name] = bytes
-				} else { // which may have made room for others
+				} else { // a refused object may have freed budget
 					delete(held, name)
 					waits[name] = bytes
 				}
@@ -242,12 +244,12 @@ func TestBudget(t *testing.T) {
 					count(name, Usage{Waiting: 1})
 				}
 				if diff := cmp.Diff(want, budget.Usage()); diff != "" {
-					t.Fatalf("of %v, and %v that wait (-want +got):\n%s", held, waits, diff)
+					t.Fatalf("held %v, waiting %v (-want +got):\n%s", held, waits, diff)
 				}
 				for name, bytes := range waits {
 					_, member, _ := strings.Cut(name, ".")
 					if used := want[names.ClusterID(member)].Bytes; used > limit || used+bytes <= limit {
-						t.Fatalf("%d are used, and %s waits for %d", used, name, bytes)
+						t.Fatalf("%d bytes are used, and %s waits for %d", used, name, bytes)
 					}
 				}
 			},

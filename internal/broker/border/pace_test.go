@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever a member changes in one namespace, it is written no faster than the rate there, each object keeps its place, and other namespaces and members
-// wait for nothing.
+// Changes of a member in a namespace are written no faster than the rate, each object keeps its
+// place in the queue, and other namespaces and members never wait.
 func TestPace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const perSecond, burst = 10, 5
@@ -20,7 +20,7 @@ func TestPace(t *testing.T) {
 			object := fmt.Sprint(rapid.IntRange(0, 100).Draw(t, "object"))
 			wait := p.Wait("c2", "busy", object, now)
 			if at, asked := due[object]; asked && max(0, at.Sub(now)) != wait {
-				t.Fatalf("%s has lost its place: it waits %v, and was to wait until %v", object, wait, at)
+				t.Fatalf("%s has lost its place: the wait is %v, want until %v", object, wait, at)
 			}
 			due[object] = now.Add(wait)
 			if wait == 0 {
@@ -50,7 +50,7 @@ func TestPace(t *testing.T) {
 				p.Done(other.member, other.namespace, other.member+" quiet", now)
 			}
 		}
-		// All is written in the end, and nothing is kept.
+		// In the end everything is written, and no state is left.
 		for object := range due {
 			now = now.Add(p.Wait("c2", "busy", object, now))
 			p.Done("c2", "busy", object, now)

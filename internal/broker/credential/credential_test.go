@@ -13,13 +13,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// token makes one that nobody has signed.
+// token returns an unsigned token.
 func token(subject string, issued, expires int64) string {
 	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	return encode(`{"alg":"none"}`) + "." + encode(fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, subject, issued, expires)) + ".x"
 }
 
-// ca is a certificate that was made for this test.
+// ca is a certificate for this test.
 const ca = `-----BEGIN CERTIFICATE-----
 MIIBMTCB2KADAgECAgEBMAoGCCqGSM49BAMCMA8xDTALBgNVBAMTBHRlc3QwHhcN
 MjYwMTAxMDAwMDAwWhcNMzYwMTAxMDAwMDAwWjAPMQ0wCwYDVQQDEwR0ZXN0MFkw
@@ -177,10 +177,10 @@ func TestRenewIn(t *testing.T) {
 		}
 		in := claims.RenewIn(now)
 		if in > claims.RenewAfter() {
-			t.Fatalf("renewed in %v, later than %v", in, claims.RenewAfter())
+			t.Fatalf("renewal in %v, want at most %v", in, claims.RenewAfter())
 		}
 		if right := !now.Before(claims.Issued); right && claims.Expires.Sub(now.Add(max(in, 0))) < 4*time.Duration(life)*time.Second/5 && in > 0 {
-			t.Fatalf("renewed in %v, when less than four fifths are left", in)
+			t.Fatalf("renewal in %v although less than four fifths of the life are left", in)
 		}
 		if now.After(claims.Expires) && in > 0 {
 			t.Fatalf("an expired token is renewed in %v", in)
@@ -188,8 +188,8 @@ func TestRenewIn(t *testing.T) {
 	})
 }
 
-// FuzzParseJoinFile: whatever a file holds, reading it ends with an error or a membership
-// that can be written and read again.
+// FuzzParseJoinFile: parsing any file returns an error, or a membership that can be written and
+// parsed again.
 func FuzzParseJoinFile(f *testing.F) {
 	file, err := valid().JoinFile()
 	if err != nil {

@@ -2,7 +2,8 @@ package credential
 
 import "testing"
 
-// A broker is where the only API server with its certificate authority is; otherwise its token goes nowhere but to the URL that it is for.
+// The broker is the only known API server with its certificate authority. Otherwise the token
+// is sent only to the URL of the membership.
 func TestLocate(t *testing.T) {
 	m := Membership{Server: "https://broker:6443", CA: []byte("A\n")}
 	for name, tt := range map[string]struct {

@@ -96,7 +96,7 @@ func TestToken(t *testing.T) {
 		on.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, runtime.Object, error) {
 			create := a.(clienttesting.CreateActionImpl)
 			if create.Subresource != "token" || create.Name != "member-c1" || create.Namespace != "set" {
-				t.Errorf("%s: it asks for %+v", name, create)
+				t.Errorf("%s: the request is %+v", name, create)
 			}
 			request := create.Object.(*authenticationv1.TokenRequest)
 			asked, request.Status.Token = request.Spec, "t"
@@ -139,7 +139,7 @@ func TestEnd(t *testing.T) {
 		}
 		for _, d := range deleted {
 			if p := d.DeleteOptions.Preconditions; d.Name != "join-c1" || d.Namespace != "set" || p == nil || p.UID == nil || string(*p.UID) != joinerUID {
-				t.Errorf("%s: it deletes %+v", name, d)
+				t.Errorf("%s: unexpected deletion %+v", name, d)
 			}
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// A revision is higher than the one before, at least that of all that the object is made of, and never depends on a clock.
+// A revision is higher than the previous one and not lower than the resource versions of its
+// sources. It never depends on a clock.
 func TestRevisionGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		last := rapid.Int64Range(0, 1<<40).Draw(t, "last")
@@ -30,7 +31,7 @@ func TestRevisionGrows(t *testing.T) {
 			t.Errorf("revision %d, want %d", got, newest)
 		}
 		if len(shared) != 1 || object.Annotations["a"] != "b" {
-			t.Errorf("the annotations became %v, and what they were %v", object.Annotations, shared)
+			t.Errorf("the annotations became %v, and the shared map %v", object.Annotations, shared)
 		}
 	})
 }
@@ -48,7 +49,8 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// A member writes the counter of its Lease: an invalid one counts as 0, which confirms nothing.
+// Members write the counter of their Leases. An invalid counter counts as 0, which confirms
+// nothing.
 func TestCounter(t *testing.T) {
 	for text, want := range map[string]int64{
 		"": 0, "7": 7, "9223372036854775807": 1<<63 - 1, "-1": 0, "9223372036854775808": 0, "-9223372036854775809": 0, "7 ": 0, "0x7": 0, "many": 0,
@@ -61,7 +63,7 @@ func TestCounter(t *testing.T) {
 	lease := &coordinationv1.Lease{}
 	for _, refused := range []bool{true, false} {
 		if SetCount(lease, 3, refused); Counter(lease) != (belief.Counter{Count: 3, Refused: refused}) {
-			t.Errorf("set to 3, %t, it is %+v", refused, Counter(lease))
+			t.Errorf("after SetCount(3, %t) the counter is %+v", refused, Counter(lease))
 		}
 	}
 }

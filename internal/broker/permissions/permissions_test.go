@@ -51,7 +51,8 @@ func TestParseNamespaces(t *testing.T) {
 	}
 }
 
-// A namespace is in the set if a word names it or is the beginning of its name; what is written is read the same again.
+// A set contains a namespace if a word equals its name or is a prefix pattern of its name.
+// Writing and parsing a set preserves it.
 func TestContainsNamespace(t *testing.T) {
 	name := rapid.StringMatching(`[ab]([-ab]{0,2}[ab])?`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -120,7 +121,7 @@ func TestRead(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		config        corev1.ConfigMap
-		own, usual, c bool // whether c1, which has its own, and c2, which has not, may export shop; whether c2 may export cart
+		own, usual, c bool // c1 (own permission) may export shop; c2 (default) may export shop; c2 may export cart
 	}{
 		"nothing is written":        {corev1.ConfigMap{}, true, true, true},
 		"all, by default":           {corev1.ConfigMap{Data: map[string]string{"namespaces": "*", "namespaces.c1": "a"}}, false, true, true},
@@ -140,11 +141,11 @@ func TestRead(t *testing.T) {
 		}
 	}
 	if members, mistakes := Read(&corev1.ConfigMap{}); len(members)+len(mistakes) != 0 {
-		t.Errorf("an empty one permits %v, mistakes %v", members, mistakes)
+		t.Errorf("an empty ConfigMap: permissions %v, mistakes %v", members, mistakes)
 	}
 }
 
-// FuzzParseNamespaces reads whatever somebody has written: what is read is written and read the same again.
+// FuzzParseNamespaces parses any text. Writing and parsing the result preserves it.
 func FuzzParseNamespaces(f *testing.F) {
 	f.Add("shop,team-a-*\n*")
 	f.Add("-* a.b ** \x00")

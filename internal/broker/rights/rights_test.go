@@ -42,7 +42,8 @@ func allows(objects []client.Object, account, request string) bool {
 	return false
 }
 
-// What RBAC lets the accounts do. Admission policies (test/integration) restrict it further.
+// RBAC permissions of the accounts. Admission policies (test/integration) restrict them
+// further.
 func TestAccess(t *testing.T) {
 	account := func(a Account) []client.Object { return a.Rights(a.ServiceAccount) }
 	objects := slices.Concat(Objects("set"), account(Member("set", "c1")), account(Member("set", "c2")), account(Joiner("set", "c1")))

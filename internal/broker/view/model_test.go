@@ -16,15 +16,16 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// object is one on the broker, or what is made of it. The content of one that is withdrawn means nothing.
+// object is an object on the broker, or the import that is derived from it. A withdrawn object
+// has no meaningful content.
 type object struct {
 	revision  int64
 	withdrawn bool
 	content   int
-	wish      int // of its owner that it fulfils
+	wish      int // number of the owner's wish that the object fulfills
 }
 
-// broker is what is stored: objects by name, and the owner's Lease.
+// broker is the state of the broker: objects by name, and the owner's Lease.
 type broker struct {
 	objects map[string]object
 	counter belief.Counter
@@ -32,33 +33,33 @@ type broker struct {
 
 func (b broker) copy() broker { return broker{maps.Clone(b.objects), b.counter} }
 
-// none is the content of what is not exported.
+// none is the content of a service that is not exported.
 const none = 0
 
-// desire is what the owner wanted of an object from a time on.
+// desire is a state that the owner wants from a time on.
 type desire struct {
 	from    int
 	content int
 }
 
-// model is an owner, a broker and an importer. One step takes one second.
+// model has an owner, a broker and an importer. A step takes a second.
 type model struct {
 	now     int
 	leases  int
 	broker  broker
 	backups []broker
 
-	wants    map[string][]desire // the last one counts
-	inputs   map[string]int64    // the resource version of what an object is made of
+	wants    map[string][]desire // the last desire is current
+	inputs   map[string]int64    // resource version of an object's source
 	versions int64
-	compares *broker // the list that a comparison in progress has read
+	compares *broker // list that the current comparison has read
 
-	imports map[string]object // what this cluster has applied
+	imports map[string]object // objects that the importer has applied
 	view    *Objects[string, object]
-	since   map[string]int // when each suspicion began
-	asked   []string       // to be read, because the owner has confirmed
-	reading time.Time      // when a read of Leases in progress began
-	read    belief.Counter // what it found, if it is answered at once
+	since   map[string]int // start of each suspicion
+	asked   []string       // names to read after a confirmation
+	reading time.Time      // start of the current read of Leases
+	read    belief.Counter // result of that read, if the broker answers at its start
 }
 
 var modelled = []string{"a", "b"}
@@ -72,7 +73,7 @@ func (m *model) wanted(name string) int {
 	return none
 }
 
-// published tells whether an object on the broker, or none, says what the owner wants.
+// published reports whether the object on the broker, or its absence, is what the owner wants.
 func (m *model) published(objects map[string]object, name string) bool {
 	o, there := objects[name]
 	if m.wanted(name) == none {
@@ -81,7 +82,7 @@ func (m *model) published(objects map[string]object, name string) bool {
 	return there && !o.withdrawn && o.content == m.wanted(name)
 }
 
-// publish makes an object on the broker what the owner wants.
+// publish writes the owner's wish to the broker.
 func (m *model) publish(name string) {
 	if m.published(m.broker.objects, name) {
 		return
@@ -112,7 +113,7 @@ func (m *model) compareEnd() {
 	}
 }
 
-// renew makes the owner's Lease if there is none.
+// renew creates the owner's Lease if it is missing.
 func (m *model) renew() {
 	if m.broker.counter.Lease == "" {
 		m.leases++
@@ -120,7 +121,7 @@ func (m *model) renew() {
 	}
 }
 
-// found is an object as a cache shows it, or nil.
+// found returns an object as a cache contains it, or nil.
 func (m *model) found(name string) *Object[object] {
 	o, there := m.broker.objects[name]
 	if !there {
@@ -133,7 +134,8 @@ func (m *model) found(name string) *Object[object] {
 	return &Object[object]{Value: o, Revision: o.revision, State: state}
 }
 
-// apply is the importer's controller. confirmed is set if the owner has confirmed what counts now.
+// apply is the importer's reconciler. confirmed is set if the owner has confirmed the current
+// state.
 func (m *model) apply(t *rapid.T, name string, confirmed bool) {
 	m.view.Take()
 	answer := m.view.Get(name)
@@ -152,7 +154,7 @@ func (m *model) apply(t *rapid.T, name string, confirmed bool) {
 		i := slices.Index(m.wants[name], d)
 		return d.content == now.content && (i == len(m.wants[name])-1 || m.wants[name][i+1].from >= m.since[name])
 	}) && !(now.content == none && len(m.wants[name]) == 0) {
-		t.Fatalf("second %d: %s became %d, which its owner has not wanted since second %d: %v", m.now, name, now.content, m.since[name], m.wants[name])
+		t.Fatalf("second %d: the import of %s became %d, which the owner has not wanted since second %d: %v", m.now, name, now.content, m.since[name], m.wants[name])
 	}
 	if exists && !confirmed && answer.Object != nil && now.wish < have.wish {
 		t.Fatalf("second %d: %s was wish %d and became %d", m.now, name, have.wish, now.wish)
@@ -163,11 +165,11 @@ func (m *model) apply(t *rapid.T, name string, confirmed bool) {
 	}
 }
 
-// confirm ends the reads of what the owner has confirmed.
+// confirm completes the reads that the owner's confirmations caused.
 func (m *model) confirm(t *rapid.T) {
 	for _, name := range m.asked {
 		if number, _ := m.view.Read(name); number > 0 {
-			stands := m.view.suspects[name].counter.Stands(m.broker.counter) // else it is as if an event had come
+			stands := m.view.suspects[name].counter.Stands(m.broker.counter) // an outdated confirmation counts only as an event
 			m.view.Confirm(name, number, m.found(name), m.broker.counter, m.time())
 			m.apply(t, name, stands)
 		}
@@ -175,7 +177,8 @@ func (m *model) confirm(t *rapid.T) {
 	m.asked = nil
 }
 
-// readEnd is the end of a read of the Leases, which may have been answered when it began.
+// readEnd completes a read of the Leases. The broker may have answered at the start of the
+// read.
 func (m *model) readEnd(atOnce bool) {
 	counters, counter := map[names.ClusterID]belief.Counter{}, m.broker.counter
 	if atOnce {
@@ -190,7 +193,7 @@ func (m *model) readEnd(atOnce bool) {
 	m.reading = time.Time{}
 }
 
-// restart begins with what was applied, and with what the broker has.
+// restart starts a new importer with the applied imports and the broker's current objects.
 func (m *model) restart(t *rapid.T) {
 	m.view = NewObjects(Rules[string, object]{
 		Owner: func(string) names.ClusterID { return "owner" }, OwnerState: func(string, object) belief.Owner { return belief.Owner{} },
@@ -217,15 +220,16 @@ func (m *model) connect(t *rapid.T) {
 	}
 }
 
-// Pitfall 31: whatever happens to the broker, and whoever restarts or is late: what is imported becomes older or goes only if its owner has wanted it so since it became
-// suspicious, or has said so; and in the end it is what the owner wants.
+// Pitfall 31: whatever happens to the broker, and whichever program restarts or lags, an import
+// becomes older or is deleted only if its owner has wanted that since the suspicion began, or
+// has confirmed it. In the end the import is what the owner wants.
 func TestModel(t *testing.T) {
 	for range 100 { // with 100 histories each
 		rapid.Check(t, history)
 	}
 }
 
-// history is what may happen.
+// history runs a random sequence of events.
 func history(t *rapid.T) {
 	m := &model{
 		now: 1, broker: broker{objects: map[string]object{}}, wants: map[string][]desire{}, inputs: map[string]int64{}, versions: 1,
@@ -264,7 +268,7 @@ func history(t *rapid.T) {
 				m.broker = broker{objects: map[string]object{}}
 			}
 		},
-		"delete": func(t *rapid.T) { // one object by hand: twice within a minute is a known corner (docs/explanation/faults.md)
+		"delete": func(t *rapid.T) { // an administrator deletes an object; twice within a minute is a known limitation (docs/explanation/faults.md)
 			if n := name.Draw(t, "name"); m.since[n] == 0 {
 				delete(m.broker.objects, n)
 			}
@@ -273,7 +277,7 @@ func history(t *rapid.T) {
 		"connect": m.connect,
 		"confirm": m.confirm,
 		"read": func(t *rapid.T) {
-			m.readEnd(rapid.Bool().Draw(t, "answered at once")) // one that began earlier
+			m.readEnd(rapid.Bool().Draw(t, "answered at once")) // the read began earlier
 			m.reading, m.read = m.time(), m.broker.counter
 		},
 		"wholeRead": func(*rapid.T) { m.reading = m.time(); m.readEnd(false) },

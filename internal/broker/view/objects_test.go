@@ -15,18 +15,18 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// world is what happens to the objects of two owners, with what an importer may believe.
+// world holds the objects of two owners, and the importer's view of them.
 type world struct {
 	now      time.Time
 	owners   map[names.ClusterID]*belief.Owner
 	counters map[names.ClusterID]belief.Counter
 	objects  *Objects[string, int]
-	answers  map[string]Answer[int] // as a subscriber knows them
+	answers  map[string]Answer[int] // answers that a subscriber has seen
 	reading  []reading
-	excused  map[string]bool // the last step may end the object, or lower its revision
+	excused  map[string]bool // keys whose object the last step may delete or set back
 	wants    bool
 	room     bool
-	missing  map[*Object[int]]bool // stubs that were not on the broker when they were read: an event follows
+	missing  map[*Object[int]]bool // stubs that were missing on the broker when they were read; an event will follow
 }
 
 // reading is a read in progress.
@@ -51,7 +51,7 @@ func newWorld() *world {
 	return w
 }
 
-// rules are for objects that are all of one service.
+// rules returns rules for objects of a single service.
 func rules[O comparable](owner func(string) names.ClusterID, state func(string) belief.Owner) Rules[string, O] {
 	return Rules[string, O]{
 		Owner: owner, OwnerState: func(key string, _ O) belief.Owner { return state(key) }, Compare: strings.Compare,
@@ -71,7 +71,7 @@ func someObject(t *rapid.T) *Object[int] {
 	}).Draw(t, "object")
 }
 
-// take takes what a step has published, and begins the reads for which it asks.
+// take takes the published keys of a step and starts the requested reads.
 func (w *world) take() {
 	changed, reads := w.objects.Take()
 	for _, c := range changed {
@@ -173,8 +173,9 @@ func (w *world) confirm(t *rapid.T) {
 	w.objects.Confirm(key, number, someObject(t), counter, w.now)
 }
 
-// After each step, the keys that it has published cover all answers that it has changed; and what counts does not end or
-// go back to a lower revision, unless its owner says or confirms so, or is lost or removed.
+// After each step, the published keys cover all changed answers. An object is never deleted or
+// set back to a lower revision, unless its owner withdraws or confirms it, is lost, or is
+// removed.
 func TestObjects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -213,7 +214,7 @@ func TestObjects(t *testing.T) {
 	})
 }
 
-// The protocol's rules, one by one. c1 owns all objects.
+// The rules of the protocol, one by one. c1 owns all objects.
 func TestRules(t *testing.T) {
 	object := func(revision int64) *Object[string] {
 		return &Object[string]{Value: fmt.Sprint(revision), Revision: revision, State: border.Full}
@@ -304,7 +305,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// An event during a read voids it, and the next observation asks for another.
+// An event during a read invalidates the read, and the next observation requests another.
 func TestReadsAreVoided(t *testing.T) {
 	s := NewObjects(rules[string](func(string) names.ClusterID { return "c1" }, func(string) belief.Owner { return belief.Owner{} }))
 	seen(s, &Object[string]{Value: "4", Revision: 4}, nil)
@@ -329,11 +330,11 @@ func TestReadsAreVoided(t *testing.T) {
 		t.Error("the object is not read again")
 	}
 	if s.Confirm("x", first, nil, counter, at(101)); s.Get("x").State != Kept {
-		t.Error("the first read counts after all, as if it were the second")
+		t.Error("the invalidated first read counts as the second")
 	}
 	s.Confirm("x", number, nil, belief.Counter{Lease: "another"}, at(101))
 	if _, reads := again(at(102)); s.Get("x").State != Kept || reads != 0 {
-		t.Error("the broker was restored since, and what was read counts, or is read again at once")
+		t.Error("after a restore of the broker the read still counts, or is repeated at once")
 	}
 	for count, want := range []int{0, 1, 0} {
 		counter.Count++
@@ -343,7 +344,7 @@ func TestReadsAreVoided(t *testing.T) {
 	}
 }
 
-// A Lease that was restored, too, counts from the beginning.
+// A restored Lease starts a new count too.
 func TestCountersGoBack(t *testing.T) {
 	s := NewObjects(rules[string](func(string) names.ClusterID { return "c1" }, func(string) belief.Owner { return belief.Owner{} }))
 	seen(s, &Object[string]{Value: "4", Revision: 4}, nil)
@@ -357,7 +358,7 @@ func TestCountersGoBack(t *testing.T) {
 
 func at(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
 
-// seen has the cache show the versions of x one after another.
+// seen puts versions of x into the cache, one after the other.
 func seen(s *Objects[string, string], versions ...*Object[string]) {
 	s.Replace(nil, at(0))
 	for _, version := range versions {
@@ -365,13 +366,13 @@ func seen(s *Objects[string, string], versions ...*Object[string]) {
 	}
 }
 
-// read ends a read of x, which is a stub.
+// read completes a read of the stub x.
 func read(s *Objects[string, string], content *Object[string]) {
 	_, stub := s.Read("x")
 	s.Content("x", stub, content, at(1))
 }
 
-// observe has the owner's counter grow, and returns it.
+// observe increases the owner's counter and returns it.
 func observe(s *Objects[string, string], times int64) belief.Counter {
 	counter := belief.Counter{Lease: types.UID("lease")}
 	for counter.Count = 1; counter.Count <= times; counter.Count++ {

@@ -31,9 +31,10 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// clusterset is a broker with a view of it. The cache of the view's connection shows what step shows it.
+// clusterset is a broker with a view of it. The view's cache contains the objects that the step
+// show has put into it.
 type clusterset struct {
-	client.Reader // of the broker, without a cache
+	client.Reader // reads the broker directly
 
 	view      *View
 	from      Connection
@@ -45,10 +46,10 @@ type clusterset struct {
 	versions  int
 	now       time.Time
 	permitted permissions.Members
-	asked     []kit.Scope // to be read
-	published []kit.Scope // with the services and slices that each key concerns
+	asked     []kit.Scope // keys that the view wants to read
+	published []kit.Scope // published keys, expanded to services and slices
 	wanted    map[string]bool
-	tooMany   bool // all of a member was published by a step that concerns less
+	tooMany   bool // a step about fewer objects published a whole member
 	member    bool // the step concerns all of a member
 }
 
@@ -64,7 +65,7 @@ func newClusterset() *clusterset {
 		counters: map[names.ClusterID]int64{"c2": 1, "c3": 1, names.HubOwner: 1}, now: time.Now(),
 	}
 	changes := &kit.Changes[kit.Scope]{}
-	changes.Subscribe(func(s kit.Scope) { // as controllers do: a change of a member, or of everything, concerns what there is
+	changes.Subscribe(func(s kit.Scope) { // like controllers: a change of a member, or of everything, concerns all its existing services and slices
 		services, slices := []types.NamespacedName{s.Service}, []kit.Scope{s}
 		switch {
 		case s == kit.Scope{}:
@@ -113,7 +114,7 @@ func someKey(t *rapid.T) kit.Scope {
 	return kit.Scope{Service: rapid.SampledFrom(services).Draw(t, "service"), Member: rapid.SampledFrom(append(members, "", "c1")).Draw(t, "member")}
 }
 
-// write changes an object on the broker, or deletes it.
+// write changes or deletes an object on the broker.
 func (c *clusterset) write(t *rapid.T) {
 	key := someKey(t)
 	if delete(c.stored, key); rapid.IntRange(0, 4).Draw(t, "deleted") == 0 {
@@ -156,7 +157,7 @@ func (c *clusterset) write(t *rapid.T) {
 	c.stored[key] = object
 }
 
-// transformed returns an object as caches have it, or nil.
+// transformed returns an object as a cache stores it, or nil.
 func (c *clusterset) transformed(key kit.Scope) client.Object {
 	object := c.stored[key]
 	if object == nil {
@@ -167,12 +168,12 @@ func (c *clusterset) transformed(key kit.Scope) client.Object {
 	return object
 }
 
-// show has the cache show an object as it is on the broker.
+// show puts the current version of an object into the cache.
 func (c *clusterset) show(t *rapid.T) {
 	key := someKey(t)
 	before, now := c.cached[key], c.transformed(key)
 	if c.cached[key] = now; before == nil && now == nil {
-		t.Skip("there is no such object")
+		t.Skip("the object does not exist")
 	}
 	if now == nil {
 		c.from.Border.Forget(before.GetName())
@@ -211,7 +212,7 @@ func (c *clusterset) connect() {
 		}
 	}
 	c.view.Replace(c.from.Border, policies, records, slices...)
-	c.asked = c.view.reading() // another reader begins with all
+	c.asked = c.view.reading() // a new reader starts with all keys
 }
 
 func (c *clusterset) lose(t *rapid.T) {
@@ -236,7 +237,7 @@ func (c *clusterset) want(t *rapid.T) {
 	c.view.Want(types.NamespacedName{Namespace: namespace}, c.wanted[namespace])
 }
 
-// read reads what the view waits for; some of it may have changed since it was asked for.
+// read reads the keys that the view waits for. Some objects may have changed since the request.
 func (c *clusterset) read(t rapid.TB) {
 	keys := c.asked
 	c.asked = nil
@@ -259,7 +260,7 @@ func (c *clusterset) permit(t *rapid.T) {
 	c.view.permit(config)
 }
 
-// compare has all owners compare what is on the broker, and confirm it.
+// compare lets all owners compare their objects on the broker and confirm them.
 func (c *clusterset) compare(t rapid.TB) {
 	counters := map[names.ClusterID]belief.Counter{}
 	for id := range c.counters {
@@ -271,7 +272,7 @@ func (c *clusterset) compare(t rapid.TB) {
 	c.read(t)
 }
 
-// answers are what a view says of a service: by the member, and "" for the policy.
+// answers returns the view's answers about a service: by member, and "" for the policy.
 func (c *clusterset) answers(service types.NamespacedName) map[names.ClusterID]string {
 	policy, known := c.view.Policy(service)
 	all := map[names.ClusterID]string{"": fmt.Sprint(known)}
@@ -288,7 +289,7 @@ func (c *clusterset) answers(service types.NamespacedName) map[names.ClusterID]s
 	return all
 }
 
-// shown is what a view says of a slice.
+// shown returns the view's answer about a slice.
 func (c *clusterset) shown(key kit.Scope) string {
 	slice, known := c.view.Slice(key.Member, key.Slice)
 	if slice == nil {
@@ -301,7 +302,8 @@ func covers(key kit.Scope, service types.NamespacedName, member names.ClusterID)
 	return key.Service == service && (key.Member == "" || key.Member == member) && key.Slice.Name == ""
 }
 
-// After each step, what the view has published covers each answer that has changed, and the indexes have all services.
+// After each step, the published keys cover each changed answer, and the indexes contain all
+// services.
 func TestAllChangesArePublished(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClusterset()
@@ -344,11 +346,11 @@ func TestAllChangesArePublished(t *testing.T) {
 				for _, key := range c.view.reading() {
 					stored, cached := c.stored[key], c.cached[key] // if they differ, an event follows
 					if stored != nil && cached != nil && stored.GetResourceVersion() == cached.GetResourceVersion() && !slices.Contains(c.asked, key) {
-						t.Fatalf("nobody is asked to read %v", key)
+						t.Fatalf("no read of %v is requested", key)
 					}
 				}
 				if c.tooMany {
-					t.Fatal("all of a member was published for a change of one object")
+					t.Fatal("a change of one object published the whole member")
 				}
 				c.member = false
 				c.published = nil
@@ -357,8 +359,8 @@ func TestAllChangesArePublished(t *testing.T) {
 	})
 }
 
-// checkSlices checks that each change of a slice since before was published, by its key and for its services, that the indexes
-// have it, and that what is wanted has its content, or is being read.
+// checkSlices checks that every changed slice was published, by its key and for its services,
+// that the indexes contain it, and that a wanted slice has its content or is being read.
 func (c *clusterset) checkSlices(t *rapid.T, before map[kit.Scope]string) {
 	for key, was := range before {
 		is := c.shown(key)
@@ -380,13 +382,14 @@ func (c *clusterset) checkSlices(t *rapid.T, before map[kit.Scope]string) {
 			t.Fatalf("%v is wanted, and is %q", key, is)
 		}
 		if c.view.slices.objects.Get(key).State == Believed && slice.State == border.OverLimit && !c.from.Border.Waits(slice.Value.Name) && c.wanted[key.Slice.Namespace] && !slices.Contains(c.view.reading(), key) {
-			t.Fatalf("there is room for %v, and it is not read", key)
+			t.Fatalf("the budget has room for %v, but the slice is not read", key)
 		}
 		before[key] = is
 	}
 }
 
-// What the broker has lost counts until its owner has compared twice since the first look at its counter; a policy, too.
+// An object that the broker has lost counts until its owner has compared twice since the
+// importer first read the owner's counter. The same holds for a policy.
 func TestConfirmed(t *testing.T) {
 	c, web := newClusterset(), services[0]
 	policy := &brokerv1alpha1.ServicePolicy{
@@ -406,7 +409,8 @@ func TestConfirmed(t *testing.T) {
 	}
 }
 
-// A record that is missing counts no more when its member is lost, unless the endpoints are to be kept. It says that the member is lost.
+// The record of a lost member is reported as lost and stops to count if it is missing on the
+// broker, unless the endpoints are to be kept.
 func TestLostMembers(t *testing.T) {
 	for loss, kept := range map[string]bool{"": false, names.OnLossKeep: true} {
 		c, web := newClusterset(), services[0]
@@ -430,7 +434,8 @@ func TestLostMembers(t *testing.T) {
 	}
 }
 
-// A policy that somebody edits to name another service counts for neither, and does not take that one's place.
+// A policy that was edited to name another service counts for neither service, and does not
+// replace the other service's policy.
 func TestEditedPolicy(t *testing.T) {
 	c, db := newClusterset(), services[1]
 	named := func(service types.NamespacedName, of types.NamespacedName) *brokerv1alpha1.ServicePolicy {
@@ -454,13 +459,14 @@ func TestEditedPolicy(t *testing.T) {
 	}
 }
 
-// After another replica has led nothing is known, and what a new connection shows counts, whatever was believed before.
+// Forget drops everything after another replica was the leader. The objects of the new
+// connection count, whatever the view believed before.
 func TestForget(t *testing.T) {
 	c, web := newClusterset(), services[0]
 	for _, revision := range []int64{5, 1} {
 		c.view.Forget()
 		if _, known := c.view.Policy(web); known || c.view.Known() || len(c.view.Services()) > 0 {
-			t.Errorf("something is known: %v", c.view.Services())
+			t.Errorf("the view still knows %v", c.view.Services())
 		}
 		record := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{ClusterID: "c2", ServiceNamespace: web.Namespace, ServiceName: web.Name, Type: "ClusterSetIP", ExportedAt: metav1.Unix(1, 0)})
 		layout.SetRevision(record, revision-1)
@@ -472,7 +478,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// publishes has a member write a slice with ten endpoints, and the cache show it.
+// publishes writes a member's slice with ten endpoints to the broker and to the cache.
 func (c *clusterset) publishes(source string, service types.NamespacedName, revision int64) (key kit.Scope) {
 	key = kit.Scope{Member: "c2", Slice: types.NamespacedName{Namespace: service.Namespace, Name: source}}
 	slice := objects.Published("c2", service.Namespace, source, service.Name)
@@ -498,7 +504,8 @@ func (c *clusterset) shows(key kit.Scope) {
 	c.view.slices.event(c.from.Border, kit.Event[*discoveryv1.EndpointSlice]{Old: before, New: now})
 }
 
-// What a backup revives is suspicious if the service is wanted, by its name alone, too; what is not wanted never is.
+// An object that a restore brought back is suspicious if its service is wanted, even if only by
+// its namespace. Unwanted objects are never suspicious.
 func TestWithdrawnAndRestored(t *testing.T) {
 	for wanted, of := range map[string]types.NamespacedName{"the service": services[0], "the namespace": {Namespace: services[0].Namespace}, "nothing": {Namespace: "other"}} {
 		c := newClusterset()
@@ -517,7 +524,8 @@ func TestWithdrawnAndRestored(t *testing.T) {
 	}
 }
 
-// What is kept because its deletion is suspicious counts, so that a member which deletes without withdrawing gains nothing.
+// An object that is kept after a suspicious deletion counts against the budget. Otherwise a
+// member could exceed its budget by deleting without withdrawing.
 func TestWhatIsKeptCounts(t *testing.T) {
 	c := newClusterset()
 	c.view.Want(services[0], true)
@@ -534,17 +542,17 @@ func TestWhatIsKeptCounts(t *testing.T) {
 	}
 	key := c.publishes("e", services[0], 1)
 	if slice, _ := c.view.Slice("c2", key.Slice); slice == nil || slice.State != border.OverLimit {
-		t.Errorf("there is room beside all that is kept: %+v", slice)
+		t.Errorf("the kept slices should exhaust the budget: %+v", slice)
 	}
 	for range 4 {
-		c.compare(t) // the owner confirms that it has deleted them
+		c.compare(t) // the owner confirms the deletions
 	}
 	if slice, _ := c.view.Slice("c2", key.Slice); slice == nil || slice.State != border.Full {
-		t.Errorf("there is no room, although nothing is kept any more: %+v", slice)
+		t.Errorf("no budget is free, although no slice is kept any more: %+v", slice)
 	}
 }
 
-// A slice that moves to another service concerns both.
+// A slice that moves to another service is published for both services.
 func TestMovedSlice(t *testing.T) {
 	c := newClusterset()
 	c.view.Want(types.NamespacedName{Namespace: "shop"}, true)
@@ -562,7 +570,7 @@ func TestMovedSlice(t *testing.T) {
 	}
 }
 
-// A member that is removed has nothing; when it joins again, its revisions may start at any number.
+// A removed member has no objects. After it joins again, its revisions may start at any number.
 func TestRemovedMember(t *testing.T) {
 	c := newClusterset()
 	c.view.Want(types.NamespacedName{Namespace: "shop"}, true)

@@ -59,7 +59,7 @@ func published(cluster string, ports []string, endpoints ...string) *discoveryv1
 	return s
 }
 
-// records are what clusters export of shop/web.
+// records returns the clusters' export records of shop/web.
 func records(ports map[string][]mcsv1beta1.ServicePort) map[string]*brokerv1alpha1.ExportedService {
 	all := map[string]*brokerv1alpha1.ExportedService{}
 	for cluster, list := range ports {
@@ -73,13 +73,13 @@ func records(ports map[string][]mcsv1beta1.ServicePort) map[string]*brokerv1alph
 	return all
 }
 
-// accepted is what the hub's border leaves of what clusters export.
+// accepted returns the parts of exports that pass the hub's border.
 func accepted(slices []*discoveryv1.EndpointSlice, records map[string]*brokerv1alpha1.ExportedService) exported {
 	hub := border.New(names.HubOwner, nil, border.NewBudget(0, nil))
 	e := exported{slices: slices, records: map[string]*brokerv1alpha1.ExportedService{}, refused: refusals{}}
 	for cluster, record := range records {
 		e.records[cluster] = record.DeepCopy()
-		_, _ = hub.Transform(e.records[cluster]) // which returns no error
+		_, _ = hub.Transform(e.records[cluster]) // Transform never returns an error
 	}
 	return e
 }
@@ -90,7 +90,8 @@ func port(name string, number int32) mcsv1beta1.ServicePort {
 	return mcsv1beta1.ServicePort{Name: name, Port: number, Protocol: corev1.ProtocolTCP}
 }
 
-// Pitfall 38: spec.ports is enforced at load balancers too: what is not listed is not forwarded.
+// Pitfall 38: load balancers also enforce spec.ports: ports that are not listed are not
+// forwarded.
 func TestForwards(t *testing.T) {
 	http := []string{"http:8080", "admin:9090"}
 	records := records(map[string]ports{
@@ -152,7 +153,8 @@ func TestForwards(t *testing.T) {
 	}
 }
 
-// The API server takes more for a range than Go does, and what nobody can read lets in nobody, not everybody.
+// The API server accepts more notations of a range than Go. An unreadable range must admit no
+// client, not all clients.
 func TestSourceRanges(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "[]", "192.0.2.0/24": "[192.0.2.0/24]", " 10.0.0.0/8": "[10.0.0.0/8]", "010.0.0.0/8,2001:db8::1/64": "[10.0.0.0/8 2001:db8::/64]",
@@ -203,7 +205,7 @@ func TestConditions(t *testing.T) {
 		out              outcome
 		ready, reachable string
 	}{
-		{"all is well", outcome{status: fine, forwarding: forwarding{service: one}, reports: true}, "True/Provisioned", "True/Reachable"},
+		{"healthy", outcome{status: fine, forwarding: forwarding{service: one}, reports: true}, "True/Provisioned", "True/Reachable"},
 		{"an error", outcome{err: errors.New("x"), forwarding: forwarding{service: one}, reports: true}, "False/ProviderFailed", "True/Reachable"},
 		{"an error with a reason", outcome{status: fine, err: &cloudprovider.Error{Reason: "TooSmall", Err: errors.New("x")}, forwarding: forwarding{service: one}, reports: true}, "False/TooSmall", "True/Reachable"},
 		{"no address", outcome{status: &corev1.LoadBalancerStatus{}, forwarding: forwarding{service: one}}, "False/ProviderFailed", "Unknown/NotReported"},
@@ -229,7 +231,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// What the hub refuses is left out alone, and counted for each cluster with a reason.
+// The hub refuses only the invalid parts of an export, and counts refusals by cluster and
+// reason.
 func TestAdmit(t *testing.T) {
 	http := []string{"http:8080"}
 	hosts := hostAddresses([]net.Addr{&net.IPNet{IP: net.ParseIP("192.0.2.7"), Mask: net.CIDRMask(24, 32)}},
@@ -249,7 +252,7 @@ func TestAdmit(t *testing.T) {
 	list := records(map[string]ports{"c1": {port("http", 80), {Name: "no", Port: 70000}}, "c2": {port("http", 80)}, "c3": {port("http", 80)}, "c5": {port("http", 80)}})
 	given := []*discoveryv1.EndpointSlice{
 		published("c1", http, "10.1.0.1", "192.0.2.5", "192.0.2.6", "192.0.2.7", "10.96.0.1"), published("c2", http, "10.2.0.1", "198.51.100.1"), unclean,
-		published("c5", http, "127.0.0.1"), // which is no provider
+		published("c5", http, "127.0.0.1"), // c5 is not a provider
 	}
 	mcs := &networkingv1alpha1.MultiClusterService{}
 	for _, c := range []string{"c1", "c2", "c3"} {
@@ -278,13 +281,14 @@ func TestAdmit(t *testing.T) {
 		}
 	}
 	if strings.Contains(c.Message, "c5") {
-		t.Errorf("the message names a cluster that is no provider: %s", c.Message)
+		t.Errorf("the message names a cluster that is not a provider: %s", c.Message)
 	}
 }
 
 // A port has a bounded number of backends: the ready ones first, and clusters take turns.
 func TestChoose(t *testing.T) {
-	// many returns n addresses of a cluster's range, every one draining from the given one on.
+	// many returns n addresses of a cluster's range. Addresses from index drainingFrom on are
+	// draining.
 	many := func(third, n, drainingFrom int) map[netip.AddrPort]bool {
 		all := map[netip.AddrPort]bool{}
 		for i := range n {
@@ -331,7 +335,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %s of %d, want %s of %d", tt.name, got, of, tt.want, tt.of)
 		}
 		if again, _ := selectBackends(tt.found, tt.limit); !slices.Equal(again, chosen) {
-			t.Errorf("%s: another choice the second time", tt.name)
+			t.Errorf("%s: the second selection differs", tt.name)
 		}
 		if !slices.IsSortedFunc(chosen, func(a, b cloudprovider.Backend) int { return a.Address.Compare(b.Address) }) {
 			t.Errorf("%s: not sorted", tt.name)
@@ -377,7 +381,7 @@ func TestNewProviders(t *testing.T) {
 	}
 }
 
-// Backends are counted by what they get, and what is known no more is not counted.
+// The metrics count backends by state, and forget deletes the counts of a load balancer.
 func TestTally(t *testing.T) {
 	m := newMetrics()
 	name := types.NamespacedName{Namespace: "n", Name: "web"}
@@ -393,6 +397,6 @@ func TestTally(t *testing.T) {
 	}
 	m.forget(name)
 	if len(m.known) > 0 {
-		t.Errorf("it is known still: %v", m.known)
+		t.Errorf("the load balancer is still known: %v", m.known)
 	}
 }

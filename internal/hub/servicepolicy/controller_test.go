@@ -32,7 +32,7 @@ import (
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 
-// world is a broker. It records the writes, and answers them with err.
+// world is a broker that records writes and answers them with err.
 type world struct {
 	client.Client
 	writes []string
@@ -150,13 +150,13 @@ func TestApply(t *testing.T) {
 			}
 			w := newWorld(t, objects...)
 			r, _ := w.reconciler()
-			for range 2 { // the second time writes nothing
+			for range 2 { // the second reconcile must write nothing
 				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if got := strings.Join(w.writes, ", "); got != tt.writes {
-				t.Errorf("it writes %q, want %q", got, tt.writes)
+				t.Errorf("writes are %q, want %q", got, tt.writes)
 			}
 			have := &brokerv1alpha1.ServicePolicy{}
 			if err := client.IgnoreNotFound(w.Get(t.Context(), types.NamespacedName{Namespace: "set", Name: "web.shop"}, have)); err != nil {
@@ -212,7 +212,7 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// Members that have left, records that count no more, and members without permission export nothing.
+// Former members, records that no longer count, and members without permission export nothing.
 func TestGather(t *testing.T) {
 	member := func(id string, removed bool) *brokerv1alpha1.MemberCluster {
 		m := &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: id}}
@@ -274,7 +274,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// A policy for load balancers alone does not limit who imports what users export.
+// A policy for load balancers only does not restrict imports of users' exports.
 func TestProject(t *testing.T) {
 	of := multiClusterService(loadBalancer, consumers("c1"), providers("c2"), ports(80))
 	want := brokerv1alpha1.ServicePolicySpec{
@@ -313,7 +313,8 @@ func TestChangedConditions(t *testing.T) {
 	}
 }
 
-// The hub's counter confirms its policies to members. It increases only if all are right.
+// The hub's counter confirms its policies to members. It increases only if all policies are
+// correct.
 func TestCompare(t *testing.T) {
 	lease := func() *coordinationv1.Lease {
 		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: names.HubOwner.String()}}
@@ -372,7 +373,7 @@ func TestCompare(t *testing.T) {
 	}
 	w = newWorld(t, lease()) // as after a restore to a time before the MultiClusterService was created
 	if right, err := (&Comparer{Client: newWorld(t, usual), Reader: w, Clusterset: "set", Failed: &Failed{}}).compare(t.Context(), lease()); err != nil || right {
-		t.Errorf("what only the cache has counts as right: %v", err)
+		t.Errorf("a policy that exists only in the cache counts as correct: %v", err)
 	}
 	w.err = apierrors.NewConflict(corev1.Resource("leases"), "hub", nil)
 	if _, err := (&Comparer{Client: w, Reader: w, Clusterset: "set", Failed: &Failed{}}).compare(t.Context(), lease()); err == nil {

@@ -18,7 +18,8 @@ func (h heldBy) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte
 
 func (h heldBy) Identity() string { return "me" }
 
-// A lease that nobody has, or that this replica had in its last term, is not another's.
+// A lease without a holder, or with this replica as the holder of its last term, does not
+// belong to another replica.
 func TestObservedLock(t *testing.T) {
 	for holder, want := range map[string]bool{"": false, "me": false, "other": true} {
 		reported := false

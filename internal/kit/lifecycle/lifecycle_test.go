@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Terms follow one another, after ever longer pauses, until the program ends; one that has
-// lasted is followed at once.
+// Terms follow each other after growing pauses, until the program ends. After a long term the
+// next term starts at once.
 func TestTerms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -24,7 +24,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// A server that was away for long is asked again soon after it is back.
+// After a long outage, a client retries soon after the server is back.
 func TestAServerThatIsBackIsAskedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := time.Now().Add(time.Hour)
@@ -45,7 +45,7 @@ func TestAServerThatIsBackIsAskedSoon(t *testing.T) {
 			t.Fatal(err)
 		}
 		if late := time.Since(back); late > 2*longestPause {
-			t.Errorf("%v after it was back", late)
+			t.Errorf("the request succeeded %v after the server was back", late)
 		}
 		if asked > 2000 {
 			t.Errorf("asked %d times in an hour", asked)
@@ -57,19 +57,19 @@ func TestAServerThatIsBackIsAskedSoon(t *testing.T) {
 		}
 		w.Stop()
 		if late := time.Since(back); late > 2*longestPause {
-			t.Errorf("the watch began %v after it was back", late)
+			t.Errorf("the watch began %v after the server was back", late)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		back = time.Now().Add(time.Hour)
 		if _, err := lw.ListWithContext(ctx, metav1.ListOptions{}); err == nil || time.Now().After(back) {
-			t.Errorf("it goes on after its context is done: %v", err)
+			t.Errorf("the list goes on after its context is done: %v", err)
 		}
 	})
 }
 
-// Many copies wait for one API server, for long and for one reason after the other: each is logged once, with what
-// to do, and then that it is over.
+// Many informers wait for an API server for a long time, for changing reasons. Each reason is
+// logged once, with a fix, and the end of the outage is logged once.
 func TestAnAbsenceIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -115,7 +115,8 @@ func TestAnAbsenceIsLoggedOnce(t *testing.T) {
 				t.Errorf("line %d: %s, want: %s", i, lines[i], want)
 			}
 		}
-		// What it says of a request is for who has asked, and an end is no answer.
+		// An error about the request itself is returned to the caller, and a canceled context
+		// is not an error of the server.
 		ended, cancel := context.WithCancel(ctx)
 		lines = nil
 		began = time.Now()
@@ -132,7 +133,7 @@ func TestAnAbsenceIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// What a server says of a request is for who has asked.
+// An error about the request itself does not mean that the server is down.
 func TestAway(t *testing.T) {
 	tooNew := apierrors.NewTimeoutError("Too large resource version", 1)
 	tooNew.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}

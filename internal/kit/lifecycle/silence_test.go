@@ -10,7 +10,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// A watch that brings something goes on; one that brings nothing for too long ends with the error that has an informer list anew.
+// A watch that delivers events continues. A watch without any event for too long ends with the
+// error that makes an informer list again.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := apiwatch.NewFake()
@@ -28,7 +29,7 @@ func TestSilence(t *testing.T) {
 			t.Fatalf("after %v: %v", time.Since(began), e)
 		}
 		if _, open := <-h.ResultChan(); open || !from.IsStopped() {
-			t.Fatal("it goes on")
+			t.Fatal("the silent watch did not end")
 		}
 		h.Stop()
 
@@ -36,7 +37,7 @@ func TestSilence(t *testing.T) {
 		h = newWatchdog(from, time.Minute)
 		h.Stop()
 		if _, open := <-h.ResultChan(); open || !from.IsStopped() {
-			t.Fatal("it goes on after it was stopped")
+			t.Fatal("the watch goes on after Stop")
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// gathered returns the values of metrics that are not zero, by name and labels; of a
-// histogram its count.
+// gathered returns the values of metrics that are not zero, by name and labels. For a histogram
+// it returns the count.
 func gathered(t *testing.T, m *Metrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -50,7 +50,8 @@ func expect(t *testing.T, m *Metrics, want map[string]float64) {
 	}
 }
 
-// What there is is counted once, however often it is noted, and goes with the cluster.
+// Objects are counted once, however often they are noted, and the counts of a deleted cluster
+// are deleted.
 func TestWhatThereIs(t *testing.T) {
 	m := New(NewTraffic())
 	web := Service{"shop", "web", "c1"}
@@ -70,17 +71,17 @@ func TestWhatThereIs(t *testing.T) {
 	expect(t, m, want(170, 2))
 	m.Imported.Note(web, "a", 0, false)
 	expect(t, m, want(20, 1))
-	// A service without endpoints is there; one that is gone leaves nothing behind.
+	// A service without endpoints has a series. A deleted service has none.
 	m.Imported.Note(Service{"shop", "idle", "c2"}, "i", 0, true)
 	if _, found := series(t, m, "atoll_serviceimport_endpoints")["c2"]; !found {
-		t.Error("a cluster with a slice and no endpoints is not told")
+		t.Error("a cluster with a slice and no endpoints has no series")
 	}
 	m.Imported.Note(web, "b", 0, false)
 	m.Imported.Note(Service{"shop", "idle", "c2"}, "i", 0, false)
 	m.Imported.Note(Service{"shop", "never", "c3"}, "i", 0, false)
 	expect(t, m, map[string]float64{})
 	if left := series(t, m, "atoll_serviceimport_endpoints"); len(left) > 0 {
-		t.Errorf("clusters that have gone are told still: %v", left)
+		t.Errorf("deleted clusters still have series: %v", left)
 	}
 	if len(m.Imported.endpoints)+len(m.Imported.clusters) > 0 {
 		t.Errorf("remembered: %v, %v", m.Imported.endpoints, m.Imported.clusters)
@@ -123,7 +124,7 @@ func TestWhatWasWritten(t *testing.T) {
 	})
 }
 
-// One agent after the other, and several in one process, can be served.
+// Several agents in a process can serve metrics, at the same time or one after the other.
 func TestServe(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	first, second := New(NewTraffic()), New(NewTraffic())
@@ -146,16 +147,16 @@ func TestStopwatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Stopwatch[string]
 		if took, running := s.Stop("a"); running {
-			t.Errorf("it measured %v of nothing", took)
+			t.Errorf("a stopwatch that was not started measured %v", took)
 		}
 		s.Start("a")
 		<-time.After(time.Second)
-		s.Start("a") // it goes on
+		s.Start("a") // a second Start has no effect
 		s.Start("b")
 		<-time.After(time.Second)
 		for key, want := range map[string]time.Duration{"a": 2 * time.Second, "b": time.Second} {
 			if took, running := s.Stop(key); !running || took != want {
-				t.Errorf("%s: it measured %v, %v", key, took, running)
+				t.Errorf("%s: measured %v, running %t", key, took, running)
 			}
 		}
 		if len(s.since) > 0 {
@@ -193,7 +194,7 @@ func TestTrafficIsCounted(t *testing.T) {
 		t.Errorf("sent %v", n)
 	}
 	if _, err := config.Dial(t.Context(), "tcp", closedAddress(t)); err == nil {
-		t.Error("dialling nobody is no error")
+		t.Error("dialing a closed port returned no error")
 	}
 }
 
@@ -207,7 +208,8 @@ func closedAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Of another member it is told whether it is ready, when it was heard of, and what is left out of it; that is told where it is none, too.
+// The metrics of a member report whether it is ready, its last heartbeat, and the number of
+// refused parts, even if that is zero.
 func TestRemotes(t *testing.T) {
 	m := New(NewTraffic())
 	m.Remotes(func() map[string]Remote {
@@ -226,7 +228,8 @@ func TestRemotes(t *testing.T) {
 	}
 }
 
-// Exports and imports are told by name, conflicts by reason: of several reasons each, and those that there are none of, too.
+// The metrics report exports and imports by name, and conflicts by reason: every reason of an
+// export, and reasons without any conflict.
 func TestObjects(t *testing.T) {
 	m := New(NewTraffic())
 	listed := errors.New("not yet")
@@ -237,7 +240,7 @@ func TestObjects(t *testing.T) {
 			{"shop", "mail", []Condition{{"Conflict", "False", "NoConflicts"}}},
 		}, []Import{{"shop", "web", 2}}, listed
 	})
-	expect(t, m, map[string]float64{}) // what can't be listed is not told to be none
+	expect(t, m, map[string]float64{}) // a failed list must not be reported as zero objects
 	listed = nil
 	expect(t, m, map[string]float64{
 		"atoll_serviceexport_status_condition,Conflict,shop,PortConflict,TypeConflict,web,True": 1,
@@ -250,7 +253,7 @@ func TestObjects(t *testing.T) {
 		"atoll_conflicts,TypeConflict":                                                          1,
 	})
 	if none := series(t, m, "atoll_conflicts"); len(none) != 3 {
-		t.Errorf("conflicts are told as %v", none)
+		t.Errorf("the conflict series are %v", none)
 	}
 }
 
@@ -264,7 +267,7 @@ func TestConnection(t *testing.T) {
 	expect(t, m, map[string]float64{})
 }
 
-// Which program it is is told once, however many there are in a process.
+// The build metric has one series, however many programs run in a process.
 func TestServeBuild(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	ServeBuild(registry, "atoll-agent", "v1.2.3")

@@ -11,7 +11,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// One member's Events are bounded, whatever they are about, and take nothing from another's; what was left out is told.
+// The Events about a member are limited in total and do not reduce the limit of other members.
+// A final Event reports the dropped Events.
 func TestEventsOfOneMemberAreBounded(t *testing.T) {
 	const many = 10 * eventsOfMember
 	to := events.NewFakeRecorder(2 * many)
@@ -28,13 +29,13 @@ func TestEventsOfOneMemberAreBounded(t *testing.T) {
 	}
 	say("c3")
 	if n := len(to.Events); n != eventsOfMember+1 {
-		t.Error("c3's Event is left out for c2's")
+		t.Error("c3's Event was dropped because of c2's Events")
 	}
-	for range 2 * eventsOfMember { // about objects with a member's name, and caused by none
+	for range 2 * eventsOfMember { // the objects have a member's name, but no member caused these Events
 		Say(b, &corev1.Namespace{}, &corev1.ObjectReference{Kind: "ServiceImport", Name: "c2"}, corev1.EventTypeWarning, "R", "A", "x")
 	}
 	if n := len(to.Events); n != 3*eventsOfMember+1 {
-		t.Errorf("%d Events, want %d: those without a member count as a member's", n, 3*eventsOfMember+1)
+		t.Errorf("%d Events, want %d: Events without a member must not count as a member's", n, 3*eventsOfMember+1)
 	}
 	for len(to.Events) > 0 {
 		<-to.Events

@@ -35,22 +35,22 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: got %+v", tt.name, got)
 		}
 	}
-	// The API refuses a message of more than 32,768 characters, and so it would every later one.
+	// The API refuses a message of more than 32,768 characters, and with it every later status.
 	long := condition(metav1.ConditionFalse, "Pending", strings.Repeat("m", 40_000), 0, metav1.Time{})
 	first := Decide(nil, long, 1, now)
 	if n := len(first.Condition.Message); n > 32_768 || n < 32_000 {
 		t.Errorf("a long message became %d bytes", n)
 	}
 	if got := Decide([]metav1.Condition{first.Condition}, long, 1, now); got.Written {
-		t.Error("a long message is written again although it stands")
+		t.Error("an unchanged long message is written again")
 	}
-	// What is given back as it is was not judged again.
+	// A condition that was returned unchanged keeps its observed generation.
 	if got := Decide([]metav1.Condition{have}, have, 2, now); got.Written || got.Transition || got.Condition != have {
-		t.Errorf("the very same: got %+v", got)
+		t.Errorf("unchanged condition: got %+v", got)
 	}
-	// Times read from the API server have the same instant in another zone.
+	// Times from the API server are equal in every time zone.
 	local := metav1.NewTime(then.In(time.FixedZone("x", 3600)))
 	if got := Decide([]metav1.Condition{condition(metav1.ConditionFalse, "Pending", "m", 1, local)}, have, 1, now); got.Written {
-		t.Errorf("the same time elsewhere: got %+v", got)
+		t.Errorf("the same time in another zone: got %+v", got)
 	}
 }

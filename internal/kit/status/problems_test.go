@@ -18,7 +18,7 @@ func TestProblems(t *testing.T) {
 	var p Problems
 	var told []string
 	p.Changes().Subscribe(func(s types.NamespacedName) { told = append(told, s.Name) })
-	p.Set(web, Part{Slice: "a"}, Problem{}) // there was none
+	p.Set(web, Part{Slice: "a"}, Problem{}) // no problem before
 	p.Set(web, Part{Slice: "a"}, Problem{Failure: "quota"})
 	p.Set(web, Part{Slice: "a"}, Problem{Failure: "quota"})
 	p.Set(web, Part{Slice: "b"}, Problem{Warnings: []Warning{{Reason: "R", Message: "m"}}})
@@ -32,7 +32,7 @@ func TestProblems(t *testing.T) {
 		t.Errorf("there are %v and %v", p.Of(web), p.Of(db))
 	}
 	p.SetSlice(web, Part{Slice: "c"}, Problem{Failure: "quota"})
-	p.SetSlice(db, Part{Slice: "c"}, Problem{Failure: "quota"}) // it has got another label
+	p.SetSlice(db, Part{Slice: "c"}, Problem{Failure: "quota"}) // the slice was labeled for another service
 	if len(p.Of(web)) > 0 || p.Of(db)[Part{Slice: "c"}].Failure != "quota" {
 		t.Errorf("there are %v and %v", p.Of(web), p.Of(db))
 	}
@@ -42,7 +42,7 @@ func TestProblems(t *testing.T) {
 		t.Errorf("there are %v and %v", p.Of(web), p.Of(db))
 	}
 	if want := []string{"web", "web", "db", "web", "web", "web", "web", "db", "db"}; !slices.Equal(told, want) {
-		t.Errorf("it told of %v, want %v", told, want)
+		t.Errorf("published changes of %v, want %v", told, want)
 	}
 }
 

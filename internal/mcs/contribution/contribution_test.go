@@ -36,7 +36,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What can't be exported of labels and annotations is left out and named; the rest is exported.
+// Labels and annotations that cannot be exported are dropped and named. All others are
+// exported.
 func TestWarnings(t *testing.T) {
 	export := &mcsv1beta1.ServiceExport{Spec: mcsv1beta1.ServiceExportSpec{
 		ExportedLabels: map[string]string{"team": "platform team", "tier": "web"}, ExportedAnnotations: map[string]string{"a b": "c"},
@@ -47,10 +48,10 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("exported is %+v, without %v", spec, refused)
 	}
 	if got, want := Warnings(export, refused), `Some parts of the Service or its ServiceExport are not exported: exported label "team": a valid label must`; !strings.HasPrefix(got, want) || !strings.Contains(got, "; further problems: 1. All other parts are exported.") {
-		t.Errorf("it says %s", got)
+		t.Errorf("the warning is %s", got)
 	}
 	if got := Warnings(export, nil); got != "" {
-		t.Errorf("of nothing it says %s", got)
+		t.Errorf("without refusals the warning is %s", got)
 	}
 }
 
@@ -111,8 +112,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A headless Service without selector has both families by the API's default, also where
-// the cluster has one.
+// A headless Service without a selector is dual-stack by the API's default, even in a
+// single-stack cluster.
 func TestFamilies(t *testing.T) {
 	const v4, v6 = corev1.IPv4Protocol, corev1.IPv6Protocol
 	for _, tt := range []struct {
@@ -137,8 +138,8 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// What a policy that is about load balancers has be exported is for the hub alone; what people
-// export is for the clusterset, whatever policy there is.
+// An export that an agent created for a policy about load balancers is for the hub only. A
+// user's export is always for the clusterset.
 func TestScope(t *testing.T) {
 	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "a", Port: 1}, {Name: "b", Port: 2}}}}
 	byPolicy := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"atoll.dev/managed-by": "agent.atoll.dev"}}}
@@ -189,7 +190,8 @@ func TestAlsoApplied(t *testing.T) {
 	}
 }
 
-// A policy that names none of the Service's ports leaves nothing to export, and the message says which ports there are.
+// If a policy names none of the Service's ports, nothing is exported, and the message lists the
+// Service's ports.
 func TestNoPortIsExposed(t *testing.T) {
 	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "metrics", Port: 9090}}}}
 	policy := &brokerv1alpha1.ServicePolicySpec{

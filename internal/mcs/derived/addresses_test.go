@@ -15,7 +15,7 @@ const v4, v6 = corev1.IPv4Protocol, corev1.IPv6Protocol
 
 func families(f ...corev1.IPFamily) []corev1.IPFamily { return f }
 
-// withFamilies is an import of the given families, which has ips.
+// withFamilies returns an import with IP families and clusterset IPs.
 func withFamilies(f []corev1.IPFamily, ips ...string) *mcsv1beta1.ServiceImport {
 	return serviceImport(func(i *mcsv1beta1.ServiceImport) { i.Spec.IPFamilies, i.Spec.IPs = f, ips })
 }
@@ -26,7 +26,7 @@ func TestPrimaryFamilyIsFixed(t *testing.T) {
 		name             string
 		have, want, spec []corev1.IPFamily
 		policy           corev1.IPFamilyPolicy
-		ips              []string // of which the Service had one for each family of have
+		ips              []string // clusterset IPs; the Service has one for each family of have
 	}{
 		{"new", nil, families(v6, v4), families(v6, v4), dual, nil},
 		{"the import's order changed", families(v4, v6), families(v6, v4), families(v4, v6), dual, []string{"10.0.0.1", "fd00::1"}},
@@ -67,7 +67,7 @@ func TestClustersetIPsFollowTheImportsFamilies(t *testing.T) {
 	}
 }
 
-// Pitfall 16: a Service that is made again asks for the addresses that it had.
+// Pitfall 16: a re-created Service requests its former addresses.
 func TestKeepIPs(t *testing.T) {
 	service := &corev1.Service{}
 	Apply(service, withFamilies(families(v4, v6)))
@@ -77,13 +77,13 @@ func TestKeepIPs(t *testing.T) {
 	}
 }
 
-// Pitfall 16: but never one of a family that the import
-// does not have, which the API server would refuse together with the others.
+// Pitfall 16: the Service never requests an address of a family that the import lacks, because
+// the API server would refuse all addresses.
 func TestFormerIPs(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		imp      *mcsv1beta1.ServiceImport
-		families []corev1.IPFamily // that the import has then
+		families []corev1.IPFamily // resulting families of the import
 		want     []string
 	}{
 		{"none yet", withFamilies(families(v4)), families(v4), nil},

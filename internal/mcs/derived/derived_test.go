@@ -70,7 +70,8 @@ func TestApplyToANewService(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("service (-want +got):\n%s", diff)
 	}
-	// What is not exported any more goes, and what others added stays.
+	// Labels and annotations that are no longer exported are removed. Those of other writers
+	// stay.
 	got.Labels["somebody"] = "else"
 	Apply(got, serviceImport())
 	if want := map[string]string{"multicluster.kubernetes.io/service-name": "web", "atoll.dev/managed-by": "agent.atoll.dev", "somebody": "else"}; !maps.Equal(got.Labels, want) || len(got.Annotations) != 0 {
@@ -78,8 +79,8 @@ func TestApplyToANewService(t *testing.T) {
 	}
 }
 
-// Pitfall 10, and edits: everything that Atoll decides is put right, and a second time
-// there is nothing to do.
+// Pitfall 10, and edits: Apply repairs every field that Atoll owns. A second Apply changes
+// nothing.
 func TestApplyRightsEdits(t *testing.T) {
 	service := &corev1.Service{}
 	Apply(service, serviceImport())
@@ -104,7 +105,7 @@ func TestApplyRightsEdits(t *testing.T) {
 	again := service.DeepCopy()
 	Apply(again, serviceImport())
 	if !equality.Semantic.DeepEqual(service, again) {
-		t.Error("a second time changes something")
+		t.Error("the second Apply changed the Service")
 	}
 }
 
@@ -149,9 +150,9 @@ func TestApplyHeadless(t *testing.T) {
 	}
 }
 
-// Pitfall 11: what a port is called does not depend on those that come after it, which are the younger
-// exports': kube-proxy would find no endpoints for it while the Service has the new name
-// and the slices the old one.
+// Pitfall 11: the name of a port does not depend on later ports, which belong to younger
+// exports. Otherwise kube-proxy would find no endpoints while the Service has the new name and
+// the slices have the old one.
 func TestPortNames(t *testing.T) {
 	ports := []mcsv1beta1.ServicePort{{Port: 80}, {Name: "80-tcp", Port: 81}, {Name: "80-tcp-x", Port: 82}, {Name: "http", Port: 83}}
 	want := []string{"80-tcp", "80-tcp-x", "80-tcp-x-x", "http"}
@@ -161,6 +162,6 @@ func TestPortNames(t *testing.T) {
 		}
 	}
 	if got := PortNames([]mcsv1beta1.ServicePort{{Name: "53-udp", Port: 54}, {Port: 53, Protocol: corev1.ProtocolUDP}}); !slices.Equal(got, []string{"53-udp", "53-udp-x"}) {
-		t.Errorf("an older port's own name is taken from it: %q", got)
+		t.Errorf("an older port lost its own name: %q", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// byClusterIP is what is published for cluster IPs, by address type.
+// byClusterIP returns the published slices of cluster IPs, by address type.
 func byClusterIP(ips string, sources ...*discoveryv1.EndpointSlice) (all []*discoveryv1.EndpointSlice) {
 	slices := export.ClusterIPSlices(strings.Fields(ips), sources)
 	for _, name := range names4and6 {
@@ -43,7 +43,7 @@ func TestClusterIPStandsForThePods(t *testing.T) {
 				names.LabelServiceName: "web", names.LabelServiceNamespace: "shop", names.LabelSourceCluster: "c1",
 				discoveryv1.LabelManagedBy: names.AgentManager, names.LabelHeadless: "", names.LabelAdvertiseMode: "cluster-ip",
 			},
-			// No time of a change: it would change with every pod.
+			// There is no trigger time, because it would change with every pod.
 			Annotations: map[string]string{names.AnnotationSourceSlice: "web:ipv4"},
 		},
 		AddressType: discoveryv1.AddressTypeIPv4,
@@ -83,13 +83,13 @@ func TestClusterIPIsWithdrawnWithoutReadyEndpoint(t *testing.T) {
 		{"a slice without endpoints", []*discoveryv1.EndpointSlice{source("web-x")}, "10.96.0.7", "[]"},
 		{"none ready", []*discoveryv1.EndpointSlice{with(ptr.To(false)), with(ptr.To(false))}, "10.96.0.7", "[]"},
 		{"one ready", []*discoveryv1.EndpointSlice{with(ptr.To(false)), with(ptr.To(true))}, "10.96.0.7", "[10.96.0.7]"},
-		// What the built-in controller writes where publishNotReadyAddresses is set.
+		// The built-in controller writes this for publishNotReadyAddresses.
 		{"ready, and neither serving nor staying", []*discoveryv1.EndpointSlice{with(ptr.To(true))}, "10.96.0.7", "[10.96.0.7]"},
 		{"readiness not stated is readiness", []*discoveryv1.EndpointSlice{with(nil)}, "10.96.0.7", "[10.96.0.7]"},
 		{"each family by itself", []*discoveryv1.EndpointSlice{v6}, "10.96.0.7 fd00::7", "[][fd00::7]"},
 		{"both families", []*discoveryv1.EndpointSlice{v6, with(nil)}, "fd00::7 10.96.0.7", "[10.96.0.7][fd00::7]"},
-		{"an import is no source", []*discoveryv1.EndpointSlice{imported}, "10.96.0.7", "[]"},
-		{"nor is a slice that is going", []*discoveryv1.EndpointSlice{going}, "10.96.0.7", "[]"},
+		{"an imported slice does not count", []*discoveryv1.EndpointSlice{imported}, "10.96.0.7", "[]"},
+		{"a slice that is being deleted does not count", []*discoveryv1.EndpointSlice{going}, "10.96.0.7", "[]"},
 		{"ready on another port", []*discoveryv1.EndpointSlice{otherPort}, "10.96.0.7", "[]"},
 		{"ready on another protocol", []*discoveryv1.EndpointSlice{otherProtocol}, "10.96.0.7", "[]"},
 		{"headless", []*discoveryv1.EndpointSlice{with(nil)}, corev1.ClusterIPNone, ""},
@@ -128,8 +128,8 @@ func TestClusterIPAnswersAtPortsThatHaveAReadyEndpoint(t *testing.T) {
 	}
 }
 
-// The importer routes the import's port to the same number at the cluster IP. A headless import has no use for it: DNS would answer with it among
-// the pods.
+// The importer routes the import's port to the same port of the cluster IP. A headless import
+// ignores the cluster IP, because DNS would return it among the pods.
 func TestClusterIPIsImportedAsItIs(t *testing.T) {
 	slice := byClusterIP("10.96.0.7", source("web-x", endpoint("10.0.0.1")))[0]
 	got := importOf(false).Slice(slice)
@@ -139,7 +139,7 @@ func TestClusterIPIsImportedAsItIs(t *testing.T) {
 	lost := importOf(false)
 	lost.Ports = []mcsv1beta1.ServicePort{{Name: "http", Port: 8080, Protocol: corev1.ProtocolTCP}}
 	if got := lost.Slice(slice); len(got.Ports) > 0 {
-		t.Errorf("a definition that lost gets traffic: %+v", got)
+		t.Errorf("a port definition that lost the conflict gets traffic: %+v", got)
 	}
 	headless := importOf(false)
 	headless.Import.Spec.Type = mcsv1beta1.Headless

@@ -12,8 +12,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// zeroed calls f with copies of a value, each with another of its fields, at any depth,
-// set to zero.
+// zeroed calls f with copies of a value. In each copy one field, at any depth, is zero.
 func zeroed[T any](t *testing.T, value T, f func(field string, other T)) {
 	t.Helper()
 	var visit func(path []int, name string, of reflect.Value)
@@ -21,7 +20,7 @@ func zeroed[T any](t *testing.T, value T, f func(field string, other T)) {
 		for i := range of.NumField() {
 			field, fieldName, at := of.Field(i), name+"."+of.Type().Field(i).Name, append(path[:len(path):len(path)], i)
 			if field.IsZero() {
-				t.Errorf("%s is not set, so that it can't be seen whether it is compared", fieldName)
+				t.Errorf("%s is not set, so the test cannot check whether the field is compared", fieldName)
 				continue
 			}
 			if field.Kind() == reflect.Struct {
@@ -64,7 +63,8 @@ func TestEveryFieldIsCompared(t *testing.T) {
 	compared("the number of endpoints", with(port))
 }
 
-// Objects from a cache are shared, and the writer's client writes into what it is given. What others added stays.
+// Cached objects are shared, and a client writes into the object that it receives. Labels of
+// other writers stay.
 func TestUpdated(t *testing.T) {
 	want, have := source("web-a", full("10.0.0.1")), source("web-a", full("10.0.0.2"))
 	have.Labels["somebody"], have.ResourceVersion = "else", "7"
@@ -79,7 +79,7 @@ func TestUpdated(t *testing.T) {
 		*got.Endpoints[0].Zone, got.Endpoints[0].Addresses[0] = "x", "x"
 	}
 	if diff := cmp.Diff([]any{haveBefore, wantBefore}, []any{have, want}); diff != "" {
-		t.Errorf("what there was has changed (-before +after):\n%s", diff)
+		t.Errorf("the arguments were changed (-before +after):\n%s", diff)
 	}
 	six := want.DeepCopy()
 	six.AddressType = discoveryv1.AddressTypeIPv6
@@ -88,8 +88,8 @@ func TestUpdated(t *testing.T) {
 	}
 }
 
-// kube-proxy measures from the time of the last change. A slice that is written for hints, ports or labels says nothing of when its endpoints
-// changed; and the time alone is no reason to write.
+// kube-proxy measures from the trigger time. A write for hints, ports or labels must not claim
+// a change of endpoints, and a new trigger time alone is no reason to write.
 func TestTriggerTime(t *testing.T) {
 	const later = "2026-01-02T03:04:06Z"
 	for name, tt := range map[string]struct {

@@ -74,9 +74,10 @@ func importOf(own bool) Import {
 	return Import{Import: serviceImport(http), Service: "web-clusterset", Cluster: "c1", Own: own, Ports: []mcsv1beta1.ServicePort{http}}
 }
 
-// Pitfalls 13 and 18: what has a meaning in the source cluster alone stays there, all else is kept; and only a cluster's own slices are published:
-// neither what Atoll or another implementation has imported nor domain names. The built-in controllers' slices are the cluster's own whatever
-// labels they have from their Service or Endpoints object.
+// Pitfalls 13 and 18: fields with a meaning only in the source cluster are dropped, and all
+// others are kept. Only the cluster's own slices are published: no slice that Atoll or another
+// implementation has imported, and no FQDN slice. Slices of the built-in controllers are always
+// the cluster's own, whatever labels they copy from their Service or Endpoints object.
 func TestExport(t *testing.T) {
 	want := full("10.0.0.1")
 	want.TargetRef, want.NodeName, want.Hints, want.DeprecatedTopology = nil, nil, nil, nil
@@ -138,7 +139,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// A port that the ServiceExport does not name is left out; where it names all, those of pods are too that the Service has under other names.
+// Ports that the ServiceExport does not name are dropped. If it names all ports of the Service,
+// the pods' ports with other names are dropped too.
 func TestOnlyExportedPorts(t *testing.T) {
 	s := source("web-x", endpoint("10.0.0.1"))
 	s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: ptr.To("admin"), Port: ptr.To(int32(9))})
@@ -154,10 +156,11 @@ func TestOnlyExportedPorts(t *testing.T) {
 	}
 }
 
-// Pitfalls 13 and 14: another cluster's node and hints are dropped, also where the broker has them; all else is kept. The own cluster's nodes
-// stay, for internalTrafficPolicy Local.
+// Pitfalls 13 and 14: nodes and hints of other clusters are dropped, even if the broker has
+// them; all other fields are kept. Nodes of the own cluster are kept for internalTrafficPolicy
+// Local.
 func TestImport(t *testing.T) {
-	hostile := published(source("web-x", full("10.0.0.1"))) // says what no agent says
+	hostile := published(source("web-x", full("10.0.0.1"))) // contains fields that no agent publishes
 	hostile.Annotations[names.AnnotationRevision] = "7"
 	hostile.Endpoints[0].NodeName, hostile.Endpoints[0].Hints = ptr.To("n1"), full("").Hints
 	want := full("10.0.0.1")
@@ -198,7 +201,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// The type of an import may change, and its slices with it: kube-proxy sees those alone that have no label of headless Services.
+// The type of an import may change, and with it the label of its slices: kube-proxy ignores
+// slices with the label of headless Services.
 func TestHeadlessSlicesAreHiddenFromKubeProxy(t *testing.T) {
 	x := importOf(true)
 	x.Import.Spec.Type = mcsv1beta1.Headless
@@ -208,14 +212,15 @@ func TestHeadlessSlicesAreHiddenFromKubeProxy(t *testing.T) {
 	}
 	want := importOf(true).Slice(source("web-x", full("10.0.0.1")))
 	if Same(headless, want) {
-		t.Error("there is nothing to write")
+		t.Error("Same ignores the label of headless Services")
 	}
 	if _, ok := Updated(headless, want).Labels[names.LabelHeadless]; ok {
 		t.Error("the label stayed")
 	}
 }
 
-// Pitfall 15: a slice of a family that the import or the export does not have is not imported, by headless imports neither.
+// Pitfall 15: a slice is not imported if the import or the export lacks its IP family, not even
+// by headless imports.
 func TestFamiliesOfImportedSlices(t *testing.T) {
 	four, six := source("four", endpoint("10.0.0.1")), source("six", endpoint("fd00::1"))
 	six.AddressType = discoveryv1.AddressTypeIPv6

@@ -15,9 +15,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// FuzzImport plans the import of EndpointSlices that another cluster may have published: whatever
-// they are, nothing of them gets a name, a manager, a Service or an address that is not theirs
-// to have.
+// FuzzImport imports arbitrary EndpointSlices of another cluster. No result may have a foreign
+// name, manager or Service, or an address that the cluster must not export.
 func FuzzImport(f *testing.F) {
 	f.Add([]byte(`[{"metadata":{"name":"web-1.shop.c2","annotations":{"atoll.dev/source-slice":"web-1"}},"addressType":"IPv4",
 		"ports":[{"name":"http","port":8080,"protocol":"TCP"},{}],"endpoints":[{"addresses":["10.2.0.1"]},{"addresses":["127.0.0.1","10.1.0.9","10.2.0.2"]},{}]}]`))
@@ -34,7 +33,7 @@ func FuzzImport(f *testing.F) {
 		}
 		for _, s := range published {
 			if s == nil {
-				return // a list of the API has none
+				return // lists of the API contain no nil
 			}
 		}
 		ports := []mcsv1beta1.ServicePort{{Name: "http", Port: 80}}
@@ -56,7 +55,7 @@ func FuzzImport(f *testing.F) {
 			}
 			for _, e := range s.Endpoints {
 				if e.NodeName != nil || e.TargetRef != nil || e.Hints != nil {
-					t.Errorf("endpoint %+v means something here", e)
+					t.Errorf("endpoint %+v has fields of another cluster", e)
 				}
 				for _, a := range e.Addresses {
 					if address, err := netip.ParseAddr(a); err != nil || !own.Admits("c2", address) {
@@ -66,15 +65,15 @@ func FuzzImport(f *testing.F) {
 			}
 			for _, p := range s.Ports {
 				if *p.Name != "http" {
-					t.Errorf("port %+v is none of the import's", p)
+					t.Errorf("port %+v is not a port of the import", p)
 				}
 			}
 		}
 	})
 }
 
-// FuzzRefusal judges the cluster IPs of a member by what that says of itself, which may be anything: what it says is
-// told in a few words, and a range of its that overlaps one here is never overlooked for the others.
+// FuzzRefusal checks the cluster IPs of a member with arbitrary Service ranges. The message
+// must be short, and an overlapping range must be found among any others.
 func FuzzRefusal(f *testing.F) {
 	f.Add("10.101.7.0/24", "10.1.0.0/33\n\x00")
 	f.Add("::ffff:10.101.0.0/112", "0.0.0.0/0")
@@ -89,7 +88,7 @@ func FuzzRefusal(f *testing.F) {
 		member := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: append(strings.Split(others, ","), one)}}
 		refusal := OverlappingRanges(own, id, id, member, vip)
 		if len(refusal) > 1024 {
-			t.Errorf("an Event has no room for %d characters", len(refusal))
+			t.Errorf("the refusal has %d characters, more than an Event can hold", len(refusal))
 		}
 		if theirs, err := netip.ParsePrefix(one); err == nil && theirs.Overlaps(own.Services[0]) && refusal == "" {
 			t.Errorf("%s is not refused", theirs)

@@ -66,7 +66,8 @@ func TestFirstUnsupported(t *testing.T) {
 	}
 }
 
-// Slices that are marked as another cluster's are worth a word only where nothing else backs the Service.
+// Slices that are marked as another cluster's are reported only if no other slice backs the
+// Service.
 func TestFirstForeign(t *testing.T) {
 	foreign := func(name string) *discoveryv1.EndpointSlice {
 		s := source(name)

@@ -18,8 +18,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// drawPorts draws ports as one Service may have them, from few names and numbers, so that
-// those of several Services clash often.
+// drawPorts draws valid ports of a Service from few names and numbers, so that ports of several
+// Services often conflict.
 func drawPorts(t *rapid.T, label string) []mcsv1beta1.ServicePort {
 	var ports []mcsv1beta1.ServicePort
 	for range rapid.IntRange(1, 4).Draw(t, label) {
@@ -40,7 +40,8 @@ func drawPorts(t *rapid.T, label string) []mcsv1beta1.ServicePort {
 	return ports
 }
 
-// slicePorts are the ports of a slice as the built-in controller makes them for a Service.
+// slicePorts returns the ports of a slice as the built-in controller creates them for a
+// Service.
 func slicePorts(of []mcsv1beta1.ServicePort) []discoveryv1.EndpointPort {
 	var ports []discoveryv1.EndpointPort
 	for _, p := range of {
@@ -49,9 +50,11 @@ func slicePorts(of []mcsv1beta1.ServicePort) []discoveryv1.EndpointPort {
 	return ports
 }
 
-// Pitfall 11: whatever ports clusters export, with names and without, each port of the derived Service and each of the
-// import has the slices of a cluster behind it, found by name and protocol: as kube-proxy matches the former, and
-// implementations of the Gateway API the latter. Only an import's port whose name another port has in the Service is not.
+// Pitfall 11: whatever named and unnamed ports clusters export, each port of the derived
+// Service and of the import has endpoints of a cluster. kube-proxy matches ports of the
+// Service, and Gateway API implementations match ports of the import, both by name and
+// protocol. The exception is a port of the import whose name belongs to another port of the
+// Service.
 func TestPortsOfSlicesAreTheDerivedServices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var exports []merge.Export
@@ -102,13 +105,13 @@ func TestPortsOfSlicesAreTheDerivedServices(t *testing.T) {
 		}
 		for _, p := range service.Spec.Ports {
 			if !served[p.Name] {
-				t.Fatalf("nobody serves port %+v", p)
+				t.Fatalf("no cluster serves port %+v", p)
 			}
 		}
 	})
 }
 
-// Pitfall 11: the ports of a slice have the names that they have in the derived Service and in the import.
+// Pitfall 11: the ports of a slice have the names of the derived Service and of the import.
 func TestPortsFollowTheImport(t *testing.T) {
 	metrics := mcsv1beta1.ServicePort{Name: "metrics", Port: 9090, Protocol: corev1.ProtocolTCP}
 	unnamed := mcsv1beta1.ServicePort{Port: 80, Protocol: corev1.ProtocolTCP}

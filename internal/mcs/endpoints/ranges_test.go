@@ -25,9 +25,9 @@ func TestRefusal(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		ranges string // of the source's Services; "-" where it says nothing
+		ranges string // Service ranges of the source; "-" if unknown
 		slice  *discoveryv1.EndpointSlice
-		want   string // in the refusal; "" for none
+		want   string // part of the refusal; "" for no refusal
 	}{
 		{"ranges apart", "10.100.0.0/16", vip("10.100.0.7"), ""},
 		{"the same range", "10.96.0.0/16", vip("10.96.0.7"), "10.96.0.0/16 overlaps this cluster's Service CIDR 10.96.0.0/16"},
@@ -51,7 +51,7 @@ func TestRefusal(t *testing.T) {
 			}
 			got := OverlappingRanges(network(t, "10.96.0.0/16 fd00:96::/112", "10.1.0.0/16"), "c3", "c1", member, tt.slice)
 			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-				t.Errorf("%q, want it about %q", got, tt.want)
+				t.Errorf("refusal %q, want one about %q", got, tt.want)
 			}
 		})
 	}

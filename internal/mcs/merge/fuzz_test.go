@@ -9,9 +9,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// FuzzResolve merges what other clusters may have written: whatever it is, the result is one
-// that the importing cluster's Service can have, and labels and annotations are such as any
-// object may bear.
+// FuzzResolve merges arbitrary exports of other clusters. The result must be valid for the
+// importing cluster's Service, with valid labels and annotations.
 func FuzzResolve(f *testing.F) {
 	f.Add([]byte(`[{"clusterID":"c1","type":"ClusterSetIP","ports":[{"name":"http","port":80,"protocol":"TCP"}],"ipFamilies":["IPv4"]},
 		{"clusterID":"c2","type":"Headless","ports":[{"name":"web","port":80},{"name":"http","port":81}],"sessionAffinity":"ClientIP"}]`))

@@ -13,7 +13,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// export is one cluster's, created second seconds after a fixed time.
+// export returns a cluster's export, created second seconds after a fixed time.
 func export(cluster string, second int, change ...func(*Export)) Export {
 	e := Export{
 		ClusterID: cluster, ServiceNamespace: "shop", ServiceName: "web",
@@ -210,7 +210,7 @@ func TestOldestValuesWin(t *testing.T) {
 		Labels:      map[string]string{"l": "1"},
 		Annotations: map[string]string{"a": "1"},
 		Clusters:    []string{"c1", "c2"},
-		Conflicts:   got.Conflicts, // TestConflicts has those
+		Conflicts:   got.Conflicts, // TestConflicts checks the conflicts
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("resolution (-want +got):\n%s", diff)
@@ -256,7 +256,7 @@ func TestMessagesStayShort(t *testing.T) {
 	}
 	long = export("c1", 0, func(e *Export) { e.ExportedAnnotations = map[string]string{"a": strings.Repeat("\x00", 20_000)} })
 	if conflicts = Resolve([]Export{long, export("c2", 1)}).Conflicts; len(conflicts[0].Message) > 1000 {
-		t.Errorf("a value that is quoted at length makes %d bytes", len(conflicts[0].Message))
+		t.Errorf("the message has %d bytes because of a long quoted value", len(conflicts[0].Message))
 	}
 }
 
@@ -279,16 +279,17 @@ func TestPortsInAMessageAreCounted(t *testing.T) {
 	}
 }
 
-// Pitfall 7: the oldest is first wherever it stands, and in one second the lowest id.
+// Pitfall 7: the oldest export comes first, whatever the order of arrival. Within the same
+// second, the lowest id comes first.
 func TestPrecedence(t *testing.T) {
 	exports := []Export{export("c1", 2), export("c3", 1), export("c2", 1), export("c4.eu", 0)}
 	if diff := cmp.Diff([]string{"c4.eu", "c2", "c3", "c1"}, Precedence(exports)); diff != "" {
 		t.Error(diff)
 	}
 	if exports[0].ClusterID != "c1" {
-		t.Error("the exports were put in order themselves")
+		t.Error("Precedence sorted its argument")
 	}
 	if got := Precedence(nil); len(got) > 0 {
-		t.Errorf("nobody's exports have the precedence %v", got)
+		t.Errorf("without exports the precedence is %v", got)
 	}
 }

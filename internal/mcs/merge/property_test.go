@@ -12,8 +12,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// drawExport draws from few values, so that exports agree and clash often. Its
-// ports obey the Service rules, as the API server sees to.
+// drawExport draws from few values, so that exports often agree and often conflict. Its ports
+// are valid, as the API server ensures.
 func drawExport(t *rapid.T, cluster string) Export {
 	e := export(cluster, rapid.IntRange(0, 2).Draw(t, "second"))
 	e.Type = rapid.SampledFrom([]mcsv1beta1.ServiceImportType{mcsv1beta1.ClusterSetIP, mcsv1beta1.Headless}).Draw(t, "type")
@@ -74,7 +74,7 @@ func drawExports(t *rapid.T) []Export {
 
 var same = cmpopts.EquateEmpty()
 
-// Pitfall 7: which export is the oldest is not decided by the order in which they come.
+// Pitfall 7: the order of arrival does not decide which export is the oldest.
 func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		exports := drawExports(t)
@@ -84,7 +84,7 @@ func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
 			shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
 		})
 		if diff := cmp.Diff(want, Resolve(shuffled)); diff != "" {
-			t.Fatalf("another order gives another result:\n%s", diff)
+			t.Fatalf("another order changes the result:\n%s", diff)
 		}
 	})
 }
@@ -93,7 +93,7 @@ func TestMergingIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		exports := drawExports(t)
 		merged := Resolve(exports)
-		for i := range exports { // every cluster adopts what was decided
+		for i := range exports { // every cluster adopts the merged properties
 			exports[i].Type = merged.Spec.Type
 			exports[i].Ports = merged.Spec.Ports
 			exports[i].IPFamilies = merged.Spec.IPFamilies
@@ -106,13 +106,13 @@ func TestMergingIsIdempotent(t *testing.T) {
 		want := merged
 		want.Conflicts = nil
 		if diff := cmp.Diff(want, Resolve(exports), same); diff != "" {
-			t.Fatalf("merging the result gives something else:\n%s", diff)
+			t.Fatalf("merging the merged properties changes them:\n%s", diff)
 		}
 	})
 }
 
-// Pitfall 2: no two ports of the union have the same name, nor the same protocol and
-// number; and nothing is left out that could stand.
+// Pitfall 2: no two ports of the union have the same name, or the same protocol and number, and
+// no port is dropped without a conflict.
 func TestUnionOfPortsObeysTheServiceRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		exports := drawExports(t)
@@ -188,7 +188,7 @@ func TestAYoungerExportNeverChangesWhatIsDecided(t *testing.T) {
 	})
 }
 
-// writtenOut returns a spec with the API's defaults for what it does not say.
+// writtenOut returns a spec with the API's defaults filled in.
 func writtenOut(spec mcsv1beta1.ServiceImportSpec) mcsv1beta1.ServiceImportSpec {
 	if spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 		timeout := corev1.DefaultClientIPServiceAffinitySeconds

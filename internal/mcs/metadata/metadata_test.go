@@ -11,7 +11,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// A record that somebody has spoilt is written again, and takes nothing from anybody.
+// A corrupt record of exported metadata is written again, and metadata of other writers stays.
 func TestApplyWithASpoiltRecord(t *testing.T) {
 	object := &metav1.ObjectMeta{Labels: map[string]string{"theirs": "1"}, Annotations: map[string]string{names.AnnotationExported: `{"labels":`}}
 	Apply(object, Set{Labels: map[string]string{"team": "a"}})
@@ -22,8 +22,8 @@ func TestApplyWithASpoiltRecord(t *testing.T) {
 	}
 }
 
-// Whatever is exported one after the other and whatever others do meanwhile: in the end there is
-// what is exported last and what is the others', and nothing else.
+// Whatever is exported over time and whatever other writers do, in the end there are exactly
+// the last exported keys and the keys of other writers.
 func TestOthersKeysStayAndWithdrawnOnesGo(t *testing.T) {
 	exported := rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "c"}), rapid.SampledFrom([]string{"1", "2"}))
 	others := rapid.MapOf(rapid.SampledFrom([]string{"x", "y", "z"}), rapid.SampledFrom([]string{"1", "2"}))
@@ -48,7 +48,7 @@ func TestOthersKeysStayAndWithdrawnOnesGo(t *testing.T) {
 				t.Fatalf("exported (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, &shared); diff != "" {
-				t.Fatalf("the maps that there were changed:\n%s", diff)
+				t.Fatalf("the shared maps were changed:\n%s", diff)
 			}
 			if _, recorded := object.Annotations[names.AnnotationExported]; recorded != (len(want.Labels)+len(want.Annotations) > 0) {
 				t.Fatalf("of %v there is a record: %t", want, recorded)

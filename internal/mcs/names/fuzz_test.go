@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzParseClusterID reads ids as labels and join files of others may have them: what is taken for
-// one is a label's value, and the last labels of a DNS name.
+// FuzzParseClusterID parses arbitrary ids, as labels and join files may contain them. An
+// accepted id must be a valid label value and a valid end of a DNS name.
 func FuzzParseClusterID(f *testing.F) {
 	for _, id := range []string{"c1", "c1.eu", "", ".", "c1.", "C1", "a.b.c", "a_b", strings.Repeat("a", 64), "-a", "a\x00"} {
 		f.Add(id)

@@ -82,13 +82,13 @@ func drawSlice(t *rapid.T, name string) string {
 		rapid.StringMatching(`[ab]\.[ab](\.[ab])?`),
 		rapid.StringMatching(`([ab]{50}\.){4}[ab]{20,49}`),
 		rapid.StringMatching(`[ab]{249,253}`),
-		rapid.StringMatching(`[ab](-[ab])?:ipv[46]`), // of a cluster IP
-		rapid.StringMatching(`[ab](-[ab])?-ipv[46]`), // what looks like it
+		rapid.StringMatching(`[ab](-[ab])?:ipv[46]`), // slice of a cluster IP
+		rapid.StringMatching(`[ab](-[ab])?-ipv[46]`), // similar name
 	).Draw(t, name)
 }
 
-// Pitfall 1: whatever the names of clusters, namespaces, services and slices are made of,
-// no two objects get the same one.
+// Pitfall 1: no two objects have the same name, whatever the names of clusters, namespaces,
+// services and slices.
 func TestNamesAreInjectiveAndValid(t *testing.T) {
 	type origin struct {
 		cluster          ClusterID
@@ -127,11 +127,11 @@ func TestNamesAreInjectiveAndValid(t *testing.T) {
 	})
 }
 
-// Pitfall 1: the same words, divided in another way among services, namespaces and clusters,
-// name something else.
+// Pitfall 1: the same words, divided differently into service, namespace and cluster, result in
+// another name.
 func TestWordsDividedDifferently(t *testing.T) {
 	words := []string{"a", "b", "c", "d"}
-	for _, dot := range []string{"-", "."} { // which slices and cluster ids may have
+	for _, dot := range []string{"-", "."} { // slices and cluster ids may contain both
 		seen := map[string]string{}
 		check := func(kind, name, of string) {
 			if other, ok := seen[kind+name]; ok {

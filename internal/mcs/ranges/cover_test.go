@@ -24,7 +24,7 @@ func TestCover(t *testing.T) {
 		{"10.1.0.0/24", "10.1.0.0/24"},
 		{"10.1.0.0/24 10.1.1.0/24", "10.1.0.0/23"},
 		{"10.1.0.0/24 10.1.1.0/24 10.1.2.0/24", "10.1.0.0/22"},
-		{"10.1.0.0/24 10.1.3.0/24", "10.1.0.0/24 10.1.3.0/24"}, // half of it may be another cluster's
+		{"10.1.0.0/24 10.1.3.0/24", "10.1.0.0/24 10.1.3.0/24"}, // another cluster may own half of the common range
 		{"10.1.1.0/24 10.1.2.0/24", "10.1.1.0/24 10.1.2.0/24"},
 		{"10.1.0.0/24 10.1.0.0/25 10.1.0.0/24", "10.1.0.0/24"},
 		{"10.1.0.0/24 10.2.0.0/24 fd00:1::/64 fd00:1:0:1::/64", "10.1.0.0/24 10.2.0.0/24 fd00:1::/63"},
@@ -35,7 +35,8 @@ func TestCover(t *testing.T) {
 	}
 }
 
-// A cluster that gives its nodes ranges of one range never publishes more than that, publishes few ranges, and seldom others.
+// A cluster that assigns its nodes' ranges from one range publishes few ranges, never more than
+// that range, and rarely changes them.
 func TestRangesOfAGrowingCluster(t *testing.T) {
 	all := netip.MustParsePrefix("10.64.0.0/16")
 	var nodes []netip.Prefix
@@ -64,24 +65,24 @@ func TestRangesOfAGrowingCluster(t *testing.T) {
 		}
 	}
 	if changes > 20 || !slices.Equal(published, []string{all.String()}) {
-		t.Errorf("it changed %d times, and is %v", changes, published)
+		t.Errorf("the ranges changed %d times and are %v", changes, published)
 	}
-	// It shrinks to a few nodes, and says so once.
+	// The cluster shrinks to a few nodes and changes its ranges once.
 	if got := Settled(published, nodes[:100]); !slices.Equal(got, published) {
-		t.Errorf("with 100 nodes it is %v", got)
+		t.Errorf("with 100 nodes the ranges are %v", got)
 	}
 	if got := Settled(published, nodes[:3]); !slices.Equal(got, []string{"10.64.0.0/22"}) {
-		t.Errorf("with 3 nodes it is %v", got)
+		t.Errorf("with 3 nodes the ranges are %v", got)
 	}
 	if got := Settled([]string{"10.64.0.0/22", "10.9.0.0/16"}, nodes[:3]); !slices.Equal(got, []string{"10.64.0.0/22"}) {
-		t.Errorf("without nodes of a range it is %v", got)
+		t.Errorf("without nodes of a range the ranges are %v", got)
 	}
 	if got := Settled([]string{"10.64.0.0/22"}, nil); len(got) != 0 {
-		t.Errorf("without nodes it is %v", got)
+		t.Errorf("without nodes the ranges are %v", got)
 	}
 }
 
-// Whatever ranges nodes have, they are covered by few, and what is published is settled.
+// Any ranges of nodes are covered by few ranges, and the published ranges are stable.
 func TestCoverProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) netip.Prefix {

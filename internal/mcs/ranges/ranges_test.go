@@ -13,7 +13,7 @@ func TestParse(t *testing.T) {
 	for _, tt := range []struct {
 		text  string
 		want  string
-		wrong []string // what is said, in order
+		wrong []string // messages, in order
 	}{
 		{text: "", want: ""},
 		{text: " ,\n\t, ", want: ""},
@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// address is one of few, so that many are in many ranges and at their ends.
+// address draws from few addresses, so that many are inside ranges or at their ends.
 func address() *rapid.Generator[netip.Addr] {
 	return rapid.Custom(func(t *rapid.T) netip.Addr {
 		at := func(n int) byte {
@@ -70,7 +70,7 @@ func address() *rapid.Generator[netip.Addr] {
 	})
 }
 
-// An address is allowed if it is in one of the ranges, and in no other case; ranges are the same when they are written and read again.
+// A set contains exactly the addresses of its ranges. Writing and parsing a set preserves it.
 func TestContains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var prefixes []netip.Prefix
@@ -96,7 +96,7 @@ func TestContains(t *testing.T) {
 	})
 }
 
-// FuzzParse reads whatever somebody has written: what is read is written and read the same again.
+// FuzzParse parses any text. Writing and parsing the result preserves it.
 func FuzzParse(f *testing.F) {
 	f.Add("10.1.0.0/16, fd00::/8\n10.1.2.3 x")
 	f.Add("::ffff:1.2.3.4/100 0.0.0.0/0 ::/0 1.2.3.4/0")

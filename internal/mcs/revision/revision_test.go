@@ -12,7 +12,8 @@ func with(revision string) *metav1.ObjectMeta {
 	return &metav1.ObjectMeta{Annotations: map[string]string{names.AnnotationRevision: revision}}
 }
 
-// What another cluster wrote may be anything: a revision that leaves no room for the next one would be the last one for ever.
+// Another cluster can write any revision. A revision without a successor would block all later
+// revisions, so it counts as 0.
 func TestOf(t *testing.T) {
 	for text, want := range map[string]int64{
 		"": 0, "0": 0, "1": 1, "-1": 0, "x": 0, "1.5": 0, " 1": 0, "1767323045000": 1767323045000,

@@ -82,8 +82,9 @@ func TestCensusKnowsWhatCountingAnewFinds(t *testing.T) {
 	})
 }
 
-// An endpoint moves from one slice to another, and both are written at the same time: neither sees the other. The places
-// of the service are the same before and after, but the hints of one slice were for other places.
+// An endpoint moves from one slice to another, and both slices are written concurrently with
+// stale caches. The places of the service are the same before and after, but the hints of one
+// slice were computed for other places.
 func TestCensusFindsHintsForOtherPlaces(t *testing.T) {
 	var c Census
 	service := types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -100,11 +101,11 @@ func TestCensusFindsHintsForOtherPlaces(t *testing.T) {
 	c.Plan(service, slice("to", "10.1.1.1"))
 	c.Plan(service, slice("from"))
 	if !write(slice("to", "10.1.1.1")) {
-		t.Error("the hints of slice from are for a service without endpoints, and nothing says so")
+		t.Error("the outdated hints of slice from were not detected")
 	}
 	c.Plan(service, slice("from"))
 	if write(slice("from")) {
-		t.Error("something has changed, although all hints are right")
+		t.Error("Census reports a change although all hints are correct")
 	}
 	if write(slice("to")); len(c.services) > 0 {
 		t.Errorf("left: %v", c.services)

@@ -13,9 +13,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// kubeProxy is which of the ready endpoints kube-proxy uses on a node, by the reading of
-// its pkg/proxy/topology.go: hints for nodes count if every ready endpoint has some and
-// one has this node's; otherwise those for zones in the same way; otherwise none.
+// kubeProxy returns the ready endpoints that kube-proxy uses on a node, according to its
+// pkg/proxy/topology.go. Node hints count if every ready endpoint has some and an endpoint has
+// this node's. Otherwise zone hints count in the same way. Otherwise all endpoints are used.
 func kubeProxy(slices []discoveryv1.EndpointSlice, node, zone string) []discoveryv1.Endpoint {
 	var ready, forNode, forZone []discoveryv1.Endpoint
 	nodes, zones := true, true
@@ -104,8 +104,8 @@ func (w world) hinted(distribution string) []discoveryv1.EndpointSlice {
 	return all
 }
 
-// best returns the addresses that a node should reach, written apart from the code under
-// test: those of the first rank that has any.
+// best returns the addresses that a node should use: those of the first rank with any address.
+// It is independent of the code under test.
 func (w world) best(node, zone string) []string {
 	ranks := make([][]string, 5)
 	for i := range w.slices {
@@ -146,8 +146,8 @@ func addresses(endpoints []discoveryv1.Endpoint) []string {
 	return all
 }
 
-// The order of preference holds for each of the cluster's zones, and somebody serves it
-// if there is anybody.
+// Each zone of the cluster follows the order of preference, and has endpoints if any endpoint
+// is ready.
 func TestKubeProxyKeepsTheOrderOfPreference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, 4)
@@ -165,8 +165,8 @@ func TestKubeProxyKeepsTheOrderOfPreference(t *testing.T) {
 	})
 }
 
-// However many zones there are: every ready endpoint has hints for zones, at most 8, or
-// none has; then every zone is served, by nobody but those that should.
+// With any number of zones, either every ready endpoint has hints for at most 8 zones, or none
+// has hints. With hints, every zone is served by the preferred endpoints only.
 func TestManyZones(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, 30)
@@ -198,7 +198,7 @@ func TestManyZones(t *testing.T) {
 		for _, zone := range w.from.Zones {
 			reached := addresses(kubeProxy(plan, "n1", zone))
 			if len(reached) == 0 {
-				t.Errorf("nobody serves %s", zone)
+				t.Errorf("no endpoint serves %s", zone)
 			}
 			best := w.best("", zone)
 			for _, address := range reached {
@@ -210,8 +210,8 @@ func TestManyZones(t *testing.T) {
 	})
 }
 
-// An endpoint that becomes ready or not changes the hints of others only where it is the
-// first or last one of its place.
+// A change of an endpoint's readiness changes the hints of other endpoints only if it is the
+// first or last ready endpoint of its place.
 func TestOneEndpointTouchesOnlyWhatItMust(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, 12)
@@ -227,8 +227,8 @@ func TestOneEndpointTouchesOnlyWhatItMust(t *testing.T) {
 	})
 }
 
-// Those farther away than the nearest come and go without a trace, but for zones that are
-// shared.
+// Endpoints that are farther away than the nearest do not affect the hints of others, unless
+// zones are shared.
 func TestFartherOnesTouchNobody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, 12)

@@ -15,12 +15,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// here is cluster c1 with zones a and b, in one region with c2.
+// here is cluster c1 with the given zones, in the same region as c2.
 func here(zones ...string) Viewpoint {
 	return Viewpoint{Cluster: "c1", Zones: zones, Near: func(id names.ClusterID) bool { return id == "c2" }}
 }
 
-// places reads "c1/a c2/" as places.
+// places parses "c1/a c2/" as places.
 func places(text string) map[Place]bool {
 	set := map[Place]bool{}
 	for _, field := range strings.Fields(text) {
@@ -105,8 +105,8 @@ func imported(cluster string, family discoveryv1.AddressType, endpoints ...disco
 	}
 }
 
-// given returns the hints of all endpoints: "a,b", with "@node" where there are any for
-// nodes, "-" for none.
+// given returns the hints of all endpoints: zones as "a,b", followed by "@node" for node hints,
+// or "-" for no hints.
 func given(plan []discoveryv1.EndpointSlice) []string {
 	var all []string
 	for _, s := range plan {
@@ -129,9 +129,9 @@ func given(plan []discoveryv1.EndpointSlice) []string {
 	return all
 }
 
-// Pitfall 14: hints are made here, for this cluster's zones and nodes: every ready
-// endpoint has some, also those that serve nobody, and another cluster's node is none
-// of ours, whatever its name.
+// Pitfall 14: hints are computed for this cluster's zones and nodes. Every ready endpoint has
+// hints, even an endpoint that serves no zone. A node of another cluster never counts as a node
+// of this cluster, whatever its name.
 func TestHint(t *testing.T) {
 	const nowhere = Nowhere
 	slices := func() []discoveryv1.EndpointSlice {

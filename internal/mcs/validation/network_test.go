@@ -42,7 +42,7 @@ func addressesOf(s *discoveryv1.EndpointSlice) string {
 	return strings.Join(all, " ")
 }
 
-// Nothing that a member says about addresses is trusted.
+// A cluster trusts no address of another member.
 func TestRefusedAddresses(t *testing.T) {
 	n := ownNetwork(t)
 	for _, tt := range []struct {
@@ -106,7 +106,7 @@ func TestRefusedAddresses(t *testing.T) {
 	}
 }
 
-// The broker's owner says which addresses a member's endpoints may have, in both families.
+// The broker's owner permits addresses of a member's endpoints, in both IP families.
 func TestAllowedRanges(t *testing.T) {
 	allowed := map[names.ClusterID]ranges.Set{}
 	for id, text := range map[names.ClusterID]string{
@@ -145,7 +145,7 @@ func TestAllowedRanges(t *testing.T) {
 			t.Errorf("%s, %s: left is %q, refused %s", tt.source, addressesOf(before), addressesOf(clean), Summary(refused))
 		}
 		if !reflect.DeepEqual(before, tt.slice) {
-			t.Errorf("%s: the given slice, which others read, has changed", tt.source)
+			t.Errorf("%s: the shared input slice was changed", tt.source)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is not a cluster id is left out, and what is there twice.
+// OverBudget drops invalid cluster ids and duplicates.
 func TestOverBudget(t *testing.T) {
 	if got := OverBudget([]string{"c1", "no id", "", "c1", "c5"}); !slices.Equal(got, []string{"c1", "c5"}) {
 		t.Errorf("%q", got)

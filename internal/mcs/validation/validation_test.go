@@ -36,7 +36,7 @@ func record(change ...func(*brokerv1alpha1.ExportedServiceSpec)) brokerv1alpha1.
 	return spec
 }
 
-// Each invalid part is left out and named, and everything else stays as it is.
+// Each invalid part is dropped and named, and all other parts stay.
 func TestRecord(t *testing.T) {
 	type spec = brokerv1alpha1.ExportedServiceSpec
 	add := func(p ...mcsv1beta1.ServicePort) func(*spec) {
@@ -45,7 +45,7 @@ func TestRecord(t *testing.T) {
 	same := func(*spec) {}
 	for _, tt := range []struct {
 		change func(*spec)
-		want   func(*spec) // beside that
+		want   func(*spec) // expected result, relative to the input
 		says   string
 	}{
 		{same, same, ""},
@@ -97,7 +97,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// A record of which it is not clear what it is an export of is refused as a whole.
+// A record with an invalid identity (cluster, namespace, name or type) is refused as a whole.
 func TestIdentity(t *testing.T) {
 	for says, change := range map[string]func(*brokerv1alpha1.ExportedServiceSpec){
 		"cluster id":                func(s *brokerv1alpha1.ExportedServiceSpec) { s.ClusterID = "C 2" },
@@ -176,7 +176,7 @@ func TestSlice(t *testing.T) {
 
 func first[A, B any](a A, _ B) A { return a }
 
-// What kube-proxy would have to program is bounded: ports × endpoints.
+// The work for kube-proxy is limited: ports × endpoints.
 func TestSliceIsBounded(t *testing.T) {
 	for _, tt := range []struct{ ports, endpoints, wantPorts, wantEndpoints int }{
 		{1, 1000, 1, 1000}, {0, 1500, 0, 1000}, {100, 1000, 100, 500}, {1000, 1000, 1000, 50}, {1001, 1000, 1000, 50}, {50, 1000, 50, 1000},
@@ -195,7 +195,8 @@ func TestSliceIsBounded(t *testing.T) {
 	}
 }
 
-// A slice from the broker keeps no labels and annotations but those that are read, and says what was left out of it.
+// A slice from the broker keeps only the labels and annotations that Atoll reads, and records
+// the dropped parts.
 func TestCleanSlice(t *testing.T) {
 	published := func(annotations map[string]string) *discoveryv1.EndpointSlice {
 		s := sliceAt(v4, "10.1.0.1", "127.0.0.1", "127.0.0.2")
@@ -226,7 +227,8 @@ func TestCleanSlice(t *testing.T) {
 	}
 }
 
-// FuzzRecord cleans what another cluster may have written: what is left is left the second time too.
+// FuzzRecord cleans arbitrary records of other clusters. Cleaning the result again changes
+// nothing.
 func FuzzRecord(f *testing.F) {
 	seed, _ := json.Marshal(record())
 	f.Add(seed)
@@ -240,7 +242,7 @@ func FuzzRecord(f *testing.F) {
 		clean, refused := Record(spec)
 		again, none := Record(clean)
 		if len(none) > 0 || !reflect.DeepEqual(again, clean) {
-			t.Errorf("of what is left, %v is refused", none)
+			t.Errorf("cleaning again refused %v", none)
 		}
 		if len(Summary(refused)) > 400 {
 			t.Errorf("the summary is %d bytes long", len(Summary(refused)))
@@ -259,7 +261,7 @@ func FuzzSlice(f *testing.F) {
 		}
 		clean, _ := Slice(&s)
 		if again, none := Slice(clean); s.AddressType != "FQDN" && (s.AddressType == v4 || s.AddressType == v6) && (len(none) > 0 || again != clean) {
-			t.Errorf("of what is left, %v is refused", none)
+			t.Errorf("cleaning again refused %v", none)
 		}
 		CleanSlice(&s)
 		if len(s.Labels) > len(keptLabels) || len(s.Annotations) > len(keptAnnotations)+1 {
