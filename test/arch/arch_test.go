@@ -9,7 +9,7 @@ import (
 // root is the repository's, seen from this folder.
 const root = "../.."
 
-// repository parses all code once for a test.
+// repository parses the repository's code.
 func repository(t *testing.T) []Package {
 	t.Helper()
 	packages, err := Load(root)
@@ -53,7 +53,7 @@ func TestAllowListIsCurrent(t *testing.T) {
 	sleeping := sleeps(nil, repository(t))
 	for file := range sleepsAllowed {
 		if !slices.ContainsFunc(sleeping, func(place string) bool { return strings.HasPrefix(place, file+":") }) {
-			t.Errorf("%s does not sleep: take it off the list", file)
+			t.Errorf("%s does not sleep. Remove the file from sleepsAllowed.", file)
 		}
 	}
 }

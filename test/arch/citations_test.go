@@ -14,8 +14,8 @@ var (
 	citedScenario = regexp.MustCompile("scenario `([a-z0-9-]+)`")
 )
 
-// tests are what documents can cite, with the text of each: of a function its comment and
-// its body, or those of all functions of that name.
+// tests holds everything that documents can cite, with its source text. For a function the text
+// is its comment and body, or those of all functions with the name.
 type tests struct {
 	functions, scenarios map[string]string
 }
@@ -68,8 +68,7 @@ func (all tests) addFunctions(t *testing.T, root string, f File) {
 	}
 }
 
-// TestDocsCiteTestsThatExist keeps tables of rules and the tests that prove them from
-// going stale.
+// TestDocsCiteTestsThatExist prevents stale citations in the tables of rules and their tests.
 func TestDocsCiteTestsThatExist(t *testing.T) {
 	root := filepath.Join("..", "..")
 	all := loadTests(t, root)
@@ -90,7 +89,7 @@ func TestDocsCiteTestsThatExist(t *testing.T) {
 		missing, n := all.missing(string(text))
 		cited += n
 		for _, m := range missing {
-			t.Errorf("%s names %s, which does not exist", path, m)
+			t.Errorf("%s cites %s, which does not exist", path, m)
 		}
 		return nil
 	})
@@ -102,8 +101,8 @@ func TestDocsCiteTestsThatExist(t *testing.T) {
 	}
 }
 
-// missing returns the tests and scenarios that a text cites and that do not exist, and how
-// many it cites at all.
+// missing returns the cited tests and scenarios that do not exist, and the number of all
+// citations.
 func (all tests) missing(text string) (missing []string, cited int) {
 	for _, match := range citedTest.FindAllStringSubmatch(text, -1) {
 		cited++

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// public are the folders that others build against: every exported name there
-// is documented, except in internal folders within.
+// public lists the folders with an API for other projects. Every exported name must be
+// documented, except in internal folders.
 var public = []string{"api", "cloudprovider", "hub", "lab", "plugin"}
 
-// isPublic says whether others can import the package.
+// isPublic reports whether other projects can import the package.
 func isPublic(p Package) bool {
 	return p.Name != "main" && !slices.Contains(strings.Split(p.Path, "/"), "internal") &&
 		slices.ContainsFunc(public, func(folder string) bool { return below(p.Path, folder) })
 }
 
-// undocumented finds exported names without a comment in public folders, in
-// api fields of structures too, for the CRDs' descriptions are made of them.
+// undocumented finds exported names without a comment in public folders. In api it also checks
+// the fields of structs, because the CRDs' descriptions come from their comments.
 func undocumented(packages []Package) (broken []string) {
 	for _, p := range packages {
 		if !isPublic(p) {
@@ -39,7 +39,7 @@ func undocumented(packages []Package) (broken []string) {
 	return broken
 }
 
-// bare lists the exported names of a declaration that have no comment.
+// bare returns the exported names of a declaration without a comment.
 func bare(declaration ast.Decl, fields bool) []*ast.Ident {
 	switch declaration := declaration.(type) {
 	case *ast.FuncDecl:
@@ -72,8 +72,8 @@ func exportedReceiver(function *ast.FuncDecl) bool {
 	return !ok || name.IsExported()
 }
 
-// bareSpec does so for one part of a declaration; a comment on a group of
-// constants or variables counts for all of them.
+// bareSpec does this for one part of a declaration. A comment on a group of constants or
+// variables counts for all of them.
 func bareSpec(spec ast.Spec, group, fields bool) (names []*ast.Ident) {
 	switch spec := spec.(type) {
 	case *ast.TypeSpec:
@@ -107,7 +107,7 @@ func bareFields(structure *ast.StructType) (names []*ast.Ident) {
 		if field.Doc != nil || field.Comment != nil {
 			continue
 		}
-		for _, name := range field.Names { // embedded ones have none
+		for _, name := range field.Names { // embedded fields have no names
 			if name.IsExported() && !slices.Contains(usualFields, name.Name) {
 				names = append(names, name)
 			}

@@ -7,51 +7,52 @@ import (
 	"strings"
 )
 
-// A row of the import table: what packages in a folder may import besides the
+// A row of the import table defines the imports that packages in a folder may have besides the
 // standard library.
 type row struct {
 	folder  string   // "a/b" itself, "a/*" each folder in a, "a/..." a and all below
-	allowed []string // paths, each standing for all below it too, with "=" in front for itself alone; of this module with "./"
-	open    bool     // anything
+	allowed []string // import path prefixes; "=" before a path excludes paths below it; "./" is this module
+	open    bool     // all imports are allowed
 }
 
-// The groups of imports that rows share.
+// Groups of imports that several rows share.
 var (
-	// apiTypes are types without behaviour; no client, no machinery to run.
+	// apiTypes are types without behavior: no client and no controller machinery.
 	apiTypes = []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/mcs-api/pkg/apis", "./api"}
-	// k8s.io/utils/ptr makes pointers of values, as the API's optional fields are.
+	// k8s.io/utils/ptr makes pointers of values for the API's optional fields.
 	pure    = join(apiTypes, []string{"k8s.io/utils/ptr", "./internal/mcs"})
 	clients = []string{
 		"k8s.io/client-go", "k8s.io/apiextensions-apiserver/pkg/apis", "sigs.k8s.io/controller-runtime",
 		"sigs.k8s.io/yaml", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sync",
 	}
 	command = []string{"./internal/kit", "github.com/spf13/cobra", "sigs.k8s.io/controller-runtime"}
-	// what a program of controllers may know besides
+	// controllers may also import these.
 	controllers = []string{"./internal/broker", "./internal/kit", "github.com/spf13/pflag", "k8s.io/klog/v2"}
 )
 
-// table is the layout of the repository (docs/explanation/architecture.md). A folder that no row
-// names fails: say there first what it is for and what it may know. Of several
-// rows that fit, the first counts.
+// table is the layout of the repository (docs/explanation/architecture.md). A folder without a
+// row fails the test, so add a row with its purpose and its imports first. The first matching
+// row counts.
 var table = []row{
-	// Thin mains: each starts its one package.
+	// Thin mains. Each starts a single package.
 	{folder: "cmd/atoll", allowed: join(command, []string{"./internal/cli"})},
 	{folder: "cmd/atoll-agent", allowed: join(command, []string{"./internal/agent", "./internal/doctor/probe"})},
 	{folder: "cmd/atoll-hub", allowed: []string{"./hub"}},
-	{folder: "hub", allowed: join(command, []string{"./internal/hub"})}, // for mains of others, too
+	{folder: "hub", allowed: join(command, []string{"./internal/hub"})}, // other projects' mains import it too
 	{folder: "cmd/atoll-dns", allowed: []string{"./plugin/coredns"}},
 
-	// Types on the wire and the interface for others to build against.
+	// Types of the wire protocol, and the interface for other projects.
 	{folder: "api/...", allowed: apiTypes},
 	{folder: "cloudprovider", allowed: apiTypes},
-	// Providers, and what those have in common that share out addresses and backends by themselves.
+	// Providers, and the code that providers share which assign addresses and backends
+	// themselves.
 	{folder: "cloudprovider/...", allowed: join(apiTypes, []string{"github.com/pires/go-proxyproto", "k8s.io/utils/lru"})},
 
-	// The rules: values in, values out.
-	{folder: "internal/mcs/names"}, // which everything needs
+	// The rules: pure functions of values.
+	{folder: "internal/mcs/names"}, // every package needs names
 	{folder: "internal/mcs/...", allowed: pure},
 
-	// What any controller needs.
+	// Code for all controllers.
 	{folder: "internal/kit/version"},
 	{folder: "internal/kit/...", allowed: join(pure, clients, []string{"golang.org/x/time/rate", "k8s.io/klog/v2"})},
 
@@ -65,16 +66,17 @@ var table = []row{
 	{folder: "internal/agent/pace", allowed: []string{"golang.org/x/time/rate"}},
 	{folder: "internal/agent/...", allowed: join(pure, clients, controllers, []string{"k8s.io/utils/lru"})},
 
-	// The hub, which knows its controllers; these do not know each other.
+	// The hub imports its controllers. Controllers do not import each other.
 	{folder: "internal/hub", allowed: join(pure, clients, controllers, []string{"./cloudprovider", "./internal/hub"})},
 	{folder: "internal/hub/*", allowed: join(pure, clients, controllers, []string{"./cloudprovider", "k8s.io/utils/net"})},
 
-	// What puts Atoll on clusters, and takes it away.
+	// Code that installs Atoll on clusters and removes it.
 	{folder: "internal/install/corefile", allowed: []string{"github.com/coredns/caddy/caddyfile", "github.com/coredns/coredns/plugin"}},
 	{folder: "internal/install/dnswiring", allowed: join(pure, []string{"./internal/install/corefile", "github.com/rogpeppe/go-internal/diff"})},
 	{folder: "internal/install/...", allowed: join(pure, clients, []string{"./cloudprovider/haproxy", "./deploy", "./internal/broker", "./internal/kit/version"})},
 
-	// What looks, explains, tries out and measures. What was found out is judged apart from finding it out.
+	// Diagnosis: survey, explain, try and measure. The code that collects facts is separate
+	// from the code that judges them.
 	{folder: "internal/doctor/probe", allowed: []string{"github.com/spf13/cobra", "golang.org/x/sync/errgroup", "k8s.io/apimachinery/pkg/apis/meta/v1"}},
 	{folder: "internal/doctor/spread"},
 	{folder: "internal/doctor/report", allowed: join(pure, []string{"./internal/broker/layout", "./internal/broker/permissions", "./internal/doctor/survey", "./internal/install/dnswiring", "./internal/install/render"})},
@@ -85,18 +87,18 @@ var table = []row{
 
 	{folder: "internal/cli/...", open: true},
 
-	// DNS answers without broker and agent, so it knows neither.
+	// DNS works without broker and agent, so it imports neither.
 	{folder: "plugin/clusterset", allowed: join(pure, clients, []string{
 		"github.com/coredns", "github.com/miekg/dns", "k8s.io/klog/v2", "sigs.k8s.io/mcs-api/pkg/client",
 	})},
-	// CoreDNS with its list of plugins, for atoll-dns and the lab.
+	// CoreDNS with its list of plugins, for atoll-dns and for the lab.
 	{folder: "plugin/coredns", allowed: []string{"./deploy", "./plugin/clusterset", "github.com/coredns"}},
 
 	{folder: "lab/...", open: true},
 	{folder: "test/...", open: true},
-	{folder: "deploy/...", allowed: []string{"sigs.k8s.io/mcs-api/config/crd"}}, // what is installed, embedded
-	{folder: "charts/...", allowed: []string{"k8s.io/apimachinery", "sigs.k8s.io/yaml", "./internal/install", "./internal/mcs"}},               // and what generates them
-	{folder: "docs/...", allowed: []string{"./hub", "./internal/agent", "./internal/cli", "github.com/spf13/cobra", "github.com/spf13/pflag"}}, // what generates pages
+	{folder: "deploy/...", allowed: []string{"sigs.k8s.io/mcs-api/config/crd"}}, // embedded manifests
+	{folder: "charts/...", allowed: []string{"k8s.io/apimachinery", "sigs.k8s.io/yaml", "./internal/install", "./internal/mcs"}},               // and the generator
+	{folder: "docs/...", allowed: []string{"./hub", "./internal/agent", "./internal/cli", "github.com/spf13/cobra", "github.com/spf13/pflag"}}, // generators of pages
 	{folder: "tools/...", open: true}, // a module of its own
 }
 
@@ -108,15 +110,15 @@ func (r row) fits(folder string) bool {
 		return below(folder, base)
 	}
 	if base, ok := strings.CutSuffix(r.folder, "/*"); ok {
-		// Folders within such a one belong to it.
+		// Subfolders of such a folder belong to it.
 		rest, ok := strings.CutPrefix(folder, base+"/")
 		return ok && rest != ""
 	}
 	return folder == r.folder
 }
 
-// home says whether the two folders may import each other because they are
-// parts of one thing.
+// home reports whether the two folders may import each other because they belong to the same
+// unit.
 func (r row) home(folder, other string) bool {
 	if base, ok := strings.CutSuffix(r.folder, "/*"); ok {
 		first, _, _ := strings.Cut(strings.TrimPrefix(folder, base+"/"), "/")
@@ -126,7 +128,7 @@ func (r row) home(folder, other string) bool {
 	return whole && below(other, base)
 }
 
-// permits says whether code in folder may import what path names.
+// permits reports whether code in folder may import a path.
 func (r row) permits(module, folder, imported string) bool {
 	if r.open || standard(imported) {
 		return true
@@ -143,19 +145,19 @@ func (r row) permits(module, folder, imported string) bool {
 	})
 }
 
-// below says whether name is folder or lies in it.
+// below reports whether name is folder or is inside it.
 func below(name, folder string) bool {
 	return name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// standard says whether the path is of the standard library: those have no dot
-// in their first element.
+// standard reports whether the path belongs to the standard library, whose paths have no dot in
+// the first element.
 func standard(imported string) bool {
 	first, _, _ := strings.Cut(imported, "/")
 	return !strings.Contains(first, ".")
 }
 
-// rowOf finds the row that counts for the folder.
+// rowOf returns the first row that matches the folder.
 func rowOf(rows []row, folder string) (row, bool) {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.fits(folder) })
 	if i < 0 {
@@ -164,7 +166,7 @@ func rowOf(rows []row, folder string) (row, bool) {
 	return rows[i], true
 }
 
-// folders finds packages in folders that the table does not know.
+// folders finds packages in folders without a row.
 func folders(rows []row, packages []Package) (broken []string) {
 	for _, p := range packages {
 		if _, ok := rowOf(rows, p.Path); !ok {
@@ -174,8 +176,7 @@ func folders(rows []row, packages []Package) (broken []string) {
 	return broken
 }
 
-// imports finds imports that the table forbids. Tests may import what they
-// need.
+// imports finds imports that the table forbids. Tests may import any package.
 func imports(module string, rows []row, packages []Package) (broken []string) {
 	for _, p := range packages {
 		r, ok := rowOf(rows, p.Path)

@@ -9,49 +9,49 @@ import (
 )
 
 const (
-	maxFileLines     = 500 // of code that people write; the aim is 120 to 300
+	maxFileLines     = 500 // of handwritten code; the aim is 120 to 300
 	maxFunctionLines = 100 // the aim is 10 to 50
 	maxCommandLines  = 60  // of a whole main package
 )
 
-// badFolders say nothing of what is in them.
+// badFolders are names that do not describe the content of a folder.
 var badFolders = []string{"pkg", "util", "utils", "common", "helper", "helpers", "misc", "shared", "base"}
 
-// sleepsAllowed are the files that may sleep in a test, with the reason.
+// sleepsAllowed lists the files that may sleep in a test, with the reason.
 var sleepsAllowed = map[string]string{
-	"lab/process/process_test.go": "asks again for what another process writes, until a deadline",
+	"lab/process/process_test.go": "polls the output of another process until a deadline",
 }
 
-// folderNames finds folders whose name tells nothing.
+// folderNames finds folders with a meaningless name.
 func folderNames(packages []Package) (broken []string) {
 	for _, p := range packages {
 		for element := range strings.SplitSeq(p.Path, "/") {
 			if slices.Contains(badFolders, element) {
-				broken = append(broken, fmt.Sprintf("%s: %q says nothing of what is in it", p.Path, element))
+				broken = append(broken, fmt.Sprintf("%s: the name %q does not describe the content", p.Path, element))
 			}
 		}
 	}
 	return broken
 }
 
-// packageDocs finds packages without a comment that says what they are for.
+// packageDocs finds packages without a package comment.
 func packageDocs(packages []Package) (broken []string) {
 	for _, p := range packages {
 		if !slices.ContainsFunc(p.Files, func(f File) bool { return !f.Test && documented(p, f.Syntax.Doc) }) &&
 			slices.ContainsFunc(p.Files, func(f File) bool { return !f.Test }) {
-			broken = append(broken, fmt.Sprintf("%s: no comment on the package that says what it is for", p.Path))
+			broken = append(broken, fmt.Sprintf("%s: the package has no comment that states its purpose", p.Path))
 		}
 	}
 	return broken
 }
 
-// documented asks for godoc's form; a command's comment begins as it likes.
+// documented requires godoc's form. The comment of a command is free.
 func documented(p Package, doc *ast.CommentGroup) bool {
 	text := doc.Text()
 	return text != "" && (p.Name == "main" || strings.HasPrefix(text, "Package "+p.Name+" "))
 }
 
-// fileLengths finds files that have grown too long to read in one go.
+// fileLengths finds files that are too long.
 func fileLengths(packages []Package) (broken []string) {
 	for _, p := range packages {
 		for _, f := range p.Files {
@@ -63,7 +63,7 @@ func fileLengths(packages []Package) (broken []string) {
 	return broken
 }
 
-// functionLengths finds functions that have grown too long.
+// functionLengths finds functions that are too long.
 func functionLengths(packages []Package) (broken []string) {
 	for _, p := range packages {
 		for _, f := range p.Files {
@@ -104,9 +104,9 @@ func commandLengths(packages []Package) (broken []string) {
 	return broken
 }
 
-// sleeps finds tests and controllers that sleep. A test waits for a condition,
-// by a watch or by asking again until a deadline; testing/synctest makes time
-// pass at once. A controller asks to be called again.
+// sleeps finds tests and controllers that sleep. A test must wait for a condition, with a watch
+// or by polling until a deadline, or use testing/synctest, in which time passes at once. A
+// controller must request another reconcile.
 func sleeps(allowed map[string]string, packages []Package) (broken []string) {
 	for _, p := range packages {
 		for _, f := range p.Files {

@@ -22,7 +22,7 @@ func code(t *testing.T, sources map[string]string) []Package {
 	return sorted(packages)
 }
 
-// importing is a file that imports the paths.
+// importing returns the source of a file with these imports.
 func importing(paths ...string) string {
 	var b strings.Builder
 	b.WriteString("package x\n")

@@ -1,6 +1,6 @@
-// Package arch tests the architecture of this repository: allowed imports, lengths of files, required
-// documentation. A law is a function from parsed packages to the places that break it, so that its own test can
-// show that it is able to fail.
+// Package arch tests the architecture of this repository: allowed imports, lengths of files,
+// required documentation. A law is a function from parsed packages to the violations. Each law
+// has a test that proves that the law can fail.
 package arch
 
 import (
@@ -18,19 +18,19 @@ import (
 	"strings"
 )
 
-// Package is the Go code of one folder.
+// Package is the Go code of a folder.
 type Package struct {
 	Path  string // the folder below the repository's root, with slashes; "." is the root
 	Name  string // the package's name without _test
 	Files []File // sorted by name
 }
 
-// File is one parsed Go file.
+// File is a parsed Go file.
 type File struct {
 	Path      string // below the repository's root
 	Lines     int
 	Test      bool // *_test.go
-	Generated bool // bears the usual mark of generated code
+	Generated bool // has the standard comment of generated code
 	Syntax    *ast.File
 	Set       *token.FileSet
 }
@@ -40,7 +40,6 @@ func (f File) At(node ast.Node) string {
 	return fmt.Sprintf("%s:%d", f.Path, f.Set.Position(node.Pos()).Line)
 }
 
-// Imports lists the paths that the file imports.
 func (f File) Imports() []string {
 	var paths []string
 	for _, spec := range f.Syntax.Imports {
@@ -49,9 +48,8 @@ func (f File) Imports() []string {
 	return paths
 }
 
-// Load parses all Go code below the root, nested modules too. It leaves out
-// what the go command leaves out (testdata, hidden folders) and the folders
-// that builds write to.
+// Load parses all Go code below the root, including nested modules. It skips the folders that
+// the go command skips (testdata, hidden folders) and build outputs.
 func Load(root string) ([]Package, error) {
 	packages := map[string]*Package{}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
@@ -84,14 +82,14 @@ func Load(root string) ([]Package, error) {
 	return sorted(packages), nil
 }
 
-// left says which folders hold no code of the repository.
+// left reports folders without code of the repository.
 func left(folder string) bool {
 	base := path.Base(folder)
 	return base == "testdata" || base == "vendor" || folder == "bin" || folder == "dist" ||
 		strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
 }
 
-// add parses one file and adds it to its package.
+// add parses a file and adds it to its package.
 func add(packages map[string]*Package, name string, source []byte) error {
 	set := token.NewFileSet()
 	syntax, err := parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)

@@ -41,7 +41,7 @@ func purpose(p Package) string {
 	return strings.ReplaceAll(sentence, "|", "\\|")
 }
 
-// comment is the comment of a package in the first of the files that have one.
+// comment returns the package comment of the first matching file that has one.
 func comment(p Package, of func(File) bool) string {
 	for _, f := range p.Files {
 		if f.Syntax.Doc != nil && of(f) && !ast.IsGenerated(f.Syntax) {

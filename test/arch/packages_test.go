@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/contributing/packages.md")
 
-// TestPackagesPage keeps docs/contributing/packages.md what the packages say of themselves.
+// TestPackagesPage keeps docs/contributing/packages.md in sync with the package comments.
 func TestPackagesPage(t *testing.T) {
 	path := filepath.Join(root, "docs", "contributing", "packages.md")
 	want := packagesPage(repository(t))

@@ -18,11 +18,12 @@ var (
 	number = regexp.MustCompile(`\d+`)
 )
 
-// notBuilt stands in the last cell of a row that nothing is to be shown of yet.
+// notBuilt is the last cell of a row whose subject is not built yet.
 const notBuilt = "not built yet"
 
-// TestPitfallsAreGuarded keeps docs/explanation/pitfalls.md true: each row names the tests that guard
-// against it, or says that its subject is not built; those tests name the row.
+// TestPitfallsAreGuarded checks docs/explanation/pitfalls.md: each row names the tests that
+// guard against the pitfall, or says that its subject is not built. The tests must cite the
+// pitfall.
 func TestPitfallsAreGuarded(t *testing.T) {
 	root := filepath.Join("..", "..")
 	list, err := os.ReadFile(filepath.Join(root, "docs", "explanation", "pitfalls.md"))
@@ -34,7 +35,7 @@ func TestPitfallsAreGuarded(t *testing.T) {
 	}
 }
 
-// unguarded finds what is wrong with a list of pitfalls.
+// unguarded returns the problems of a list of pitfalls.
 func unguarded(list string, all tests) (problems []string) {
 	rows := pitfallRow.FindAllStringSubmatch(list, -1)
 	for i, row := range rows {
@@ -71,7 +72,7 @@ func unguarded(list string, all tests) (problems []string) {
 	return problems
 }
 
-// numbers are the pitfalls that a test names.
+// numbers returns the pitfalls that a test cites.
 func numbers(source string) (all []string) {
 	for _, match := range named.FindAllStringSubmatch(source, -1) {
 		all = append(all, number.FindAllString(match[1], -1)...)
@@ -94,7 +95,7 @@ func TestUnguardedPitfallsAreFound(t *testing.T) {
 		map[string]string{"TestOne": "// Pitfall 1: it is.\nfunc TestOne(", "TestTen": "// Pitfalls 5, 6 and " + "77"},
 		map[string]string{"one": "# Pitfalls 1 and " + "13"}, // in two parts, or this test itself would name them
 	}
-	// The row that is named 7 is the sixth, so 6 is there and 7 would not be.
+	// The row with number 7 is the sixth row, so the test must report a wrong number.
 	want := []string{
 		"TestTen names pitfall 77, which is none",
 		"one names pitfall 13, which is none",

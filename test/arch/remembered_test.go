@@ -9,12 +9,15 @@ import (
 	"testing"
 )
 
-// remembered are packages whose tests could start programs by what they import, and do not, or of which the go command knows what the programs read.
+// remembered lists packages whose test results may be cached. Their imports would allow their
+// tests to start programs, but the tests do not, or the go command tracks the files that the
+// programs read.
 var remembered = map[string]string{
-	"internal/cli/lab": "no lab is started", "test/arch": "go list reads what the tests open too", "test/flood": "only nightly", "test/planes": "has no tests", "test/simulation": "clusters in memory", "test/convergence": "clusters in memory",
+	"internal/cli/lab": "no lab is started", "test/arch": "go list reads what the tests open too", "test/flood": "runs only nightly", "test/planes": "has no tests", "test/simulation": "clusters in memory", "test/convergence": "clusters in memory",
 }
 
-// TestProgramsRunAnew has the Makefile run each time the tests of all packages that can start programs: the go command does not know what these depend on.
+// TestProgramsRunAnew checks that the Makefile always reruns tests that can start programs,
+// because the go command does not know on which files these programs depend.
 func TestProgramsRunAnew(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
 	if err != nil {
@@ -32,7 +35,7 @@ func TestProgramsRunAnew(t *testing.T) {
 				return path == "os/exec" || strings.HasSuffix(path, "/atoll/lab") || strings.HasSuffix(path, "/test/planes")
 			})
 		})
-		if starts && !slices.Contains(anew, "./"+p.Path) && remembered[p.Path] == "" && !below(p.Path, "tools") && !below(p.Path, "test/bench") { // tests of benchmarks measure nothing
+		if starts && !slices.Contains(anew, "./"+p.Path) && remembered[p.Path] == "" && !below(p.Path, "tools") && !below(p.Path, "test/bench") { // tests of benchmarks do not measure
 			t.Errorf("%s: its tests can start programs, and are not in the Makefile's WITH_PROGRAMS", p.Path)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 )
 
-// rows are the lines of a document's tables that name a test, by the heading that they are below.
+// rows holds the table rows that cite a test, by the heading above.
 type rows map[string][]string
 
 func parseRows(text string) rows {
@@ -41,15 +41,15 @@ func (r rows) has(word, heading string, column int) bool {
 	})
 }
 
-// subject tells whether a row below the heading is about one thing, alone or among others.
+// subject reports whether a row below the heading is about a thing, alone or among others.
 func (r rows) subject(thing, heading string) bool {
 	return slices.ContainsFunc(r[heading], func(row string) bool {
 		return slices.Contains(strings.Split(strings.TrimSpace(strings.Split(row, "|")[1]), ", "), thing)
 	})
 }
 
-// TestRulesAreComplete has docs/reference/rules.md name, with a test, every reason that the
-// Multi-Cluster Services API has for a condition, and every property that is merged.
+// TestRulesAreComplete checks that docs/reference/rules.md covers, with a test, every reason of
+// conditions in the Multi-Cluster Services API and every merged property.
 func TestRulesAreComplete(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "rules.md"))
 	if err != nil {
@@ -75,7 +75,7 @@ func TestRulesAreComplete(t *testing.T) {
 			}
 		}
 	}
-	notMerged := []string{"ClusterID", "ServiceNamespace", "ServiceName", "ExportedAt"} // whose export it is
+	notMerged := []string{"ClusterID", "ServiceNamespace", "ServiceName", "ExportedAt"} // these fields identify the export
 	record := reflect.TypeFor[brokerv1alpha1.ExportedServiceSpec]()
 	for i := range record.NumField() {
 		field := record.Field(i).Name

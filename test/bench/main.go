@@ -34,15 +34,15 @@ func main() {
 	}
 }
 
-// all are all cases. Those of a package run together.
+// all lists all cases. The cases of a package run together.
 var all = slices.Concat(cases.All, dns.Cases, lb.Cases)
 
-// roles are what this program does as a process that is measured.
+// roles are the functions of this program as a child process.
 var roles = map[string]child.Role{
 	cases.RoleInformer: cases.Informer, dns.RoleServer: dns.Server, lb.RoleServer: lb.Server, lb.RoleForwarder: lb.Forwarder,
 }
 
-// options are what a person chooses.
+// options are the command-line options.
 type options struct {
 	cases.Settings
 	cases    []string
@@ -113,7 +113,7 @@ func (o options) chosen() (chosen []cases.Case, err error) {
 	return chosen, nil
 }
 
-// run runs the cases, those that are not extra on a bed.
+// run runs the cases. Cases that are not extra run on a bed.
 func (o options) run(ctx context.Context, out, progress io.Writer) error {
 	chosen, err := o.chosen()
 	if err != nil {

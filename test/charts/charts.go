@@ -1,5 +1,5 @@
-// Package charts tests that the Helm charts give the same objects as the commands. Other tests render them by
-// this package.
+// Package charts tests that the Helm charts give the same objects as the commands. Other tests
+// render charts with this package.
 package charts
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 )
 
-// Root is the repository's folder, seen from that of the test that runs: the next one above that is a module.
+// Root is the path from the running test's folder to the repository: the nearest parent folder
+// with a go.mod.
 func Root() string {
 	dir := "."
 	for range 10 {
@@ -40,10 +41,11 @@ var helm = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
-// Helm is the path of the program helm, in the version that tools/go.mod pins. It is built where it has not been.
+// Helm returns the path of helm in the version that tools/go.mod pins. It builds helm if
+// necessary.
 func Helm() (string, error) { return helm() }
 
-// Run runs helm in the repository's folder, and returns what it writes.
+// Run runs helm in the repository's folder and returns its output.
 func Run(ctx context.Context, args ...string) (string, error) {
 	program, err := Helm()
 	if err != nil {
@@ -55,7 +57,7 @@ func Run(ctx context.Context, args ...string) (string, error) {
 	return string(output), said(err)
 }
 
-// said puts what a program has said into its error.
+// said adds a program's standard error to its error.
 func said(err error) error {
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
@@ -64,10 +66,11 @@ func said(err error) error {
 	return err
 }
 
-// kubernetes is the version that charts are rendered for where no API server says it: the oldest that will do.
+// kubernetes is the Kubernetes version for rendering without an API server: the oldest
+// supported version.
 const kubernetes = "v1.30.0"
 
-// Objects are those that a chart gives, custom resource definitions first.
+// Objects renders a chart. CustomResourceDefinitions come first.
 func Objects(ctx context.Context, chart string, args ...string) ([]*unstructured.Unstructured, error) {
 	text, err := Run(ctx, append([]string{"template", "release", "charts/" + chart, "--include-crds", "--kube-version", kubernetes}, args...)...)
 	if err != nil {

@@ -30,7 +30,7 @@ func needsHelm(t *testing.T) {
 // manifests are custom resource definitions, and all else.
 type manifests = func() (crds, objects []*unstructured.Unstructured)
 
-// with adds objects to others.
+// with adds objects to manifests.
 func with(m manifests, more ...*unstructured.Unstructured) manifests {
 	return func() (_, _ []*unstructured.Unstructured) {
 		crds, objects := m()
@@ -70,7 +70,7 @@ func brokerOf(clusterset string, exports setup.DefaultExports) manifests {
 
 const appVersion = "development" // of the charts in the repository
 
-// Charts and commands give the same objects, whatever is chosen that both have.
+// Charts and commands render the same objects, for all options that both have.
 func TestTheSameAsTheCommands(t *testing.T) {
 	needsHelm(t)
 	membership := membership()
@@ -82,7 +82,7 @@ func TestTheSameAsTheCommands(t *testing.T) {
 	if err := os.WriteFile(joinFile, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	membership.CA = []byte{} // none: an empty key, and not a missing one
+	membership.CA = []byte{} // without a CA, the Secret has an empty key
 	secret := install.Objects(membership.Secret(names.SystemNamespace))[0]
 	values := filepath.Join(t.TempDir(), "values.yaml")
 	if err := os.WriteFile(values, []byte("agent: {args: ['--lease-timeout=60s', '--probe-timeout=a,b']}\n"), 0o600); err != nil {
@@ -156,7 +156,7 @@ func TestTheSameAsTheCommands(t *testing.T) {
 	}
 }
 
-// membership is one by a join file.
+// membership returns the membership of a join file.
 func membership() credential.Membership {
 	return credential.Membership{
 		ClusterID: "c1", Clusterset: "joined-set", Server: "https://broker.test:6443",
@@ -164,7 +164,8 @@ func membership() credential.Membership {
 	}
 }
 
-// comparable are objects by their names, as they are in files, without what tells who keeps them.
+// comparable returns objects by name, in the form of files, without labels of the installing
+// tool.
 func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 	t.Helper()
 	all := map[string]any{}
@@ -193,7 +194,7 @@ func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]a
 	return all
 }
 
-// What only charts let a person choose is where it belongs.
+// Options that only charts have appear in the right places of the objects.
 func TestChartsAlone(t *testing.T) {
 	needsHelm(t)
 	args := "--set clusterID=c1 --set monitoring.serviceMonitor=true --set monitoring.labels.release=prometheus --set global.image.pullSecrets[0].name=regcred"
@@ -235,7 +236,8 @@ func TestChartsAlone(t *testing.T) {
 	}
 }
 
-// A release that is kept in a namespace of Atoll's finds that made already.
+// If the release itself is stored in Atoll's namespace, the chart does not contain that
+// namespace.
 func TestNamespaces(t *testing.T) {
 	needsHelm(t)
 	for args, want := range map[string]bool{"": true, "-n atoll-system": false} {
@@ -244,16 +246,16 @@ func TestNamespaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		if has := slices.ContainsFunc(got, func(o *unstructured.Unstructured) bool { return install.Name(o) == "Namespace atoll-system" }); has != want {
-			t.Errorf("%q: it has the namespace: %v", args, has)
+			t.Errorf("%q: the chart contains the namespace: %v", args, has)
 		}
 	}
 	got, err := Objects(t.Context(), "atoll-broker", "-n", "atoll-clusterset", "--set", "createNamespace=false")
 	if err != nil || slices.ContainsFunc(got, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Namespace" }) {
-		t.Errorf("%v, or it has the namespace", err)
+		t.Errorf("%v, or the chart contains a namespace", err)
 	}
 }
 
-// What can't be is refused, with words that say what to do.
+// Invalid values are refused with a message that says how to fix them.
 func TestRefused(t *testing.T) {
 	needsHelm(t)
 	for _, tc := range []struct{ chart, args, want string }{
@@ -282,7 +284,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// helm has nothing to say against the charts.
+// helm lint finds no problem in the charts.
 func TestLint(t *testing.T) {
 	needsHelm(t)
 	for chart, args := range map[string]string{"atoll-agent": "--set clusterID=c1", "atoll-broker": "", "atoll-hub": ""} {
@@ -292,7 +294,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// Every value is in the chart's README, and every one that is there exists.
+// The chart's README documents exactly the existing values.
 func TestValuesAreDocumented(t *testing.T) {
 	for _, chart := range []string{"atoll-agent", "atoll-broker", "atoll-hub"} {
 		folder := filepath.Join(Root(), "charts", chart)
@@ -326,7 +328,7 @@ func TestValuesAreDocumented(t *testing.T) {
 	}
 }
 
-// leaves are the paths of values that are no groups of others.
+// leaves returns the paths of all values that are not maps.
 func leaves(values map[string]any, prefix string) map[string]any {
 	all := map[string]any{}
 	for key, value := range values {

@@ -19,8 +19,8 @@ import (
 
 const root = "../.."
 
-// Every block of the documentation is something that can be run, applied or read as what it says it is, or the text before it says that
-// it is "not tried here".
+// Every block of the documentation is valid: its commands can be run, its objects applied, its
+// files parsed. Otherwise the text before the block must say "not tried here".
 func TestBlocks(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	c, all := read(t)
@@ -38,7 +38,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// What the text of a page calls a command of atoll's or a target of make's is one.
+// Every inline command of atoll and every make target in the text of a page exists.
 func TestSpans(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	c, all := read(t)
@@ -116,7 +116,7 @@ func (c *checker) block(b pages.Block) error {
 	case "promql":
 		return c.queries(b.Text)
 	case "text", "txt", "mermaid":
-		return nil // what a program says, or a drawing
+		return nil // output of a program, or a diagram
 	case "ini":
 		if b.Untried {
 			return nil
@@ -146,15 +146,16 @@ func (c *checker) commands(b pages.Block) error {
 	return nil
 }
 
-// ours tells whether a command is of this project, so that it is known although nobody tries it.
+// ours reports whether a command belongs to this project, so that the test checks it even in
+// untried blocks.
 func ours(command pages.Command) bool {
 	return slices.Contains([]string{"atoll", "bin/atoll", "make"}, command[0])
 }
 
-// placeholder is a word that stands for others, or says that something may follow.
+// placeholder matches a word that replaces other words, or marks optional words.
 var placeholder = regexp.MustCompile(`[…\[]`)
 
-// span checks a piece of code if it is one of our commands.
+// span checks inline code if it is a command of this project.
 func (c *checker) span(text string) (known bool, err error) {
 	words := strings.Fields(text)
 	if i := slices.IndexFunc(words, placeholder.MatchString); i >= 0 {
@@ -176,7 +177,7 @@ func (c *checker) span(text string) (known bool, err error) {
 	return false, nil
 }
 
-// scenario checks a script, which can apply the files that all scripts can.
+// scenario checks a script, which can apply the files of all scripts.
 func (c *checker) scenario(text string) error {
 	folder, err := os.MkdirTemp("", "atoll-docs-")
 	if err != nil {
@@ -204,7 +205,8 @@ func parseGo(text string) error {
 	return err
 }
 
-// queries checks that the page about metrics, or that about CoreDNS's, has those of a query.
+// queries checks that the page about Atoll's metrics, or that about CoreDNS's, documents the
+// metrics of a query.
 func (c *checker) queries(text string) error {
 	page, err := os.ReadFile(filepath.Join(c.root, "docs/reference/metrics.md"))
 	if err != nil {
@@ -218,7 +220,7 @@ func (c *checker) queries(text string) error {
 	return nil
 }
 
-// Blocks that promise what there is not are found out.
+// The checker finds invalid blocks.
 func TestWrongBlocks(t *testing.T) {
 	c, _ := read(t)
 	for _, tt := range []struct{ page, want string }{
@@ -257,11 +259,11 @@ func TestWrongBlocks(t *testing.T) {
 	}
 	page, err := pages.Parse("page.md", "Of a cloud (this is not\ntried here: it costs money).\n\n```\nterraform apply\n```\n\nMore.\n\n```\nterraform apply\natoll joyn\n```\n")
 	if err != nil || len(page.Blocks) != 2 || !page.Blocks[0].Untried || page.Blocks[1].Untried || c.block(page.Blocks[0]) != nil {
-		t.Errorf("a mark is for the next block alone: %+v, %v", page.Blocks, err)
+		t.Errorf("the mark of an untried block must apply to the next block only: %+v, %v", page.Blocks, err)
 	}
 	page.Blocks[1].Untried = true
 	if c.block(page.Blocks[1]) == nil {
-		t.Error("what is not tried has a command of ours that there is not")
+		t.Error("the checker accepted an unknown atoll command in an untried block")
 	}
 	for _, text := range []string{"atoll joyn", "atoll broker tokn create CLUSTER", "atoll join --contxt c1", "make demmo"} {
 		if _, err := c.span(text); err == nil {

@@ -18,14 +18,16 @@ import (
 var (
 	// verb is a verb of fmt's.
 	verb = regexp.MustCompile(`%(\[\d+\])?[+#]?[a-z]`)
-	// advice is a text that tells somebody to run a command, as help texts do not. Labs have no contexts.
+	// advice matches a text that tells the reader to run a command. Help texts do not match.
+	// Commands of labs have no contexts.
 	advice = regexp.MustCompile(`(^|[:;,] |\brun |\bwith )(kubectl|atoll) (-n |--|[a-z]+ )`)
 	labs   = regexp.MustCompile(`atoll lab |--help|# BEGIN|export KUBECONFIG=`)
-	// blank is a part that somebody has to fill in, so that the command fails where nobody does.
+	// blank matches a placeholder that the reader must replace. Otherwise the command fails.
 	blank = regexp.MustCompile(`\b[A-Z]{2,}\b`)
 )
 
-// Every command that a message tells people to run is written by package command, which names the cluster, and is one that exists.
+// Package command must build every command in a message, because it names the cluster. The
+// command must exist.
 func TestCommandsInMessages(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	c, _ := read(t)
@@ -67,7 +69,8 @@ type mistake struct {
 	err error
 }
 
-// messages calls check for each command that a file writes, and returns what is wrong with them and which commands are written in another way.
+// messages calls check for each command in a file. It returns failed checks, and commands that
+// are written as plain text.
 func messages(file *ast.File, check func(line string) error) (wrong []mistake) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

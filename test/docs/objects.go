@@ -20,8 +20,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/pages"
 )
 
-// Objects returns the objects of a block of YAML, of which each field is known. A block that is a part of one, and says so by
-// its first word, has none.
+// Objects parses the objects of a YAML block. Unknown fields are errors. A block with only a
+// part of an object, marked by its first word, has no objects.
 func Objects(b pages.Block) (objects []client.Object, err error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

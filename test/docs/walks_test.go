@@ -9,12 +9,13 @@ import (
 	"testing"
 )
 
-// longestWalk is how many files a reader may have to open to follow one event.
+// longestWalk limits the number of files that a reader must open to follow an event.
 const longestWalk = 12
 
 var step = regexp.MustCompile("^[0-9]+\\. `([^`]+)` `([^`]+)`")
 
-// wrongWalks returns what is wrong with a page of walks: steps whose file does not have the function, and walks that are too long.
+// wrongWalks returns the problems of a page of walks: steps whose file lacks the function, and
+// walks that are too long.
 func wrongWalks(page string) (wrong []string, walks int) {
 	steps := 0
 	for _, line := range strings.Split(page, "\n") {

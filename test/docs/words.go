@@ -17,9 +17,9 @@ import (
 // A checker tells of commands whether they could be run.
 type checker struct {
 	root      string
-	targets   []string // make's
-	variables []string // that make knows
-	resources []string // that kubectl knows
+	targets   []string // make's targets
+	variables []string // make's variables
+	resources []string // kubectl's resources
 }
 
 func newChecker(root string) (*checker, error) {
@@ -37,7 +37,7 @@ func newChecker(root string) (*checker, error) {
 	return c, c.readResources()
 }
 
-// readResources learns the names of kinds from the definitions that are installed.
+// readResources reads the names of kinds from the CRDs.
 func (c *checker) readResources() error {
 	files, err := filepath.Glob(filepath.Join(c.root, "charts/*/crds/*.yaml"))
 	if err != nil {
@@ -66,7 +66,8 @@ func (c *checker) readResources() error {
 	return nil
 }
 
-// check returns what is wrong with a command. known is false for programs of which it knows nothing.
+// check returns an error for an invalid command. known is false for programs that the checker
+// does not know.
 func (c *checker) check(command pages.Command) (known bool, err error) {
 	command = command.WithoutRedirections()
 	program, args := strings.TrimPrefix(command[0], "bin/"), command[1:]
@@ -93,7 +94,8 @@ func (c *checker) check(command pages.Command) (known bool, err error) {
 	return false, nil
 }
 
-// atoll parses a command line as the program does. Words that are placeholders may be missing or too many.
+// atoll parses a command line as the program does. Placeholders may be missing or additional
+// arguments.
 func atoll(args []string, strict bool) error {
 	root := cli.NewRoot("atoll")
 	root.InitDefaultHelpCmd()
@@ -148,7 +150,7 @@ func (c *checker) exists(path string) error {
 	return err
 }
 
-// helm's commands and their flags, as far as pages use them; true for those with a value.
+// helmFlags are helm's commands and flags that pages use; true for flags with a value.
 var helmFlags = map[string]map[string]bool{
 	"install":   {"--create-namespace": false, "--set-file": true, "--set": true, "--set-string": true, "--take-ownership": false, "--wait": false},
 	"show":      {},
@@ -172,8 +174,8 @@ func (c *checker) helm(args []string) error {
 	return nil
 }
 
-// KubectlFlags are kubectl's commands and those of their flags that pages use; true for those with a value. Those of ""
-// belong to all commands. A test asks kubectl itself whether it has them.
+// KubectlFlags are the commands and flags of kubectl that pages use; true for flags with a
+// value. The flags of "" belong to all commands. A test compares them with kubectl's help.
 var KubectlFlags = map[string]map[string]bool{
 	"annotate": {"--overwrite": false},
 	"apply":    {"-f": true, "-k": true, "--server-side": false, "--force-conflicts": false},
@@ -194,13 +196,14 @@ var KubectlFlags = map[string]map[string]bool{
 	"":         {"--context": true, "-n": true, "--kubeconfig": true},
 }
 
-// builtIn are names of Kubernetes' own kinds that pages use.
+// builtIn are names of Kubernetes' built-in kinds that pages use.
 var builtIn = []string{
 	"clusterrole", "clusterrolebinding", "configmap", "crd", "crds", "deployment", "deployments", "endpointslice", "endpointslices", "events", "lease",
 	"namespace", "namespaces", "node", "nodes", "pod", "pods", "quota", "secret", "service", "services", "svc",
 }
 
-// withResources are kubectl's commands whose first word is a kind, or several with commas, or one with a name.
+// withResources are kubectl's commands whose first argument is a kind, a comma-separated list
+// of kinds, or kind/name.
 var withResources = []string{"annotate", "create", "delete", "describe", "expose", "get", "label", "patch", "scale"}
 
 func (c *checker) kubectl(args []string) error {
@@ -216,13 +219,14 @@ func (c *checker) kubectl(args []string) error {
 			}
 		}
 		if !named {
-			return nil // what follows are names
+			return nil // names follow
 		}
 	}
 	return nil
 }
 
-// split returns the words of a command line that are no flags, the command first, and an error for unknown flags.
+// split returns the arguments of a command line without flags, the command first. Unknown flags
+// are errors.
 func split(program string, args []string, flags map[string]map[string]bool) (words []string, err error) {
 	verb := ""
 	hasValue := func(flag string) (bool, bool) {

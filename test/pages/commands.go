@@ -6,15 +6,17 @@ import (
 	"strings"
 )
 
-// A Command is a program with its arguments, as a shell would call it.
+// A Command is a program with its arguments, as in a shell.
 type Command []string
 
-// Commands returns all commands that a shell script, or a transcript of one, calls, those in substitutions too.
+// Commands returns all commands in a shell script or in a transcript, including those in
+// substitutions.
 func Commands(text string) ([]Command, error) {
 	return (&shell{rest: []rune(Script(text))}).script(0)
 }
 
-// Script is what a shell is to run of a block: of a transcript, in which prompts stand before commands, these lines alone.
+// Script returns the shell script of a block. In a transcript with prompts, only lines with a
+// prompt are commands.
 func Script(text string) string {
 	if !strings.HasPrefix(text, "$ ") {
 		return text
@@ -28,7 +30,7 @@ func Script(text string) string {
 	return b.String()
 }
 
-// shell reads the little of a shell's language that documentation uses.
+// shell parses the subset of the shell language that the documentation uses.
 type shell struct{ rest []rune }
 
 func (s *shell) peek() rune {
@@ -46,7 +48,7 @@ func (s *shell) next() rune {
 	return r
 }
 
-// script reads commands up to end, 0 for the end of the text.
+// script parses commands up to end; 0 is the end of the text.
 func (s *shell) script(end rune) (all []Command, err error) {
 	var current Command
 	finish := func() {
@@ -65,7 +67,7 @@ func (s *shell) script(end rune) (all []Command, err error) {
 			finish()
 			return all, nil
 		case r == 0:
-			return nil, errors.New("something has no end")
+			return nil, errors.New("unterminated quote or substitution")
 		case r == ' ' || r == '\t':
 			s.next()
 		case r == '\n' || r == ';' || r == '|' || r == '&':
@@ -86,13 +88,13 @@ func (s *shell) script(end rune) (all []Command, err error) {
 	}
 }
 
-// isAssignment tells whether a word gives the command after it a variable.
+// isAssignment reports whether a word sets a variable for the command after it.
 func isAssignment(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
 	return ok && name == strings.ToUpper(name)
 }
 
-// word reads one word, and the commands in it.
+// word parses a word and the commands in its substitutions.
 func (s *shell) word(end rune) (word string, within []Command, err error) {
 	var b strings.Builder
 	quote := rune(0)
@@ -130,7 +132,7 @@ func (s *shell) word(end rune) (word string, within []Command, err error) {
 	}
 }
 
-// afterBreak goes on behind a line break that counts as none.
+// afterBreak continues after an escaped line break.
 func (s *shell) afterBreak(end rune) (string, []Command, error) {
 	for s.peek() == ' ' || s.peek() == '\t' {
 		s.next()

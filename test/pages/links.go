@@ -9,24 +9,25 @@ import (
 	"strings"
 )
 
-// A Link leads from a page to a file of the repository, and perhaps to a heading in it.
+// A Link leads from a page to a file of the repository, and optionally to a heading in it.
 type Link struct {
 	Page string
 	Line int
-	// To is a path in the repository, "" for the page itself; Anchor is a heading's, or "".
+	// To is a path in the repository, "" for the page itself; Anchor is the anchor of a
+	// heading, or "".
 	To, Anchor string
 }
 
-// At is where the link is, for people.
+// At formats the position of the link.
 func (l Link) At() string { return fmt.Sprintf("%s:%d", l.Page, l.Line) }
 
 var (
-	// target is where a link leads; pages outside of the repository have a scheme.
+	// target matches the target of a link. Targets outside the repository have a scheme.
 	target  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`^#+ +(.*)$`)
-	// linked is a link, of which only the text counts.
+	// linked matches a link in a heading. Only its text counts.
 	linked = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-	// unsaid is what a heading's anchor leaves out.
+	// unsaid matches the characters that GitHub omits from an anchor.
 	unsaid = regexp.MustCompile(`[^\p{L}\p{N}\s_-]`)
 )
 
@@ -45,7 +46,8 @@ func linksIn(page string, line int, text string) (links []Link) {
 	return links
 }
 
-// anchorOf is what a heading is called in links, as GitHub makes it. Of several equal ones it is that of the first.
+// anchorOf returns the anchor of a heading as GitHub creates it. For equal headings it is that
+// of the first.
 func anchorOf(heading string) string {
 	heading = linked.ReplaceAllString(heading, "$1")
 	return strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), ""), " ", "-")
@@ -73,5 +75,5 @@ func Broken(root string, pages []Page, link Link) error {
 		}
 		return fmt.Errorf("%s has no heading #%s", to, link.Anchor)
 	}
-	return fmt.Errorf("%s is no page, so that it has no #%s", to, link.Anchor)
+	return fmt.Errorf("%s is not a page, so it has no #%s", to, link.Anchor)
 }

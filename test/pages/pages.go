@@ -13,34 +13,34 @@ import (
 
 // A Block is a fenced block of a page.
 type Block struct {
-	// Page is the page's path in the repository, Line where the block's text begins in it.
+	// Page is the page's path in the repository. Line is the first line of the block's text.
 	Page string
 	Line int
-	// Section is the anchor of the heading above, as links name it.
+	// Section is the anchor of the heading above the block.
 	Section string
-	// Language is what stands behind the fence, "" for nothing.
+	// Language is the language after the fence, or "".
 	Language string
 	Text     string
-	// Untried says that the text before the block tells the reader that it is not tried.
+	// Untried is set if the text before the block says that tests do not try it.
 	Untried bool
 }
 
-// At is where the block is, for people.
+// At formats the position of the block.
 func (b Block) At() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
-// A Span is a piece of code within the text of a page.
+// A Span is inline code in the text of a page.
 type Span struct {
 	Page string
 	Line int
 	Text string
 }
 
-// Runnable tells whether the block is made of command lines that somebody tries.
+// Runnable reports whether tests can run the block's command lines.
 func (b Block) Runnable() bool {
 	return !b.Untried && (b.Language == "" || b.Language == "sh" || b.Language == "console")
 }
 
-// At is where the span is, for people.
+// At formats the position of the span.
 func (s Span) At() string { return fmt.Sprintf("%s:%d", s.Page, s.Line) }
 
 // Page is a page of documentation.
@@ -49,11 +49,11 @@ type Page struct {
 	Blocks []Block
 	Spans  []Span
 	Links  []Link
-	// Anchors are those of its headings.
+	// Anchors are the anchors of the page's headings.
 	Anchors []string
 }
 
-// roots are where the documentation is.
+// roots are the files and folders of the documentation.
 var roots = []string{"README.md", "docs", "charts", "plugin/clusterset/README.md"}
 
 // Read returns all pages of the repository in the folder root.
@@ -91,11 +91,11 @@ func ReadOne(root, path string) (Page, error) {
 var (
 	fence = regexp.MustCompile("^( *)(```+|~~~+) *([a-z]*)$")
 	span  = regexp.MustCompile("`([^`\n]+)`")
-	// untried is how a page says that what follows is not tried.
+	// untried matches the text that marks the next block as not tried.
 	untried = regexp.MustCompile(`(?i)\bnot tried here\b`)
 )
 
-// Parse reads a page.
+// Parse parses a page.
 func Parse(path, text string) (Page, error) {
 	page := Page{Path: path}
 	var open *Block

@@ -19,21 +19,21 @@ import (
 // agentUnit is the lab's name for the agent of a cluster.
 const agentUnit = "agent"
 
-// Options say what bed to make.
+// Options configure a Bed.
 type Options struct {
-	// Name is the lab's.
+	// Name is the name of the lab.
 	Name string
 	// Programs is the folder with Atoll's programs.
 	Programs string
-	// Clusters is how many member clusters there are.
+	// Clusters is the number of member clusters.
 	Clusters int
 	// Bare clusters have no agents, and their API servers no audit logs.
 	Bare bool
-	// Progress gets lines about what happens.
+	// Progress receives progress messages.
 	Progress io.Writer
 }
 
-// Bed is a lab that is measured.
+// Bed is a lab for measurements.
 type Bed struct {
 	Lab *lab.Lab
 	// On has an administrator's client for c1 to cN, and for the broker.
@@ -89,7 +89,7 @@ func (b *Bed) prepare(ctx context.Context) error {
 // Down removes the lab.
 func (b *Bed) Down(ctx context.Context) error { return lab.Down(ctx, b.Lab.Name()) }
 
-// exposeAgents starts the agents anew with addresses for metrics and profiles.
+// exposeAgents restarts the agents with addresses for metrics and profiles.
 func (b *Bed) exposeAgents(ctx context.Context) error {
 	units, err := b.Lab.Units()
 	if err != nil {
@@ -113,8 +113,8 @@ func (b *Bed) exposeAgents(ctx context.Context) error {
 	return b.AgentsReady(ctx)
 }
 
-// Agents does something to the agents of the clusters, of all without any, such as Lab.Kill or Lab.Start.
-// That an agent runs does not mean that it knows everything already.
+// Agents calls do, such as Lab.Kill or Lab.Start, for the agents of the clusters, or of all
+// clusters if none is given. A running agent may not have read everything yet.
 func (b *Bed) Agents(ctx context.Context, do func(ctx context.Context, unit string) error, clusters ...string) error {
 	if len(clusters) == 0 {
 		clusters = b.Members
@@ -158,7 +158,7 @@ func (b *Bed) AgentsReady(ctx context.Context) error {
 	return nil
 }
 
-// Broker is the bed's broker for simulated members to join.
+// Broker returns the bed's broker. Simulated members can join it.
 func (b *Bed) Broker() (*simulation.Broker, error) {
 	config, err := b.Lab.RESTConfig(lab.Broker)
 	if err != nil {
@@ -167,7 +167,7 @@ func (b *Bed) Broker() (*simulation.Broker, error) {
 	return simulation.RealBroker(config)
 }
 
-// Pause waits, for what is measured next not to begin in the wake of what was before.
+// Pause waits, so that the previous work does not disturb the next measurement.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

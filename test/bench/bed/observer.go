@@ -16,31 +16,31 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Mark is something that an Observer can see happen in an importing cluster.
+// Mark is an event in an importing cluster that an Observer can see.
 type Mark struct {
 	stage, service string
 	endpoints      int
 }
 
-// Exists is that the ServiceImport exists.
+// Exists means that the ServiceImport exists.
 func Exists(service string) Mark { return Mark{"exists", service, 0} }
 
-// Usable is that the ServiceImport has its clusterset IP.
+// Usable means that the ServiceImport has its clusterset IP.
 func Usable(service string) Mark { return Mark{"usable", service, 0} }
 
-// Endpoints is that the imported slices hold so many endpoints.
+// Endpoints means that the imported slices have n endpoints.
 func Endpoints(service string, n int) Mark { return Mark{"endpoints", service, n} }
 
-// Appeared is that an address is in an imported slice.
+// Appeared means that an imported slice contains an address.
 func Appeared(address string) Mark { return Mark{"appeared", address, 0} }
 
-// Vanished is that an address is not in the slice any more in which it was.
+// Vanished means that the slice no longer contains an address.
 func Vanished(address string) Mark { return Mark{"vanished", address, 0} }
 
-// Gone is that the ServiceImport is gone.
+// Gone means that the ServiceImport is deleted.
 func Gone(service string) Mark { return Mark{"gone", service, 0} }
 
-// String is the mark for messages.
+// String formats the mark for messages.
 func (m Mark) String() string {
 	if m.stage == "endpoints" {
 		return fmt.Sprintf("%d endpoints of %s", m.endpoints, m.service)
@@ -48,8 +48,8 @@ func (m Mark) String() string {
 	return m.service + " " + m.stage
 }
 
-// Observer follows the ServiceImports and the imported slices of a namespace by watches of
-// its own, and notes when it has first seen what.
+// Observer watches the ServiceImports and the imported slices of a namespace, and records the
+// time at which it first sees each mark.
 type Observer struct {
 	mu      sync.Mutex
 	marks   map[Mark]time.Time
@@ -59,7 +59,7 @@ type Observer struct {
 	changed chan struct{}
 }
 
-// Observe begins to follow what happens from now on, until ctx is done.
+// Observe starts an Observer for events from now on, until ctx is done.
 func Observe(ctx context.Context, c client.WithWatch, namespace string) (*Observer, error) {
 	o := &Observer{
 		marks: map[Mark]time.Time{}, slices: map[string]map[string]bool{}, counts: map[string]int{}, changed: make(chan struct{}),
@@ -71,7 +71,7 @@ func Observe(ctx context.Context, c client.WithWatch, namespace string) (*Observ
 	return o, err
 }
 
-// follow watches what is listed, beginning with what there is.
+// follow watches the objects of a list, starting with the current objects.
 func (o *Observer) follow(ctx context.Context, c client.WithWatch, list client.ObjectList, on func(watch.Event, time.Time), opts ...client.ListOption) error {
 	events, err := Watch(ctx, c, list, opts...)
 	if err != nil {
@@ -93,7 +93,7 @@ func (o *Observer) follow(ctx context.Context, c client.WithWatch, list client.O
 	return nil
 }
 
-// update changes what is known, and wakes those who await something.
+// update changes the state and wakes all waiting callers.
 func (o *Observer) update(change func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -27,12 +27,12 @@ const writers = 16
 // Service is a service with endpoints to export.
 type Service struct {
 	Namespace, Name string
-	// Endpoints is how many there are, in slices of about one size.
+	// Endpoints is the number of endpoints. The slices have about equal sizes.
 	Endpoints int
-	// Pieces is how many slices that are; 0 means as few as there can be.
+	// Pieces is the number of slices; 0 means as few as possible.
 	Pieces int
-	// First is the number of the first endpoint's address. Services with different
-	// addresses have different ones.
+	// First is the number of the first endpoint's address. Services need it to have distinct
+	// addresses.
 	First int
 }
 
@@ -71,7 +71,7 @@ func (s Service) Slices() []*discoveryv1.EndpointSlice {
 	return slices
 }
 
-// Endpoint returns a ready endpoint as the built-in controller makes it of a pod.
+// Endpoint returns a ready endpoint as the built-in controller creates it for a pod.
 func Endpoint(namespace string, number int) discoveryv1.Endpoint {
 	return discoveryv1.Endpoint{
 		Addresses:  []string{Address(number)},
@@ -85,7 +85,7 @@ func Endpoint(namespace string, number int) discoveryv1.Endpoint {
 	}
 }
 
-// Create makes the Service and its slices, but does not export it.
+// Create creates the Service and its slices without exporting it.
 func (s Service) Create(ctx context.Context, c client.Client) error {
 	if err := c.Create(ctx, s.Object()); err != nil {
 		return fmt.Errorf("creating Service %s: %w", s.Name, err)
@@ -98,7 +98,7 @@ func (s Service) Create(ctx context.Context, c client.Client) error {
 	})
 }
 
-// Export exports the Service. That it is exported already is no error.
+// Export exports the Service. A Service that is already exported is not an error.
 func (s Service) Export(ctx context.Context, c client.Client) error {
 	err := c.Create(ctx, &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -116,7 +116,7 @@ func (s Service) Delete(ctx context.Context, c client.Client) error {
 	)
 }
 
-// Each does something to all items, 16 at a time.
+// Each calls do for all items, 16 at a time.
 func Each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -131,7 +131,7 @@ func NamespaceObject(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// Namespace makes a namespace in clusters, where it is not there already.
+// Namespace creates a namespace in clusters that lack it.
 func (b *Bed) Namespace(ctx context.Context, name string, clusters ...string) error {
 	for _, c := range clusters {
 		err := b.On[c].Create(ctx, NamespaceObject(name))

@@ -30,8 +30,8 @@ func (b *Bed) AgentMemory(cluster string) (int64, error) {
 // Metrics are the samples of a program's /metrics.
 type Metrics model.Vector
 
-// AgentMetrics returns the metrics of a cluster's agent, after garbage collections: what is in
-// a sync.Pool goes with the second only.
+// AgentMetrics returns the metrics of a cluster's agent after two garbage collections, because
+// a sync.Pool is emptied only by the second.
 func (b *Bed) AgentMetrics(ctx context.Context, cluster string) (Metrics, error) {
 	for range 2 {
 		if _, err := get(ctx, "http://"+b.addresses[cluster].profiles+"/debug/pprof/heap?gc=1"); err != nil {
@@ -59,7 +59,7 @@ func get(ctx context.Context, address string) ([]byte, error) {
 	return data, err
 }
 
-// ParseMetrics reads Prometheus's text format, up to what it does not understand.
+// ParseMetrics parses Prometheus's text format up to the first unknown line.
 func ParseMetrics(text string) (all Metrics) {
 	decoder := expfmt.SampleDecoder{
 		Dec: expfmt.NewDecoder(strings.NewReader(text), expfmt.NewFormat(expfmt.TypeTextPlain)), Opts: &expfmt.DecodeOptions{},
@@ -73,7 +73,7 @@ func ParseMetrics(text string) (all Metrics) {
 	}
 }
 
-// Sum adds up the samples of a name that have these labels, given as key, value, …
+// Sum adds the samples of a metric with these labels, given as key, value, …
 func (m Metrics) Sum(name string, labels ...string) (sum float64) {
 	want := model.Metric{model.MetricNameLabel: model.LabelValue(name)}
 	for pair := range slices.Chunk(labels, 2) {

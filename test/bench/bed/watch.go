@@ -13,10 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Watch returns the events of all objects that are selected, beginning with those that
-// there are, as Added, until ctx is done or watching fails: then the last event is an
-// Error. An API server ends the watch of a client that it finds slow; that watch is begun
-// again at once where it ended, so that nothing is lost and no time either.
+// Watch returns the events of the selected objects, starting with the current objects as Added,
+// until ctx is done or the watch fails; then the last event is an Error. An API server ends the
+// watch of a slow client. Watch resumes it at once, so no event is lost.
 func Watch(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (<-chan watch.Event, error) {
 	if err := c.List(ctx, list, opts...); err != nil {
 		return nil, fmt.Errorf("listing %T: %w", list, err)

@@ -1,5 +1,5 @@
-// Package cases has the control-plane cases of the benchmark. A case measures what Atoll does beside a floor,
-// which is what the same writes and watches cost without any logic.
+// Package cases has the control-plane cases of the benchmark. A case compares Atoll with a
+// floor: the cost of the same writes and watches without any logic.
 package cases
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/simulation"
 )
 
-// The clusters that cases use: exports go from the exporter to the importer.
+// Cases export from the exporter and import in the importer.
 const (
 	exporter = "c1"
 	importer = "c2"
@@ -22,44 +22,44 @@ const (
 
 const mib = 1 << 20
 
-// Settings are what a person chooses about a run.
+// Settings are the options of a run.
 type Settings struct {
-	// Rounds is how many times a short thing is measured in each of Blocks blocks. Floor and
-	// Atoll take turns by blocks, so that both meet the same machine.
+	// Rounds is the number of short measurements in each of Blocks blocks. Blocks of the floor
+	// and of Atoll alternate, so that both run under the same conditions.
 	Rounds, Blocks int
-	// Scale is the part of the full sizes that is measured: 1, or less for a quick run.
+	// Scale is the fraction of the full sizes: 1, or less for a quick run.
 	Scale float64
-	// Seconds is how long traffic lasts in each block.
+	// Seconds is the duration of traffic in each block.
 	Seconds float64
-	// Services are the numbers of services that DNS servers are measured with, in growing order.
+	// Services are the numbers of services for measurements of DNS servers, ascending.
 	Services []int
 }
 
-// Run is one run of the benchmark.
+// Run is a run of the benchmark.
 type Run struct {
 	Settings
-	// Bed is the lab of the control-plane cases. It is nil for cases that need none.
+	// Bed is the lab of the control-plane cases. It is nil for cases without a lab.
 	Bed *bed.Bed
-	// Name is the name for labs, and Programs the folder with Atoll's programs.
+	// Name is the prefix of labs' names. Programs is the folder with Atoll's programs.
 	Name, Programs string
-	// Say tells a person about the progress.
+	// Say prints progress messages.
 	Say func(format string, args ...any)
 
 	fleet *fleet
 }
 
-// Case is one thing that can be measured.
+// Case is a measurement.
 type Case struct {
 	Name, About string
-	// Extra cases run only when they are asked for, after the others, and need no bed, or make their own.
+	// Extra cases run only on request, after the others. They need no bed, or create their own.
 	Extra bool
-	// Limit is when the case is given up.
+	// Limit is the timeout of the case.
 	Limit time.Duration
 	Do    func(context.Context, *Run, *figure.Case) error
 }
 
-// All are the control-plane cases in the order in which they run: those that measure short times
-// come before those that leave much behind.
+// All lists the control-plane cases in order. Cases with short times come before cases that
+// leave many objects behind.
 var All = []Case{
 	{Name: "export", About: "one export, until another cluster can use it", Limit: 8 * time.Minute, Do: compared(exportBare, exportWhole)},
 	{Name: "burst", About: "200 exports at once", Limit: 10 * time.Minute, Do: compared(burstBare, burstWhole)},
@@ -71,7 +71,7 @@ var All = []Case{
 	{Name: "restart", About: "an agent's restart with 1,500 slices from 40 clusters on the broker", Limit: 10 * time.Minute, Do: restart},
 }
 
-// Do runs cases one after the other, prints what each has found, and returns what has failed and which targets are missed.
+// Do runs cases in order, prints their results, and returns failures and missed targets.
 func (r *Run) Do(ctx context.Context, cases []Case, out io.Writer) (failed error) {
 	for _, c := range cases {
 		if ctx.Err() != nil {
@@ -97,5 +97,5 @@ func (r *Run) Do(ctx context.Context, cases []Case, out io.Writer) (failed error
 	return errors.Join(ctx.Err(), failed)
 }
 
-// sized is a size, scaled for a quick run.
+// sized scales a size for a quick run.
 func (r *Run) sized(full int) int { return max(1, int(float64(full)*r.Scale)) }

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// gap lets the writes come to an end that follow what was measured. Statuses and Events begin 100 ms later.
+	// gap lets subsequent writes finish. Statuses and Events are written 100 ms later.
 	gap = 300 * time.Millisecond
-	// endpointsOfSmall is how many endpoints most services have.
+	// endpointsOfSmall is the number of endpoints of most services.
 	endpointsOfSmall = 10
-	// freshAddresses begins where no service of a case has addresses.
+	// freshAddresses is above the addresses of all services.
 	freshAddresses = 1 << 22
 )
 
@@ -28,14 +28,14 @@ func small(n int) []bed.Service {
 	return services
 }
 
-// The stages of services that arrive.
+// The stages of a service's import.
 const (
 	stageExists   = "exists"
 	stageUsable   = "usable"
 	stageComplete = "complete"
 )
 
-// arrival has the stages of services that arrive.
+// arrival returns the stages of the import of services.
 func arrival(services ...bed.Service) []stage {
 	stages := []stage{{name: stageExists}, {name: stageUsable}, {name: stageComplete}}
 	for _, s := range services {
@@ -100,7 +100,7 @@ func burstWhole(r *Run) comparison {
 	}
 }
 
-// changeOf replaces an endpoint of one of the block's slices.
+// changeOf returns a step that replaces an endpoint of one of the block's slices.
 func changeOf(b *block, slice, endpoint, number int) step {
 	fresh := bed.Endpoint(b.namespace, freshAddresses+number)
 	return step{func(ctx context.Context) error {
@@ -109,8 +109,8 @@ func changeOf(b *block, slice, endpoint, number int) step {
 	}, []stage{{"change", []bed.Mark{bed.Appeared(fresh.Addresses[0])}}}}
 }
 
-// endpoint changes one endpoint at a time, each of another slice, so that no change comes in the
-// wake of another one of its slice.
+// endpoint changes one endpoint at a time, each in another slice, so that no change is delayed
+// by an earlier change of its slice.
 func endpoint(r *Run) comparison {
 	n := r.Rounds + warmUp
 	return comparison{
@@ -126,8 +126,8 @@ func endpoint(r *Run) comparison {
 	}
 }
 
-// successive changes one endpoint again and again, each time as soon as the importing cluster has
-// the last change. Its floor is a plain relay of the slice: watch, write, watch, write.
+// successive changes an endpoint repeatedly, as soon as the importing cluster has the previous
+// change. Its floor is a plain relay of the slice: watch, write, watch, write.
 func successive(r *Run) comparison {
 	return comparison{
 		name: "successive", services: []bed.Service{{Name: "large", Endpoints: r.sized(1000)}}, exported: true,
@@ -155,8 +155,9 @@ func create(r *Run) comparison {
 	}
 }
 
-// rolling replaces all endpoints of a service one by one, as fast as the exporting cluster takes
-// the writes. No slice grows: an old endpoint goes, and a little later a new one comes.
+// rolling replaces all endpoints of a service one by one, as fast as the exporting cluster
+// accepts the writes. No slice grows: an old endpoint is removed before a new endpoint is
+// added.
 func rolling(r *Run) comparison {
 	n := r.sized(2000)
 	return comparison{
@@ -175,8 +176,8 @@ func rolling(r *Run) comparison {
 // absent is how many endpoints are missing at a time during a rolling replacement.
 const absent = 10
 
-// replacement replaces all endpoints of the block's slices, in an order that is the same in each
-// run. The new addresses begin with first.
+// replacement replaces all endpoints of the block's slices, in the same order in each run. The
+// new addresses begin with first.
 func replacement(b *block, first int) (steps []step) {
 	var order []int // the slice of each replacement
 	for i := range b.slices {

@@ -17,46 +17,48 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/floor"
 )
 
-// The two things that are compared.
+// The two sides of a comparison.
 const (
 	ofFloor = "floor"
 	ofAtoll = "atoll"
 )
 
-// warmUp steps are not counted where there are many: connections are made and code is paged in.
+// The first warmUp steps do not count if there are many steps: connections are opened and code
+// is paged in.
 const warmUp = 3
 
-// Stages that the runner measures of every block, beside those of its steps.
+// Stages that the runner measures in every block, in addition to those of its steps.
 const (
 	stageTotal = "total" // from the beginning of the first step until the last mark is seen
-	stageLag   = "lag"   // from the end of the last step until then
-	stageDone  = "done"  // from the beginning of the first step until the last write because of it
+	stageLag   = "lag"   // from the end of the last step until the last mark is seen
+	stageDone  = "done"  // from the beginning of the first step until the last resulting write
 )
 
-// comparison is a case that changes something in the exporting cluster, awaits the effect in the
-// importing cluster, and compares with the floor of the same run.
+// comparison is a case that changes objects in the exporting cluster, waits for the effect in
+// the importing cluster, and compares the time with the floor of the same run.
 type comparison struct {
 	name string
-	// bare leaves derived Services and endpoints out of the floor.
+	// bare omits derived Services and endpoints from the floor.
 	bare bool
-	// services are created before anything is measured. With exported set they are imported, too.
+	// services are created before the measurement. If exported is set, they are also imported
+	// before.
 	services []bed.Service
 	exported bool
 	// steps returns the changes of a block.
 	steps func(*block) []step
-	// pause comes before each step, so that a step does not begin in the wake of the one before.
+	// pause is the time before each step, so that the previous step does not delay it.
 	pause time.Duration
-	// together makes all steps before their effects are awaited.
+	// together runs all steps before it waits for their effects.
 	together bool
-	// copied has the floor of stageDone measured: a plain program makes the same writes.
+	// copied measures a floor for stageDone: a plain program makes the same writes.
 	copied bool
-	// results are the figures to report.
+	// results are the reported figures.
 	results []result
 	// slices checks how many writes of slices each step causes in every cluster.
 	slices func(figure.Figure) figure.Figure
 }
 
-// step is one change, with what is to be seen because of it, in this order.
+// step is a change and its expected effects, in order.
 type step struct {
 	do     func(context.Context) error
 	stages []stage
@@ -70,36 +72,36 @@ type stage struct {
 // result is a figure to report: the time until a stage.
 type result struct {
 	stage, name, unit string
-	// floors is the target as a multiple of the floor, 0 for none.
+	// floors is the target as a multiple of the floor; 0 for no target.
 	floors float64
 	note   string
 }
 
-// block is one block of a comparison, of the floor or of Atoll.
+// block is a block of a comparison, either of the floor or of Atoll.
 type block struct {
 	of        string
 	number    int
 	namespace string
 	from, to  client.WithWatch
 	services  []bed.Service
-	// slices are those of the first service in the exporting cluster, sorted by name.
+	// slices are the slices of the first service in the exporting cluster, sorted by name.
 	slices   []discoveryv1.EndpointSlice
 	observer *bed.Observer
 	began    time.Time // the first step
 }
 
-// measurement is what the blocks of a comparison have found.
+// measurement holds the results of a comparison's blocks.
 type measurement struct {
 	*Run
 	comparison
-	// times are by side and stage.
+	// times holds the measured times, by side and stage.
 	times map[string]map[string][]time.Duration
-	// writes are what agents wrote because of all the steps, by cluster.
+	// writes holds the agents' writes for all steps, by cluster.
 	writes map[string][]audit.Write
 	steps  int
 }
 
-// compared returns a case of comparisons.
+// compared returns the function of a case with these comparisons.
 func compared(all ...func(*Run) comparison) func(context.Context, *Run, *figure.Case) error {
 	return func(ctx context.Context, r *Run, c *figure.Case) error {
 		for _, each := range all {
@@ -168,7 +170,7 @@ func (m *measurement) withoutAgents(ctx context.Context, do func() error) error 
 	return m.Bed.AgentsReady(ctx)
 }
 
-// ofAtoll measures a block of Atoll, counts what the agents write, and clears up.
+// ofAtoll measures a block of Atoll, counts the agents' writes, and cleans up.
 func (m *measurement) ofAtoll(ctx context.Context, b *block) error {
 	ctx, cancel := context.WithCancel(ctx) // ends the block's watches
 	defer cancel()
@@ -197,7 +199,7 @@ func (m *measurement) ofAtoll(ctx context.Context, b *block) error {
 	return m.clear(ctx, b)
 }
 
-// copy measures how long a plain program needs for the same writes.
+// copy measures the time that a plain program needs for the same writes.
 func (m *measurement) copy(ctx context.Context, writes map[string][]audit.Write) error {
 	c, err := floor.NewCopy(ctx, m.Bed.On, writes, ofFloor+"-"+m.name)
 	if err != nil {
@@ -211,7 +213,7 @@ func (m *measurement) copy(ctx context.Context, writes map[string][]audit.Write)
 	})
 }
 
-// prepare makes the block's services, and returns when nothing more happens because of that.
+// prepare creates the block's services and waits until all effects have ended.
 func (m *measurement) prepare(ctx context.Context, b *block) (err error) {
 	if b.observer, err = bed.Observe(ctx, b.to, b.namespace); err != nil {
 		return err
@@ -247,7 +249,7 @@ func (m *measurement) measure(ctx context.Context, b *block) error {
 	var last, written time.Time
 	await := func(i int) error {
 		for _, stage := range steps[i].stages {
-			// A bare floor does not reach the stages that are not reported.
+			// A bare floor does not reach stages that are not reported.
 			if !slices.ContainsFunc(m.results, func(r result) bool { return r.stage == stage.name }) {
 				continue
 			}

@@ -14,11 +14,11 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 )
 
-// calm is how long nothing is written when everything that was to be written is: longer
-// than an agent holds back any change.
+// calm is how long no program must write until all writes are done. It is longer than an agent
+// delays any change.
 const calm = 1500 * time.Millisecond
 
-// counted does something and returns what agents have written because of it, by cluster.
+// counted calls do and returns the resulting writes of agents, by cluster.
 func (r *Run) counted(ctx context.Context, do func() error) (map[string][]audit.Write, error) {
 	logs := map[string]*audit.Log{}
 	for cluster := range r.Bed.On {
@@ -28,7 +28,7 @@ func (r *Run) counted(ctx context.Context, do func() error) (map[string][]audit.
 		}
 		logs[cluster] = log
 	}
-	if _, err := untilCalm(ctx, logs); err != nil { // what was before does not count
+	if _, err := untilCalm(ctx, logs); err != nil { // earlier writes do not count
 		return nil, err
 	}
 	if err := do(); err != nil {
@@ -37,7 +37,7 @@ func (r *Run) counted(ctx context.Context, do func() error) (map[string][]audit.
 	return untilCalm(ctx, logs)
 }
 
-// untilCalm returns what agents write until they write nothing any more, by cluster.
+// untilCalm waits until agents stop writing, and returns their writes by cluster.
 func untilCalm(ctx context.Context, logs map[string]*audit.Log) (map[string][]audit.Write, error) {
 	var mu sync.Mutex
 	found := map[string][]audit.Write{}
@@ -65,7 +65,7 @@ func ofSlices(writes []audit.Write) []audit.Write {
 // places say where the writes to a cluster's API server are.
 var places = map[string]string{lab.Broker: "on the broker", exporter: "in the exporting cluster", importer: "in an importing cluster"}
 
-// kinds says how many writes of what there were, as "2 x create services".
+// kinds summarizes writes, such as "2 x create services".
 func kinds(writes []audit.Write) string {
 	counts := map[string]int{}
 	var order []string

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// fleetSize is the number of clusters that export to one.
+	// fleetSize is the number of clusters that export to a single importer.
 	fleetSize = 40
-	// fleetSlices is how many slices they publish together, fleetEndpoints how many
-	// endpoints are in these.
+	// fleetSlices is the total number of their slices, and fleetEndpoints the total number of
+	// endpoints.
 	fleetSlices, fleetEndpoints = 1500, 100000
 )
 
 // fleet are simulated members. They live in this process, with the same agents.
 type fleet struct {
 	members []*simulation.Member
-	// services are those that the members export, one each, in namespaces of their own.
+	// services are the members' exports, one per member, each in its own namespace.
 	services []bed.Service
 }
 
-// populate starts the fleet and has it export its services, where it does not already. Nobody imports
-// those before their namespaces are there.
+// populate starts the fleet and exports its services, unless it has already. No cluster imports
+// the services before their namespaces exist.
 func (r *Run) populate(ctx context.Context) error {
 	if r.fleet != nil {
 		return nil
@@ -56,13 +56,14 @@ func (r *Run) populate(ctx context.Context) error {
 	return nil
 }
 
-// imported has the importer import all services of the fleet, and returns what observes them when it has.
+// imported creates the namespaces of the fleet's services in the importer, waits until all are
+// imported, and returns their observer.
 func (r *Run) imported(ctx context.Context) (*bed.Observer, error) {
 	if err := r.populate(ctx); err != nil {
 		return nil, err
 	}
 	r.Say("waiting until %s has imported them", importer)
-	o, err := bed.Observe(ctx, r.Bed.On[importer], "") // services have names of their own
+	o, err := bed.Observe(ctx, r.Bed.On[importer], "") // service names are unique
 	if err != nil {
 		return nil, err
 	}

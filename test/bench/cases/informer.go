@@ -24,20 +24,20 @@ import (
 // RoleInformer is the name of the role Informer.
 const RoleInformer = "informer"
 
-// informerReport is what a bare informer says of itself when it has all slices.
+// informerReport is the report of a bare informer that has all slices.
 type informerReport struct {
 	Slices int
-	// Heap is the bytes of live objects after collections.
+	// Heap is the number of bytes of live objects after garbage collections.
 	Heap uint64
-	// Synced is when it had all slices.
+	// Synced is when the informer had all slices.
 	Synced time.Time
-	// Memory is its share of the machine's memory, in bytes, as seen from outside.
+	// Memory is the resident memory of the process, in bytes.
 	Memory int64 `json:"-"`
 }
 
-// Informer is the role of a program that holds nothing but client-go's informer cache of a broker's
+// Informer is the role of a program that has only client-go's informer cache of a broker's
 // EndpointSlices: the floor of an agent's memory. Its arguments are a lab, and whether to
-// select no slices, which shows what the program itself needs.
+// select no slices, which measures the program itself.
 func Informer(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	l, err := lab.Open(args[0])
 	if err != nil {
@@ -78,7 +78,8 @@ func Informer(ctx context.Context, args []string, in io.Reader, out io.Writer) e
 	return err
 }
 
-// bareInformer runs a bare informer of the broker's slices. It returns the time from its start until it had them, too.
+// bareInformer runs a bare informer of the broker's slices. It also returns the time from the
+// start until the informer had all slices.
 func (r *Run) bareInformer(empty bool) (found informerReport, synced time.Duration, err error) {
 	began := time.Now()
 	p, err := child.Start(nil, RoleInformer, r.Bed.Lab.Name(), strconv.FormatBool(empty))

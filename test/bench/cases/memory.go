@@ -20,7 +20,8 @@ func (r *Run) agentHeap(ctx context.Context) (float64, error) {
 	return metrics.Sum("go_memstats_heap_alloc_bytes") / mib, err
 }
 
-// memory compares an agent that has imported everything with a bare informer of the same slices.
+// memory compares an agent that has imported everything with a bare informer of the same
+// slices.
 func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	before, err := r.agentHeap(ctx)
 	if err != nil {
@@ -33,14 +34,14 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	if _, err := r.imported(ctx); err != nil {
 		return err
 	}
-	// The agent gives back what it had at its peak in a while only. It is started again, to have no more than it needs.
+	// The agent releases its peak memory only after a while, so the agent is restarted.
 	if err := errors.Join(r.Bed.Agents(ctx, r.Bed.Lab.Kill, importer), r.Bed.Agents(ctx, r.Bed.Lab.Start, importer)); err != nil {
 		return err
 	}
 	if err := r.Bed.AgentsReady(ctx); err != nil {
 		return err
 	}
-	if err := bed.Pause(ctx, 2*calm); err != nil { // live exports come before what the agent finds at its start
+	if err := bed.Pause(ctx, 2*calm); err != nil { // live exports have priority over the agent's initial list
 		return err
 	}
 	heap, err := r.agentHeap(ctx)
@@ -72,7 +73,7 @@ func memory(ctx context.Context, r *Run, c *figure.Case) error {
 	return nil
 }
 
-// restart has an agent find what has changed while it was down.
+// restart measures how an agent catches up with changes that were made while it was down.
 func restart(ctx context.Context, r *Run, c *figure.Case) error {
 	observer, err := r.imported(ctx)
 	if err != nil {
@@ -119,7 +120,8 @@ func restart(ctx context.Context, r *Run, c *figure.Case) error {
 	return nil
 }
 
-// changeAll changes one endpoint in each simulated cluster, and returns what is to be seen of that when it is on the broker.
+// changeAll changes an endpoint in each simulated cluster, and returns the marks of the
+// changes.
 func (r *Run) changeAll(ctx context.Context, first int) (changed []bed.Mark, err error) {
 	onBroker, err := bed.Observe(ctx, r.Bed.On[lab.Broker], "")
 	if err != nil {

@@ -15,10 +15,11 @@ import (
 	"github.com/atoll-mcs/atoll/lab/process"
 )
 
-// Role is what a child does. It says one line when it is ready, and ends with its input.
+// Role is the function of a child process. A role writes a line when it is ready, and ends when
+// its input is closed.
 type Role func(ctx context.Context, args []string, in io.Reader, out io.Writer) error
 
-// NewCommand returns the hidden command that plays roles, given by name.
+// NewCommand returns the hidden command that runs roles by name.
 func NewCommand(roles map[string]Role) *cobra.Command {
 	return &cobra.Command{
 		Use: "child ROLE ARG…", Short: "Be a process that is measured", Hidden: true, Args: cobra.MinimumNArgs(1),
@@ -32,19 +33,19 @@ func NewCommand(roles map[string]Role) *cobra.Command {
 	}
 }
 
-// Process is a child that runs.
+// Process is a running child.
 type Process struct {
-	// Line is what the child said when it was ready.
+	// Line is the line that the child wrote when it was ready.
 	Line string
-	// Record tells what the child uses.
+	// Record measures the resources of the child.
 	Record process.Record
 
 	input   io.Closer
 	command *exec.Cmd
 }
 
-// Start starts a child and waits for its line. No context kills the child: it ends with its input,
-// so that it can take down what it has started.
+// Start starts a child and waits for its line. No context kills the child: it ends when its
+// input is closed, so that it can clean up.
 func Start(env []string, role string, args ...string) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -73,8 +74,8 @@ func Start(env []string, role string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// Stop ends the child.
+// Stop stops the child.
 func (p *Process) Stop() {
 	_ = p.input.Close()
-	_ = p.command.Wait() // whoever needs the child notices that it has failed
+	_ = p.command.Wait() // a failed child has already failed its caller
 }

@@ -26,19 +26,19 @@ var Cases = []cases.Case{
 	{Name: "dns", About: "atoll-dns beside stock CoreDNS and whoami", Extra: true, Limit: time.Hour, Do: measure},
 }
 
-// cluster is the cluster whose services the servers know.
+// cluster is the cluster whose services the servers serve.
 const cluster = "c1"
 
-// bench is one run of the case.
+// bench is a run of the case.
 type bench struct {
 	*cases.Run
-	dir        string // for files of its own
+	dir        string // folder for temporary files
 	kubeconfig string
 	api        client.WithWatch
-	services   int // how many there are in the cluster
+	services   int // number of services in the cluster
 	changed    int // how many changes there were
-	// Server and client have a processor each, where the machine has two, so that they do not take
-	// each other's time. Without, these are empty.
+	// Server and client each have their own processor if the machine has two. Otherwise these
+	// are empty.
 	serverCPU, clientCPU string
 }
 
@@ -77,7 +77,7 @@ func measure(ctx context.Context, r *cases.Run, c *figure.Case) (err error) {
 	return nil
 }
 
-// prepare makes what has to exist before services.
+// prepare creates the CRDs and namespaces.
 func (b *bench) prepare(ctx context.Context, l *lab.Lab) error {
 	for _, crd := range deploy.MemberCRDs() {
 		if err := l.Apply(ctx, cluster, crd); err != nil {
@@ -92,7 +92,7 @@ func (b *bench) prepare(ctx context.Context, l *lab.Lab) error {
 	return nil
 }
 
-// measureServers measures all servers with the services that there are.
+// measureServers measures all servers with the current services.
 func (b *bench) measureServers(ctx context.Context, c *figure.Case) error {
 	var servers []*server
 	defer func() {
@@ -134,7 +134,7 @@ func (b *bench) measureServers(ctx context.Context, c *figure.Case) error {
 	return nil
 }
 
-// measureRate has all servers asked by turns. A first block, which warms up, does not count.
+// measureRate queries all servers in turn. The first block is a warm-up and does not count.
 func (b *bench) measureRate(ctx context.Context, servers []*server, ask string, c *figure.Case) error {
 	file, err := b.writeQuestions(ask)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// dnsperf asks a server as fast as it answers, with 100 questions on their way at a time. It
-// returns the answers in a second, and the server's processor time for each, in µs.
+// dnsperf queries a server as fast as it responds, with 100 queries in flight. It returns the
+// responses per second, and the server's processor time for each response, in µs.
 func (b *bench) dnsperf(ctx context.Context, s *server, ask, file string) (rate, cpu float64, err error) {
 	before, err := s.Record.CPU()
 	if err != nil {
@@ -47,7 +47,7 @@ func (b *bench) dnsperfCommand(ctx context.Context, s *server, file string, seco
 var statistics = regexp.MustCompile(`(?s)Queries completed:\s+(\d+).*Queries lost:\s+0 .*` +
 	`Response codes:\s+(\w+) \d+ \(100\.00%\).*Queries per second:\s+([\d.]+)`)
 
-// readPerf reads dnsperf's statistics. It fails if an answer is missing or wrong.
+// readPerf parses dnsperf's statistics. It fails if a response is missing or wrong.
 func readPerf(output, ask string) (rate, completed float64, err error) {
 	code := "NOERROR"
 	if ask == askNone {

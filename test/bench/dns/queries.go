@@ -18,17 +18,17 @@ const (
 
 var allAsks = []string{askA, askSRV, askHeadless, askHost, askNone}
 
-// answers is how many records a right answer to that sort of question has.
+// answers is the number of records in a correct response, by kind of query.
 var answers = map[string]int{askA: 1, askSRV: 1, askHeadless: sourceClusters * endpointsEach, askHost: 1, askNone: 0}
 
-// question is one of a sort of questions.
+// question is a DNS query.
 type question struct {
 	name string
 	kind uint16
 }
 
-// questions are all of a sort for services of these numbers, to being none of them, in an order
-// that is the same in each run, and in which no service comes back soon.
+// questions returns all queries of a kind for the services from..to-1. The order is the same in
+// each run, and queries for the same service are far apart.
 func questions(ask string, from, to int) []question {
 	var all []question
 	for i := service(from); i < service(to); i++ {

@@ -22,14 +22,14 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/child"
 )
 
-// kind is one configuration of the server. All are one program, with as few plugins as they need:
-// no server logs, caches or counts.
+// kind is a configuration of the server. All use the same program with as few plugins as
+// possible: no server logs, caches or counts.
 type kind struct {
 	name  string
 	block string // of the Corefile; %[1]s is a kubeconfig
-	// cluster says that the server reads the cluster's objects, and can be asked everything.
+	// cluster is set if the server reads the cluster's objects and can answer all queries.
 	cluster bool
-	// target is how many times as many questions Atoll is to answer at least.
+	// target is Atoll's minimal query rate as a multiple of this server's.
 	target float64
 }
 
@@ -43,17 +43,19 @@ const (
 var kinds = []kind{
 	{name: atoll, cluster: true, block: "clusterset {\n kubeconfig %[1]s " + cluster + "\n}"},
 	{name: stock, cluster: true, target: 1.6, block: "kubernetes clusterset.local {\n kubeconfig %[1]s " + cluster + "\n multicluster clusterset.local\n}"},
-	// Looks nothing up and answers with two records: about the server's own ceiling.
+	// whoami looks nothing up and responds with two records, which shows the limit of the
+	// server itself.
 	{name: whoami, target: 0.9, block: "whoami%.0[1]s"},
 }
 
 // RoleServer is the name of the role Server.
 const RoleServer = "dns"
 
-// Server is the role of all DNS servers: CoreDNS with all their plugins, of which each has others
-// in its Corefile, which is the argument.
+// Server is the role of all DNS servers: CoreDNS with all plugins. The argument is the
+// Corefile, which selects the plugins.
 func Server(_ context.Context, args []string, in io.Reader, out io.Writer) error {
-	// The order of plugins is plugin/coredns's; kubernetes stands where it does in CoreDNS.
+	// The order of plugins is that of plugin/coredns; kubernetes has the position that it has
+	// in CoreDNS.
 	at := slices.Index(dnsserver.Directives, "clusterset")
 	dnsserver.Directives = slices.Insert(slices.Clone(dnsserver.Directives), at, "kubernetes")
 	server, err := coredns.Start(args[0])
@@ -65,7 +67,7 @@ func Server(_ context.Context, args []string, in io.Reader, out io.Writer) error
 	return coredns.Stop(server)
 }
 
-// server is a DNS server that runs.
+// server is a running DNS server.
 type server struct {
 	kind
 	*child.Process
@@ -75,7 +77,7 @@ type server struct {
 // patience is how long a server has to read the cluster, and a change to be answered.
 const patience = 5 * time.Minute
 
-// start starts a server, and returns when it answers questions of all sorts as it should.
+// start starts a server and waits until it answers all kinds of queries correctly.
 func (b *bench) start(ctx context.Context, k kind) (s *server, err error) {
 	ports, err := lab.FreePorts(1)
 	if err != nil {
@@ -112,7 +114,7 @@ func (b *bench) start(ctx context.Context, k kind) (s *server, err error) {
 	return s, nil
 }
 
-// allRight says what is wrong with a server's answers about the services that were written last.
+// allRight returns the error of a wrong response about the services that were written last.
 func (b *bench) allRight(ctx context.Context, s *server) error {
 	for _, ask := range allAsks {
 		if !s.cluster && ask != askA {
@@ -135,7 +137,7 @@ func (b *bench) allRight(ctx context.Context, s *server) error {
 	return nil
 }
 
-// writeQuestions writes the file that dnsperf reads.
+// writeQuestions writes dnsperf's input file.
 func (b *bench) writeQuestions(ask string) (path string, err error) {
 	path = filepath.Join(b.dir, ask+".queries")
 	var text []byte

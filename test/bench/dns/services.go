@@ -17,11 +17,11 @@ import (
 
 const (
 	namespaces = 100
-	// One service in so many is headless, with endpoints in so many clusters, so many each.
+	// Every fifth service is headless, with two endpoints in each of two clusters.
 	headlessEvery, sourceClusters, endpointsEach = 5, 2, 2
 )
 
-// service is one of those in the cluster, by its number.
+// service is a service of the cluster, identified by its number.
 type service int
 
 func (i service) headless() bool    { return i%headlessEvery == headlessEvery-1 }
@@ -38,7 +38,7 @@ func (i service) endpoint(cluster, n int) netip.Addr {
 	return address(11+byte(cluster), int(i)*endpointsEach+n)
 }
 
-// address is one of the range of addresses that begin with first.
+// address returns the nth address of the range that begins with first.
 func address(first byte, n int) netip.Addr {
 	return netip.AddrFrom4([4]byte{first, byte(n >> 16), byte(n >> 8), byte(n)})
 }
@@ -58,8 +58,8 @@ func (i service) imported() *mcsv1beta1.ServiceImport {
 	return o
 }
 
-// slices have the labels that an importing cluster's slices have, so that stock CoreDNS keeps as
-// much as it would there.
+// slices have the labels of imported slices, so that stock CoreDNS keeps as much as in an
+// importing cluster.
 func (i service) slices() []*discoveryv1.EndpointSlice {
 	var all []*discoveryv1.EndpointSlice
 	for c := range sourceClusters {

@@ -19,14 +19,14 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/figure"
 )
 
-// change is a sort of change whose way to the answers is measured.
+// change is a kind of change whose delay until the response is measured.
 type change struct {
 	name string
-	// object is what changes, in a list of that sort.
+	// object is the changed object; list is a list of its kind.
 	object client.Object
 	list   client.ObjectList
-	// set makes the nth change to the object and returns the question that has another
-	// answer from then on, and that answer.
+	// set makes the nth change to the object. It returns a query whose answer changes, and the
+	// new answer.
 	set func(o client.Object, n int) (question, string)
 }
 
@@ -51,9 +51,9 @@ var changes = []change{
 	},
 }
 
-// measureChange makes changes one after the other, and takes the times until a bare watch has seen
-// each, which is the floor, and until the server answers with it. With loaded set the server is
-// asked as much as it can answer meanwhile.
+// measureChange makes changes one after the other. It measures the time until a bare watch has
+// seen each change, which is the floor, and until the server's response contains it. If loaded
+// is set, the server is under full load meanwhile.
 func (b *bench) measureChange(ctx context.Context, s *server, c change, loaded bool, into *figure.Case) error {
 	name := fmt.Sprintf("%d services, %s, until %s answers with it", b.services, c.name, s.name)
 	if loaded {
@@ -70,7 +70,7 @@ func (b *bench) measureChange(ctx context.Context, s *server, c change, loaded b
 		}
 		defer func() {
 			cancel()
-			_ = load.Wait() // it was killed
+			_ = load.Wait() // the process was killed
 		}()
 	}
 	began := time.Now()
@@ -91,14 +91,14 @@ func (b *bench) measureChange(ctx context.Context, s *server, c change, loaded b
 		return err
 	}
 	if busy := (after - before).Seconds() / time.Since(began).Seconds(); loaded && busy < 0.2 {
-		return fmt.Errorf("%s was busy for %.0f %% of the time only, which is no full load", s.name, 100*busy)
+		return fmt.Errorf("%s was busy for only %.0f %% of the time, which is not full load", s.name, 100*busy)
 	}
 	into.Add(figure.Times(name, figure.Milliseconds, answered, seen))
 	return nil
 }
 
-// update makes a change and returns the times, from when its write began, until a watch has seen it
-// and until the server answers with it.
+// update makes a change. It returns the times from the start of the write until a watch has
+// seen the change and until the server's response contains it.
 func (b *bench) update(ctx context.Context, s *server, c change) (seen, answered time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -117,7 +117,7 @@ func (b *bench) update(ctx context.Context, s *server, c change) (seen, answered
 	q, want := c.set(o, b.changed)
 	began := time.Now()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { // asks from before the change on, so that it misses none
+	group.Go(func() error { // the queries start before the change
 		err := s.until(ctx, q, want)
 		answered = time.Since(began)
 		return err
@@ -136,11 +136,11 @@ func (b *bench) update(ctx context.Context, s *server, c change) (seen, answered
 	return seen, answered, err
 }
 
-// pollInterval is how often a server is asked whether it knows of a change: seldom enough
-// not to be a load, often enough to tell.
+// pollInterval is the interval between queries for a change: long enough to cause no load,
+// short enough to be precise.
 const pollInterval = 500 * time.Microsecond
 
-// until asks until the answer is the one record with that address.
+// until queries until the response is a single record with the address.
 func (s *server) until(ctx context.Context, q question, want string) error {
 	conn, err := dns.DialTimeout("udp", s.address, time.Second)
 	if err != nil {

@@ -19,27 +19,27 @@ const (
 	Writes       = "writes"
 )
 
-// Figure is one thing that was measured.
+// Figure is a measured figure.
 type Figure struct {
 	name, unit string
-	// values are what was measured, and floor what the same costs without any logic, in the same run; none where that is not known.
+	// values are the measured values. floor is the cost of the same work without any logic in the same run, or empty if unknown.
 	values, floor []float64
 	target        string
 	met           bool
 	note          string
 }
 
-// New returns a figure of values, with its floor's if there is one.
+// New returns a figure of values, with the values of its floor if there is one.
 func New(name, unit string, values []float64, floor ...float64) Figure {
 	return Figure{name: name, unit: unit, values: values, floor: floor}
 }
 
-// Once returns a figure of one value, with its floor's if there is one.
+// Once returns a figure of a single value, with the value of its floor if there is one.
 func Once(name, unit string, value float64, floor ...float64) Figure {
 	return New(name, unit, []float64{value}, floor...)
 }
 
-// Times returns the figure of durations, in the unit Milliseconds or Seconds.
+// Times returns a figure of durations, in Milliseconds or Seconds.
 func Times(name, unit string, durations, floor []time.Duration) Figure {
 	in := func(durations []time.Duration) (values []float64) {
 		for _, d := range durations {
@@ -60,22 +60,22 @@ func (f Figure) value() float64 { return spread.Of(f.values).P50 }
 // ratio is the value by the floor.
 func (f Figure) ratio() float64 { return f.value() / spread.Of(f.floor).P50 }
 
-// AtMostFloors sets the target that the figure be at most so many times its floor.
+// AtMostFloors sets the target: at most this multiple of the floor.
 func (f Figure) AtMostFloors(times float64) Figure {
 	return f.aims(fmt.Sprintf("at most %g x floor", times), f.ratio() <= times)
 }
 
-// AtMost sets the target that the figure be at most that.
+// AtMost sets the target: at most this value.
 func (f Figure) AtMost(value float64) Figure {
 	return f.aims(fmt.Sprintf("at most %g %s", value, f.unit), f.value() <= value)
 }
 
-// AtLeastFloors sets the target that the figure be at least so many times its floor.
+// AtLeastFloors sets the target: at least this multiple of the floor.
 func (f Figure) AtLeastFloors(times float64) Figure {
 	return f.aims(fmt.Sprintf("at least %g x floor", times), f.ratio() >= times)
 }
 
-// Exactly sets the target that the figure be just that.
+// Exactly sets the target: exactly this value.
 func (f Figure) Exactly(value float64) Figure {
 	return f.aims(fmt.Sprintf("%g %s", value, f.unit), f.value() == value)
 }
@@ -85,16 +85,16 @@ func (f Figure) aims(target string, met bool) Figure {
 	return f
 }
 
-// Because returns the figure with a note, which explains what a reader might wonder about.
+// Because adds a note that explains the figure.
 func (f Figure) Because(note string) Figure {
 	f.note = note
 	return f
 }
 
-// Case is what one case of a benchmark has found.
+// Case holds the results of a benchmark case.
 type Case struct {
 	figures []Figure
-	// Notes are remarks below the table.
+	// Notes are printed below the table.
 	Notes []string
 }
 
@@ -111,7 +111,7 @@ func (c *Case) Missed() (missed int) {
 	return missed
 }
 
-// Print writes a case for people.
+// Print prints the results.
 func (c *Case) Print(w io.Writer) {
 	if len(c.figures) > 0 {
 		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -128,7 +128,7 @@ func (c *Case) Print(w io.Writer) {
 			}
 			fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.name, value+" "+f.unit, p99, floor, floorP99, ratio, f.target, verdict)
 		}
-		_ = columns.Flush() // as with every other print, there is nobody to tell
+		_ = columns.Flush() // errors of printing are ignored everywhere
 		for _, f := range c.figures {
 			if f.note != "" {
 				fmt.Fprintf(w, "  * %s: %s\n", f.name, f.note)
@@ -152,7 +152,7 @@ func middle(values []float64) (median, p99 string) {
 	return number(of.P50), p99
 }
 
-// number writes a figure with three significant digits, a large one as a whole number.
+// number formats a value with three significant digits, or a large value as a whole number.
 func number(value float64) string {
 	if value == math.Trunc(value) || math.Abs(value) >= 100 {
 		return fmt.Sprintf("%.0f", value)

@@ -14,19 +14,19 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 )
 
-// Copy is a plain program that makes the same writes as somebody else, to copies of the same
-// objects: writes of one object one after the other, 16 objects at a time. It waits for nothing.
+// Copy is a plain program that repeats writes on copies of the same objects: writes of an
+// object in order, 16 objects at a time. It waits for nothing.
 type Copy struct{ objects []*copied }
 
-// copied is the copy of an object, with what to write.
+// copied is the copy of an object, with its writes.
 type copied struct {
 	admin  client.Client
 	object *unstructured.Unstructured
 	writes []audit.Write
 }
 
-// NewCopy reads the objects of the writes, which still exist, to copy them to a namespace. It
-// leaves out writes of objects without a namespace, and of those that are gone.
+// NewCopy copies the objects of the writes, which must still exist, to a namespace. It skips
+// objects without a namespace and objects that are deleted.
 func NewCopy(ctx context.Context, admins map[string]client.WithWatch, writes map[string][]audit.Write, namespace string) (*Copy, error) {
 	c := &Copy{}
 	for cluster, all := range writes {
@@ -54,7 +54,8 @@ func NewCopy(ctx context.Context, admins map[string]client.WithWatch, writes map
 	return c, nil
 }
 
-// read returns a copy of a written object that can be created in a namespace, or nil if there is nothing to copy.
+// read returns a copy of a written object for creation in a namespace, or nil if the object
+// cannot be copied.
 func read(ctx context.Context, admin client.Client, w audit.Write, namespace string) (*unstructured.Unstructured, error) {
 	if w.Namespace == "" || w.Name == "" {
 		return nil, nil
@@ -94,7 +95,7 @@ func (c *Copy) Write(ctx context.Context) error {
 			switch {
 			case w.Verb == "delete":
 				err = o.admin.Delete(ctx, o.object)
-			case i == 0: // what was updated first existed before; its copy has to be created
+			case i == 0: // an object whose first write is an update existed before, so its copy must be created
 				err = o.admin.Create(ctx, o.object)
 			case w.Subresource == "status":
 				err = o.admin.Status().Update(ctx, o.object)

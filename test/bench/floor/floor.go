@@ -1,9 +1,10 @@
-// Package floor is the baseline of the benchmark: it writes the same objects to the same places as soon as a
-// watch shows the previous one. What Atoll takes longer is what it does besides.
+// Package floor is the baseline of the benchmark: it writes the same objects to the same places
+// as soon as a watch shows the previous one. The additional time of Atoll is the cost of its
+// logic.
 //
-// A floor that something can beat is none, so it takes every liberty: it runs in the
-// process that measures, reads no API server, has its writes checked by no admission
-// policy, and makes the ServiceImport with its address in one write.
+// Nothing may be faster than the floor, so it takes every shortcut: it runs in the measuring
+// process, never reads from an API server, bypasses admission policies, and creates the
+// ServiceImport with its address in a single write.
 package floor
 
 import (
@@ -27,32 +28,31 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 )
 
-// writers is how many writes of one stage are under way at a time, at most: more than an
-// agent has workers, so that none is faster for that.
+// writers limits the parallel writes of a stage. It exceeds the number of an agent's workers,
+// so that no agent is faster because of it.
 const writers = 32
 
-// exporter is the cluster that the floor exports from.
+// exporter is the cluster from which the floor exports.
 const exporter = "c1"
 
-// Chain is a floor's chain of writes and watches from a cluster over the broker to another
-// one.
+// Chain is the floor's chain of writes and watches from a cluster over the broker to another
+// cluster.
 type Chain struct {
-	// From, Broker and To are where it reads and writes.
+	// From, Broker and To are the clients of the three API servers.
 	From, Broker, To client.WithWatch
-	// Namespace is the one, on all three, that it uses alone.
+	// Namespace is the namespace, on all three, that only the chain uses.
 	Namespace string
-	// Bare leaves out the derived Service and the endpoints: an export becomes a record, and
-	// that an import without an address.
+	// Bare omits the derived Service and the endpoints: an export becomes a record, and the
+	// record becomes an import without an address.
 	Bare bool
 
 	mu       sync.Mutex
 	exported map[string]bool
-	slices   map[string][]*discoveryv1.EndpointSlice // as they came, by their service
+	slices   map[string][]*discoveryv1.EndpointSlice // in order of arrival, by service
 }
 
-// Run sets the chain to work until ctx is done. The returned context is done, with its
-// cause, as soon as anything goes wrong: who waits for the chain should wait with that. The
-// returned function ends the chain and waits for its end.
+// Run starts the chain until ctx is done. The returned context ends with its cause when the
+// chain fails, so callers should wait with that context. The returned function stops the chain.
 func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), err error) {
 	c.exported, c.slices = map[string]bool{}, map[string][]*discoveryv1.EndpointSlice{}
 	ctx, cancel := context.WithCancel(ctx)
@@ -74,7 +74,7 @@ func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), er
 	follow(c.Broker, &brokerv1alpha1.ExportedServiceList{}, c.importService)
 	stop = func() {
 		cancel()
-		_ = group.Wait() // who waited for the chain has it from the context
+		_ = group.Wait() // the context carries the error
 	}
 	if err != nil {
 		stop()
@@ -82,7 +82,7 @@ func (c *Chain) Run(ctx context.Context) (while context.Context, stop func(), er
 	return while, stop, err
 }
 
-// relay has the group take one step for each event. Steps of one object are taken one after the other.
+// relay makes the group call step for each event, in order for each object.
 func relay(ctx context.Context, group *errgroup.Group, events <-chan watch.Event, step func(context.Context, watch.Event) error) {
 	var queues [writers]chan watch.Event
 	for i := range queues {
@@ -109,14 +109,14 @@ func relay(ctx context.Context, group *errgroup.Group, events <-chan watch.Event
 			_, _ = digest.Write([]byte(object.GetName()))
 			select {
 			case queues[digest.Sum32()%writers] <- event:
-			case <-ctx.Done(): // a step may have failed, and nobody takes events any more; the watch ends soon
+			case <-ctx.Done(): // after a failed step the queue is not read any more, and the watch ends soon
 			}
 		}
 		return nil
 	})
 }
 
-// publish writes the record of an export, and its slices beside it.
+// publish writes the record of an export and its slices.
 func (c *Chain) publish(ctx context.Context, e watch.Event) error {
 	if e.Type != watch.Added {
 		return nil
@@ -160,7 +160,7 @@ func (c *Chain) publishSlice(ctx context.Context, e watch.Event) error {
 	return write(ctx, c.Broker, e.Type, c.slice(slice, service))
 }
 
-// importService makes what stands for a service in the importing cluster.
+// importService creates the imported objects of a service.
 func (c *Chain) importService(ctx context.Context, e watch.Event) error {
 	if e.Type != watch.Added {
 		return nil
@@ -193,7 +193,7 @@ func write(ctx context.Context, c client.Client, event watch.EventType, o client
 	case watch.Added:
 		return c.Create(ctx, o)
 	case watch.Modified:
-		return c.Update(ctx, o) // of whatever version there is: nothing is compared
+		return c.Update(ctx, o) // without a resource version, so the update never conflicts
 	}
 	return nil
 }
@@ -207,12 +207,12 @@ func (c *Chain) meta(name string) metav1.ObjectMeta {
 	}
 }
 
-// slice copies one that was read, without what no other cluster needs: more bytes would
-// make the floor higher.
+// slice copies a slice without the fields that other clusters do not need, because more bytes
+// would make the floor slower.
 func (c *Chain) slice(from *discoveryv1.EndpointSlice, service string) *discoveryv1.EndpointSlice {
 	to := &discoveryv1.EndpointSlice{ObjectMeta: c.meta(from.Name), AddressType: from.AddressType, Endpoints: from.Endpoints, Ports: from.Ports}
 	to.Labels[names.LabelServiceName] = service
-	for i := range to.Endpoints { // nobody else has what a watch has decoded
+	for i := range to.Endpoints { // the decoded object is not shared
 		to.Endpoints[i].NodeName, to.Endpoints[i].TargetRef = nil, nil
 	}
 	return to
@@ -223,7 +223,7 @@ func ports() []mcsv1beta1.ServicePort {
 	return []mcsv1beta1.ServicePort{{Name: http, Protocol: corev1.ProtocolTCP, AppProtocol: &http, Port: 80}}
 }
 
-// Clear removes all that the chain has written, and what it was given to export.
+// Clear deletes everything that the chain has written and exported.
 func (c *Chain) Clear(ctx context.Context) error {
 	in := client.InNamespace(c.Namespace)
 	return errors.Join(

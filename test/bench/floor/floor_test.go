@@ -54,7 +54,7 @@ func wrote(t *testing.T, name string, server *apiserver.Server, want map[string]
 	}
 }
 
-// TestNoWriteTooMany shows that the floor is one: it makes no write that could be left out.
+// TestNoWriteTooMany checks that the floor makes no unnecessary write.
 func TestNoWriteTooMany(t *testing.T) {
 	for _, bare := range []bool{true, false} {
 		s := start(t, bare)
@@ -88,7 +88,7 @@ func TestNoWriteTooMany(t *testing.T) {
 	}
 }
 
-// TestCopyMakesTheSameWrites has what was written to one object written to a copy of it.
+// TestCopyMakesTheSameWrites repeats the writes of an object on a copy.
 func TestCopyMakesTheSameWrites(t *testing.T) {
 	s := start(t, true)
 	service := bed.Service{Namespace: namespace, Name: "web", Endpoints: 1}
@@ -107,8 +107,8 @@ func TestCopyMakesTheSameWrites(t *testing.T) {
 	must(t, c.Clear(t.Context()))
 }
 
-// change changes one endpoint and waits until it has arrived, without what only its own
-// cluster needs.
+// change changes an endpoint and waits until the change has arrived, without the fields that
+// only the exporting cluster needs.
 func (s *servers) change(ctx context.Context, t *testing.T, o *bed.Observer, service bed.Service) {
 	t.Helper()
 	slice := &discoveryv1.EndpointSlice{}

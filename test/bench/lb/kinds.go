@@ -18,7 +18,7 @@ type kind struct {
 	run        func(ctx context.Context, address string, d time.Duration) (float64, error)
 }
 
-// What a connection begins with tells the server what to do.
+// The first byte of a connection is a command for the server.
 const (
 	bulk = 'b' // send as much as possible
 	echo = 'e' // repeat
@@ -39,7 +39,7 @@ var kinds = []kind{
 	{"datagrams of eight clients", "1/s", true, rate("udp", false)},
 }
 
-// together runs a function for several clients at a time, and adds up what they return.
+// together runs f for several clients in parallel and adds the results.
 func together(clients int, f func() (float64, error)) (sum float64, err error) {
 	var mu sync.Mutex
 	var all errgroup.Group
@@ -76,7 +76,7 @@ func throughput(clients int) func(context.Context, string, time.Duration) (float
 				return 0, err
 			}
 			buffer := make([]byte, 256<<10)
-			if _, err := conn.Read(buffer); err != nil { // the time of connecting is not this one's
+			if _, err := conn.Read(buffer); err != nil { // exclude the time of connecting
 				return 0, err
 			}
 			bytes, began := 0, time.Now()
@@ -92,7 +92,8 @@ func throughput(clients int) func(context.Context, string, time.Duration) (float
 	}
 }
 
-// rate is how many messages several clients get back in a second, each over one connection, or each message over a new one.
+// rate returns a measurement of the messages that several clients get back per second, over one
+// connection each, or with a new connection for each message.
 func rate(network string, anew bool) func(context.Context, string, time.Duration) (float64, error) {
 	return func(ctx context.Context, address string, d time.Duration) (float64, error) {
 		each := d
@@ -112,8 +113,8 @@ func rate(network string, anew bool) func(context.Context, string, time.Duration
 	}
 }
 
-// exchanges sends messages over one connection and gets them back, one at least, and until d is
-// over. It returns how many, and notes how long each took.
+// exchanges sends messages over one connection and reads them back, at least one, until d has
+// passed. It returns their number and appends their durations to took.
 func exchanges(ctx context.Context, network, address string, d time.Duration, took *[]time.Duration) (n int, err error) {
 	conn, err := dial(ctx, network, address)
 	if err != nil {
@@ -121,7 +122,7 @@ func exchanges(ctx context.Context, network, address string, d time.Duration, to
 	}
 	defer conn.Close()
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // no port waits for its end
+		_ = tcp.SetLinger(0) // no port stays in TIME_WAIT
 	}
 	message := make([]byte, messageSize)
 	message[0] = echo

@@ -19,13 +19,12 @@ var Cases = []cases.Case{
 
 const direct = "direct"
 
-// providers are those that are measured.
+// providers are the measured providers.
 var providers = []string{"embedded", "haproxy"}
 
-// measure starts a server, and each provider as a process of its own, all on this machine's
-// loopback, and sends them the same traffic by turns. Client, server and load balancer share the
-// machine's processors, which makes a load balancer look more expensive than one with a machine of
-// its own.
+// measure starts a server, and each provider in its own process, all on the loopback interface,
+// and sends them the same traffic in turns. Client, server and load balancer share the
+// machine's processors, so a load balancer looks more expensive than on its own machine.
 func measure(ctx context.Context, r *cases.Run, c *figure.Case) error {
 	server, err := child.Start(nil, RoleServer)
 	if err != nil {

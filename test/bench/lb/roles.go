@@ -32,7 +32,7 @@ const (
 	RoleForwarder = "forwarder"
 )
 
-// Server is the role of the server that is measured. It says its address.
+// Server is the role of the backend. It writes its address.
 func Server(_ context.Context, _ []string, in io.Reader, out io.Writer) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,7 +84,7 @@ func repeat(packets net.PacketConn) {
 	}
 }
 
-// one is a lister of one backend.
+// one lists a single backend.
 type one struct{ backend cloudprovider.Backend }
 
 func (o one) Service(types.NamespacedName) (cloudprovider.Service, error) {
@@ -95,8 +95,8 @@ func (o one) Service(types.NamespacedName) (cloudprovider.Service, error) {
 	return s, nil
 }
 
-// Forwarder is the role of a load balancer that is measured, of the provider and to the backend that
-// the arguments name. It says its address.
+// Forwarder is the role of a load balancer. The arguments are the provider and the backend. It
+// writes its address.
 func Forwarder(ctx context.Context, args []string, in io.Reader, out io.Writer) (err error) {
 	at, err := netip.ParseAddrPort(args[1])
 	if err != nil {
@@ -136,7 +136,7 @@ func Forwarder(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 		return errors.Join(err, failed)
 	}
 	fmt.Fprintln(out, net.JoinHostPort(status.Ingress[0].IP, "8080"))
-	_, _ = io.Copy(io.Discard, in) // ends with whoever has started this
+	_, _ = io.Copy(io.Discard, in) // ends when the parent closes the input
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return provider.EnsureMCSLoadBalancerDeleted(ctx, mcs)
@@ -148,7 +148,7 @@ func startHAProxy(ctx context.Context, dir string) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	first := filepath.Join(dir, "first") // which HAProxy does not read as one of the folder's, for it ends in no .cfg
+	first := filepath.Join(dir, "first") // HAProxy reads only *.cfg files from the folder
 	if err := os.WriteFile(first, []byte(haproxy.FirstConfiguration(dir)), 0o600); err != nil {
 		return nil, err
 	}
