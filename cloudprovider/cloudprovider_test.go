@@ -46,17 +46,17 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("names: %v", got)
 	}
 	if _, err := New("c-test", Config{}); err == nil || !strings.Contains(err.Error(), "a-test, b-test") {
-		t.Errorf("one that there is not: %v", err)
+		t.Errorf("unknown provider: %v", err)
 	}
 	if _, err := New("b-test", Config{Options: map[string]string{"x": "1"}}); err != nil {
-		t.Errorf("with an option that it knows: %v", err)
+		t.Errorf("known option: %v", err)
 	}
 	if _, err := New("b-test", Config{Options: map[string]string{"y": "1"}}); err == nil {
-		t.Error("with an option that it does not know: no error")
+		t.Error("unknown option: no error")
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a second one of a name is let in")
+			t.Error("a second provider with the same name was registered")
 		}
 	}()
 	Register("a-test", func(Config) (MCSLoadBalancer, error) { return nil, nil })

@@ -13,7 +13,8 @@ import (
 	"github.com/atoll-mcs/atoll/hub"
 )
 
-// The program in docs/how-to/load-balancers.md is one that the compiler takes, from outside of this module's internal packages.
+// The program in docs/how-to/load-balancers.md compiles outside this module, without internal
+// packages.
 func TestDocumentedProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a program")
@@ -35,7 +36,7 @@ func TestDocumentedProgram(t *testing.T) {
 	}
 }
 
-// What others have registered is there to be chosen.
+// Providers that other projects have registered can be selected.
 func TestProvidersOfOthers(t *testing.T) {
 	cloudprovider.Register("others", func(cloudprovider.Config) (cloudprovider.MCSLoadBalancer, error) { return nil, nil })
 	command := hub.NewCommand()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// In cluster-ip mode other clusters, and the broker, have ways to a cluster's Services
-// and none to its pods. Its own nodes have them all.
+// In cluster-ip mode, other clusters and the broker have routes to a cluster's Services but not
+// to its pods. The cluster's own nodes have all routes.
 func TestPodsAreHiddenWhereClusterIPsAreAdvertised(t *testing.T) {
 	s := newSpec(Shape{Name: "x", Clusters: 3, Nodes: 2, IPFamily: Dual, AdvertiseMode: "cluster-ip,pods,cluster-ip"})
 	for _, tt := range []struct {

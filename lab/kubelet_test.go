@@ -17,7 +17,8 @@ func TestCheckSockets(t *testing.T) {
 	}
 }
 
-// A file system that overlayfs cannot be mounted on is found out before a lab is started, and nothing is left there.
+// checkOverlay detects a file system without overlayfs support before a lab starts, and leaves
+// no files behind.
 func TestCheckOverlay(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("it mounts, which needs root")
@@ -32,9 +33,9 @@ func TestCheckOverlay(t *testing.T) {
 	}
 	t.Setenv("XDG_STATE_HOME", "/proc/self")
 	if err := checkOverlay(); err == nil {
-		t.Error("in /proc it is no error")
+		t.Error("no error for /proc")
 	}
-	t.Setenv("XDG_STATE_HOME", dir+"/with:colons,and commas") // which the options of a mount cannot have
+	t.Setenv("XDG_STATE_HOME", dir+"/with:colons,and commas") // mount options cannot contain these characters
 	if err := checkOverlay(); err == nil || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
 		t.Errorf("got %v", err)
 	}

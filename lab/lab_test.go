@@ -21,7 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/lab/process"
 )
 
-// TestMain lets this program be atoll, of which a lab's units are sub-commands.
+// TestMain also runs this program as atoll, because a lab's units are subcommands of atoll.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "lab" {
 		os.Exit(cli.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// options describe a lab that goes with the test and bears a name of its own.
+// options configures a lab with a unique name. The cleanup deletes the lab.
 func options(t *testing.T, s lab.Shape) lab.Options {
 	t.Helper()
 	if testing.Short() {
@@ -57,7 +57,7 @@ func up(t *testing.T, o lab.Options) *lab.Lab {
 	return l
 }
 
-// processes are those that belong to a lab's units, found without its records.
+// processes finds the processes of a lab's units without the lab's records.
 func processes(t *testing.T, name string) []string {
 	t.Helper()
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -74,7 +74,7 @@ func processes(t *testing.T, name string) []string {
 	return found
 }
 
-// down ends the lab and shows that nothing of it is left.
+// down deletes the lab and checks that nothing is left.
 func down(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	if err := l.Down(t.Context()); err != nil {
@@ -151,7 +151,7 @@ func TestControlPlaneOnly(t *testing.T) {
 		t.Errorf("after a restart, at the same address: %v", err)
 	}
 	if err := l.Cut(t.Context(), "c1", lab.Broker); !errors.Is(err, lab.ErrUsage) {
-		t.Errorf("cutting what has no network: %v", err)
+		t.Errorf("cutting a cluster without a network: %v", err)
 	}
 	down(t, l)
 }
@@ -163,7 +163,7 @@ func TestLabUpDown(t *testing.T) {
 
 	interruptedUp(t, o)
 	if len(processes(t, o.Name)) == 0 {
-		t.Fatal("the interrupted lab left nothing: the test does not show anything")
+		t.Fatal("the interrupted lab left no process, so this test checks nothing")
 	}
 	l := up(t, o)
 	kubectl(t, l)
@@ -196,11 +196,11 @@ func TestLabUpDown(t *testing.T) {
 	kubectl(t, l)
 	down(t, l)
 	if !bystander.Exists() {
-		t.Errorf("%s, which is none of the lab's, is gone", bystander)
+		t.Errorf("%s, which does not belong to the lab, was deleted", bystander)
 	}
 }
 
-// killAll ends all processes that the lab has recorded at once, without telling it.
+// killAll kills all processes that the lab has recorded, without using the lab.
 func killAll(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	records, err := filepath.Glob(filepath.Join(l.Dir("*"), "units", "*.pid"))
@@ -218,7 +218,7 @@ func killAll(t *testing.T, l *lab.Lab) {
 	}
 }
 
-// bystander makes a namespace whose name is close to one of the lab's.
+// bystander creates a network namespace with a name similar to the lab's.
 func bystander(t *testing.T, name string) network.Namespace {
 	t.Helper()
 	n := network.Namespace("atoll-" + name + "x-c1-n1")
@@ -254,8 +254,7 @@ func interruptedUp(t *testing.T, o lab.Options) {
 	_ = cmd.Wait()
 }
 
-// kubectl shows that the host's own kubectl, and one in the lab's network, see two
-// nodes that are ready.
+// kubectl checks that kubectl on the host and in the lab's network sees two ready nodes.
 func kubectl(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	const condition = `jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}`
@@ -273,7 +272,7 @@ func kubectl(t *testing.T, l *lab.Lab) {
 	}
 }
 
-// output runs a program in the lab, which must succeed.
+// output runs a program in the lab and fails the test if the program fails.
 func output(t *testing.T, l *lab.Lab, target string, args ...string) string {
 	t.Helper()
 	var out, stderr bytes.Buffer

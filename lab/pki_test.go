@@ -30,7 +30,7 @@ func TestPKI(t *testing.T) {
 		}
 	}
 	if _, err := server.Verify(x509.VerifyOptions{Roots: roots, DNSName: "172.30.2.1"}); err == nil {
-		t.Error("the certificate is good for another cluster's API server")
+		t.Error("the certificate is valid for another cluster's API server")
 	}
 	kubelet := certificate(t, readFile(t, l.pki(c1, "kubelet.crt")))
 	if _, err := kubelet.Verify(x509.VerifyOptions{Roots: roots, DNSName: "172.30.1.2"}); err != nil {
@@ -66,7 +66,7 @@ func TestPKI(t *testing.T) {
 		t.Errorf("%s at %s", cert.Subject, user.Clusters["c1"].Server)
 	}
 	if info, err := os.Stat(l.Kubeconfig()); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("others may read the kubeconfig: %v %v", info.Mode(), err)
+		t.Errorf("other users can read the kubeconfig: %v %v", info.Mode(), err)
 	}
 }
 

@@ -26,13 +26,13 @@ import (
 	"github.com/atoll-mcs/atoll/lab"
 )
 
-// podLab is a lab of one node. Each test has a namespace in it.
+// podLab is a lab with a single node. Each test has its own namespace.
 type podLab struct {
 	*lab.Lab
 	client kubernetes.Interface
 }
 
-// newPodLab starts one.
+// newPodLab starts a podLab.
 func newPodLab(t *testing.T) *podLab {
 	t.Helper()
 	p := &podLab{Lab: up(t, options(t, lab.Shape{Clusters: 1, Nodes: 1, IPFamily: lab.Dual}))}
@@ -44,7 +44,8 @@ func newPodLab(t *testing.T) *podLab {
 	return p
 }
 
-// TestPods runs pods on a node, by images of the lab, and checks that the lab leaves nothing of them.
+// TestPods runs pods with the lab's images, and checks that the lab leaves no files of them
+// behind.
 func TestPods(t *testing.T) {
 	before := time.Now()
 	p := newPodLab(t)
@@ -89,7 +90,7 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// added are the files of a pattern that were not there at a time.
+// added returns the files that match a pattern and were created since a time.
 func added(t *testing.T, since time.Time, pattern string) (files []string) {
 	t.Helper()
 	all, err := filepath.Glob(pattern)
@@ -104,7 +105,8 @@ func added(t *testing.T, since time.Time, pattern string) (files []string) {
 	return files
 }
 
-// testAnyTag has images stand for those that people name, whatever their tag. What people try first in busybox is wget.
+// testAnyTag checks that the lab's images replace well-known images with any tag. Users of
+// busybox try wget first.
 func (p *podLab) testAnyTag(t *testing.T) {
 	ns := p.apply(t, `
 apiVersion: v1
@@ -216,7 +218,7 @@ func (p *podLab) waitReady(t *testing.T, ns string, count int) (pods []corev1.Po
 	return pods
 }
 
-// waitPod waits until a Pod is as it should be.
+// waitPod waits until check accepts a Pod.
 func (p *podLab) waitPod(t *testing.T, ns, name, what string, check func(*corev1.Pod) bool) (pod *corev1.Pod) {
 	t.Helper()
 	eventually(t, name+" to be "+what, func() (bool, string) {
@@ -229,7 +231,8 @@ func (p *podLab) waitPod(t *testing.T, ns, name, what string, check func(*corev1
 	return pod
 }
 
-// follow follows a container's log. It returns when it has read a line; rest returns the lines after that, to the container's end.
+// follow follows a container's log. It returns after the first line; rest returns all later
+// lines.
 func (p *podLab) follow(t *testing.T, ns, pod, container string) (rest func() string) {
 	t.Helper()
 	cmd := p.command("logs", "-f", "-n", ns, pod, "-c", container)
@@ -385,7 +388,8 @@ func (p *podLab) certificate(t *testing.T, user string, groups ...string) tls.Ce
 	return pair
 }
 
-// testCrash kills the kubelet and the container runtime, and starts them again. Containers go on, but for what is deleted.
+// testCrash kills and restarts the kubelet and the container runtime. Containers keep running
+// unless they are deleted.
 func (p *podLab) testCrash(t *testing.T) {
 	ns := p.apply(t, sideManifest)
 	before := p.waitReady(t, ns, 2)

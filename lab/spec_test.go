@@ -57,8 +57,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestNoOverlap goes through the largest lab: no two ranges of it overlap, a
-// node's pods are in its cluster's range, every family has what it needs.
+// TestNoOverlap checks the largest lab: no two ranges overlap, a node's pods are in its
+// cluster's range, and every IP family has all ranges.
 func TestNoOverlap(t *testing.T) {
 	mixed := IPFamily("ipv4" + strings.Repeat(",ipv6,dual", (maxClusters-1)/2))
 	for _, family := range []IPFamily{IPv4, IPv6, Dual, mixed} {
@@ -90,7 +90,7 @@ func TestNoOverlap(t *testing.T) {
 				}
 			}
 		}
-		// Of ranges that overlap one holds the other, so in order they are neighbours.
+		// If two ranges overlap, one contains the other, so they are adjacent in sorted order.
 		slices.SortFunc(all, netip.Prefix.Compare)
 		for i := 1; i < len(all); i++ {
 			if all[i-1].Overlaps(all[i]) {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testLab lays out a lab in a folder of the test's, without starting it.
+// testLab creates the files of a lab without starting it.
 func testLab(t *testing.T, s Shape) *Lab {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -83,7 +83,7 @@ func TestRun(t *testing.T) {
 	if !l.alive(u) {
 		t.Error("not alive after Run")
 	}
-	for range 2 { // killing what is dead, and starting what runs, is no error
+	for range 2 { // killing a dead unit and starting a running unit are not errors
 		if err := l.Kill(t.Context(), "c1/sleeper"); err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever is chosen, what the template gives is the text that it was made of for that choice.
+// For each choice, the template renders exactly the text for that choice.
 func TestChoose(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "b\n", "  c\n", "{{- if .x }}\nx\n{{- else }}\ny\n{{- end }}\n", "{{- if .y }}\nz\n{{- end }}\n"}), 0, 12)
@@ -49,7 +49,7 @@ func executed(t *rapid.T, text string, values map[string]bool) string {
 	return out.String()
 }
 
-// What is in all texts stands there once, and what begins and ends in one piece is not divided.
+// Lines that all texts share appear once, and blocks with a begin and an end are not split.
 func TestChooseIsShort(t *testing.T) {
 	got := choose(".c", pieces("a\nb\nc\n"), pieces("a\n{{- with .x }}\nx: {{ . }}\n{{- end }}\nc\nd\n"))
 	const want = "a\n{{- if .c }}\n{{- with .x }}\nx: {{ . }}\n{{- end }}\n{{- else }}\nb\n{{- end }}\nc\n{{- if .c }}\nd\n{{- end }}\n"

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The files of the charts are what is generated now.
+// The generated files of the charts are current.
 func TestCurrent(t *testing.T) {
 	files, err := generated()
 	if err != nil {
@@ -44,7 +44,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// What a template can't hold, or has no place for, is no chart.
+// Objects that a template cannot represent are refused.
 func TestRefused(t *testing.T) {
 	config := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}, "data": map[string]any{"a": "{{ b }}"},

@@ -69,7 +69,7 @@ func TestAssign(t *testing.T) {
 	}
 	p.Release(owner("c"))
 	if got, err := p.Assign(owner("h"), Request{Families: v4, Ports: http}); !slices.Equal(got, addrs("192.0.2.2")) {
-		t.Errorf("what was released: %v, %v", got, err)
+		t.Errorf("assigning a released address: %v, %v", got, err)
 	}
 	none, err := NewPool(cloudprovider.Config{})
 	if err != nil {
@@ -110,7 +110,8 @@ func TestParseRange(t *testing.T) {
 	}
 }
 
-// Nobody has another's port, everybody has what is asked for, and what can be had is.
+// No two owners share a port of an address, every assignment satisfies the request, and an
+// assignment succeeds if a suitable address is free.
 func TestPoolIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, err := NewPool(cloudprovider.Config{Addresses: []string{"192.0.2.1-192.0.2.3"}})
@@ -155,7 +156,8 @@ func TestPoolIsFair(t *testing.T) {
 	})
 }
 
-// Addresses of load balancers that there are go to nobody else, whoever asks first, until these are none any more.
+// Addresses of existing load balancers are reserved for them, whichever owner asks first, until
+// Forget releases them.
 func TestExisting(t *testing.T) {
 	existing := func(name string, addresses ...string) *networkingv1alpha1.MultiClusterService {
 		m := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}
@@ -192,11 +194,11 @@ func TestExisting(t *testing.T) {
 		p.Release(owner(name))
 	}
 	if _, err := p.Assign(owner("more"), Request{Families: v4, Ports: http}); err == nil {
-		t.Error("one that could not be made loses its address")
+		t.Error("a load balancer that could not be created lost its address")
 	}
 	p.Forget(owner("a"))
 	p.Forget(owner("b"))
 	if got, err := p.Assign(owner("more"), Request{Families: v4, Ports: http}); err != nil || !slices.Equal(got, addrs("192.0.2.1")) {
-		t.Errorf("after they are none any more: %v, %v", got, err)
+		t.Errorf("after Forget: %v, %v", got, err)
 	}
 }

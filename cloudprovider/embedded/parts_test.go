@@ -25,8 +25,8 @@ func backends(n int) (list []cloudprovider.Backend) {
 
 var someone = netip.MustParseAddr("192.0.2.1")
 
-// Whatever is up and not draining takes turns, and nothing else gets a connection while there is
-// any such.
+// Backends that are up and not draining take turns. Other backends get connections only if
+// there is none.
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := newGroup(&sync.WaitGroup{}, nil, func() {})
@@ -59,7 +59,7 @@ func TestTurns(t *testing.T) {
 		if len(best) > 0 && len(got) != len(best) || len(got) == 0 {
 			t.Fatalf("%v, and the best are %v", got, best)
 		}
-		// Those that have failed are not tried again, and all others are.
+		// pick never returns a backend that has failed, and returns all others.
 		var failed []*backend
 		for range list {
 			b := g.pick(someone, failed)
@@ -69,7 +69,7 @@ func TestTurns(t *testing.T) {
 			failed = append(failed, b)
 		}
 		if b := g.pick(someone, failed); b != nil {
-			t.Fatalf("all have failed, and it is %s's turn", b.address)
+			t.Fatalf("all backends have failed, but pick returned %s", b.address)
 		}
 	})
 }
@@ -87,7 +87,7 @@ func TestAffinity(t *testing.T) {
 		}
 		<-time.After(61 * time.Second)
 		if got := g.pick(someone, nil); got == first {
-			t.Error("it stays after its time")
+			t.Error("the affinity outlived its timeout")
 		}
 	})
 }
@@ -103,7 +103,7 @@ func TestLimits(t *testing.T) {
 			}
 			l.done()
 		}
-		// Ten at once, and one each tenth of a second.
+		// The burst is ten connections, followed by one connection every tenth of a second.
 		if took := time.Since(began); took < 1490*time.Millisecond || took > 1600*time.Millisecond {
 			t.Errorf("25 connections at 10 a second took %v", took)
 		}
@@ -141,7 +141,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// fakeDialer answers as it is told.
+// fakeDialer succeeds or fails as configured.
 type fakeDialer struct {
 	mu   sync.Mutex
 	fail bool
@@ -192,7 +192,7 @@ func TestChecks(t *testing.T) {
 		pass(checkInterval * 11 / 10)
 		d.set(false)
 		pass(time.Minute)
-		if down := len(g.unreachable()); changes != 0 && changes != 2 || down != 0 { // it went down and came up, or neither
+		if down := len(g.unreachable()); changes != 0 && changes != 2 || down != 0 { // the backend went down and came up, or did not change
 			t.Errorf("after one or two checks that failed: %d changes, %d down", changes, down)
 		}
 		changes = 0
@@ -221,12 +221,12 @@ func TestUDPPause(t *testing.T) {
 		<-time.After(udpPause - time.Second)
 		synctest.Wait()
 		if len(g.unreachable()) != 1 {
-			t.Error("one that refused a datagram is tried again at once")
+			t.Error("a backend that refused a datagram is used again at once")
 		}
 		<-time.After(2 * time.Second)
 		synctest.Wait()
 		if len(g.unreachable()) != 0 {
-			t.Error("one that refused a datagram is not tried again")
+			t.Error("a backend that refused a datagram is never used again")
 		}
 		g.close()
 		running.Wait()
@@ -240,6 +240,6 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	if _, err := New(cloudprovider.Config{Addresses: []string{"nowhere"}}); err == nil {
-		t.Error("no error for addresses that are none")
+		t.Error("no error for an invalid address")
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider/conformance"
 )
 
-// fixed is a lister of what a test gives.
+// fixed is a lister of a fixed Service.
 type fixed struct {
 	mu sync.Mutex
 	s  cloudprovider.Service
@@ -54,7 +54,7 @@ func newWorld(t *testing.T, drain string) *world {
 	return w
 }
 
-// apply forwards port 8080 to these, and returns where it is.
+// apply forwards port 8080 to these backends and returns the address.
 func (w *world) apply(protocol corev1.Protocol, to ...netip.AddrPort) string {
 	w.Helper()
 	port := cloudprovider.Port{Protocol: protocol, Number: 8080}
@@ -136,7 +136,7 @@ func TestDrain(t *testing.T) {
 	}
 	_, err := io.ReadAll(conn)
 	if took := time.Since(began); took < drain || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("it went on for %v, and ended with %v", took, err)
+		t.Errorf("the connection lasted %v and ended with %v", took, err)
 	}
 }
 
@@ -155,10 +155,10 @@ func TestCloseWaitsForNobody(t *testing.T) {
 	select {
 	case <-closed:
 	case <-time.After(10 * time.Second):
-		t.Fatal("it waits though the last connection has ended")
+		t.Fatal("Close waits although the last connection has ended")
 	}
 	if _, err := w.EnsureMCSLoadBalancer(context.Background(), w.mcs); err == nil {
-		t.Error("a load balancer is made by a provider that was closed")
+		t.Error("a closed provider created a load balancer")
 	}
 }
 
@@ -178,7 +178,7 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-// A connection that a backend breaks off does not look as if it had come to its end.
+// If a backend resets a connection, the client sees an error, not a normal end.
 func TestReset(t *testing.T) {
 	w := newWorld(t, "0s")
 	conn := w.dial("tcp", w.apply(corev1.ProtocolTCP, w.serve(func(conn *net.TCPConn) {
@@ -202,11 +202,11 @@ func TestPortNotBound(t *testing.T) {
 	}
 	status, err := w.EnsureMCSLoadBalancer(context.Background(), w.mcs)
 	if err == nil || len(status.Ingress) != 1 || status.Ingress[0].Ports[0].Error == nil || *status.Ingress[0].Ports[0].Error != cloudprovider.PortNotBound {
-		t.Errorf("a port that another program has: %v, %v", status, err)
+		t.Errorf("port in use by another program: %v, %v", status, err)
 	}
 	_ = other.Close()
 	if status, err = w.EnsureMCSLoadBalancer(context.Background(), w.mcs); err != nil || status.Ingress[0].Ports[0].Error != nil {
-		t.Errorf("when it is free: %v, %v", status, err)
+		t.Errorf("after the port is free: %v, %v", status, err)
 	}
 }
 
@@ -258,12 +258,12 @@ func TestUDPFlows(t *testing.T) {
 	if got := w.talk(one, ""); got != first[:1] {
 		t.Errorf("an empty datagram: %q", got)
 	}
-	// b goes. Its client's next datagram that the kernel refuses goes to a.
+	// b stops. The next datagram that the kernel refuses moves its client to a.
 	_ = b.Close()
 	deadline := time.Now().Add(10 * time.Second)
 	for _, conn := range []net.Conn{one, two} {
 		for {
-			_ = conn.SetDeadline(time.Now().Add(200 * time.Millisecond)) // the first of them is lost with b
+			_ = conn.SetDeadline(time.Now().Add(200 * time.Millisecond)) // the first datagram is lost with b
 			got := w.talk(conn, "2")
 			if got == "a2" {
 				break
@@ -274,7 +274,7 @@ func TestUDPFlows(t *testing.T) {
 		}
 	}
 	w.apply(corev1.ProtocolUDP)
-	// A backend that is not wanted any more is sent nothing.
+	// A removed backend gets no datagrams.
 	dropped := w.udp.failed.Load()
 	_ = one.SetDeadline(deadline)
 	if _, err := one.Write([]byte("3")); err != nil {
@@ -283,7 +283,7 @@ func TestUDPFlows(t *testing.T) {
 	w.until("the datagram is dropped", func() bool { return w.udp.failed.Load() > dropped })
 }
 
-// slowUDP is a backend that answers when a test does, and a client of it.
+// slowUDP is a backend that answers on request of a test, and a client.
 type slowUDP struct {
 	*world
 	*net.UDPConn
@@ -299,7 +299,7 @@ func (w *world) slowUDP() *slowUDP {
 	return &slowUDP{w, conn, client, make([]byte, maxDatagram)}
 }
 
-// asked has the client ask, and returns who asks the backend.
+// asked sends a query from the client and returns the source address at the backend.
 func (s *slowUDP) asked(what string) netip.AddrPort {
 	s.Helper()
 	if _, err := s.client.Write([]byte(what)); err != nil {
@@ -312,13 +312,13 @@ func (s *slowUDP) asked(what string) netip.AddrPort {
 	return from
 }
 
-// replaced has another backend take its place.
+// replaced replaces the backend.
 func (s *slowUDP) replaced(name string) {
 	s.Helper()
 	s.apply(corev1.ProtocolUDP, s.serveUDP(name).LocalAddr().(*net.UDPAddr).AddrPort())
 }
 
-// flows waits until there are so many.
+// flows waits until there are exactly n flows.
 func (w *world) flows(n int64) {
 	w.Helper()
 	w.until(fmt.Sprintf("there are %d flows", n), func() bool { return w.udp.open.Load() == n })
@@ -331,14 +331,14 @@ func (w *world) until(what string, is func() bool) {
 	defer tick.Stop()
 	for ; !is(); <-tick.C {
 		if time.Now().After(deadline) {
-			w.Errorf("after 10 s it is still not so: %s", what)
+			w.Errorf("not within 10 s: %s", what)
 			return
 		}
 	}
 }
 
-// A backend that is not wanted any more is sent nothing, and what it was sent before is answered, also where there is room for
-// one client only.
+// A removed backend gets no new datagrams, but its pending responses are delivered, even if the
+// limit allows a single client only.
 func TestUDPAnswersOfABackendThatGoes(t *testing.T) {
 	w := newWorld(t, "0s")
 	w.linger = time.Hour
@@ -358,7 +358,7 @@ func TestUDPAnswersOfABackendThatGoes(t *testing.T) {
 			t.Errorf("the client gets %q, %v", s.buffer[:n], err)
 		}
 	}
-	w.flows(1) // nothing is owed any more
+	w.flows(1) // no response is pending any more
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, l := range w.balancers[cloudprovider.KeyOf(w.mcs)].listeners {
@@ -371,7 +371,8 @@ func TestUDPAnswersOfABackendThatGoes(t *testing.T) {
 	}
 }
 
-// A backend that is not wanted any more is waited for no longer than that, whatever it sends.
+// The provider waits for a removed backend's responses no longer than the linger time, whatever
+// the backend sends.
 func TestUDPAnswersComeInTime(t *testing.T) {
 	w := newWorld(t, "0s")
 	w.linger = 50 * time.Millisecond
@@ -382,7 +383,7 @@ func TestUDPAnswersComeInTime(t *testing.T) {
 	}
 	s.replaced("b")
 	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() { // for 20 s it owes some more
+	go func() { // the backend keeps sending for 20 s
 		defer close(stopped)
 		for tick := time.NewTicker(10 * time.Millisecond); ; {
 			select {
@@ -398,14 +399,14 @@ func TestUDPAnswersComeInTime(t *testing.T) {
 	<-stopped
 }
 
-// What a backend owes does not come to a client that is let in no more.
+// Pending responses are not delivered to a client that new source ranges exclude.
 func TestUDPAnswersForWhoIsShutOut(t *testing.T) {
 	w := newWorld(t, "0s")
 	w.linger = time.Hour
 	s := w.slowUDP()
 	from := s.asked("1")
 	s.replaced("b")
-	w.until("the client's flow only waits for its last answer", func() bool { // new source ranges close the others
+	w.until("the client's flow only waits for its last answer", func() bool { // new source ranges close all other flows
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, l := range w.balancers[cloudprovider.KeyOf(w.mcs)].listeners {
@@ -416,16 +417,16 @@ func TestUDPAnswersForWhoIsShutOut(t *testing.T) {
 	w.lister.s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
 	s.replaced("c")
 	_, _ = s.WriteToUDPAddrPort([]byte("late"), from)
-	w.flows(0) // it was dealt with
+	w.flows(0) // the late response was processed
 	w.lister.s.SourceRanges = nil
 	s.replaced("d")
 	if got := w.talk(s.client, "2"); got != "d2" {
-		t.Errorf("who was shut out gets %q", got)
+		t.Errorf("the excluded client gets %q after it was admitted again", got)
 	}
 }
 
-// UDP clients that new source ranges shut out have no connection that could end: what they send is let in no more. The
-// others' flows stay as they are, and TCP connections go on.
+// New source ranges exclude UDP clients at once: their datagrams are dropped, because no
+// connection could end. Flows of admitted clients and all TCP connections continue.
 func TestSourceRangesEndFlows(t *testing.T) {
 	w := newWorld(t, "1s")
 	server := w.listenUDP()
@@ -463,11 +464,11 @@ func TestSourceRangesEndFlows(t *testing.T) {
 	w.lister.s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
 	w.apply(corev1.ProtocolUDP, backend)
 	if got := w.talk(in, "x"); got != flow {
-		t.Errorf("who is let in still had the flow %s, and has %s", flow, got)
+		t.Errorf("the admitted client had the flow %s and now has %s", flow, got)
 	}
 	_ = out.SetDeadline(time.Now().Add(300 * time.Millisecond))
 	if got := w.talk(out, "x"); !strings.Contains(got, "timeout") {
-		t.Errorf("who is shut out gets %s", got)
+		t.Errorf("the excluded client gets %s", got)
 	}
 
 	w.lister.s.SourceRanges = nil
@@ -480,11 +481,11 @@ func TestSourceRangesEndFlows(t *testing.T) {
 	w.lister.s.SourceRanges = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
 	w.apply(corev1.ProtocolTCP, netip.MustParseAddrPort("127.0.0.1:1"))
 	if got := w.talk(tcp, "y"); got != "y" {
-		t.Errorf("a connection that there was: %s", got)
+		t.Errorf("existing connection: %s", got)
 	}
 }
 
-// Connections of clients that are not let in leave the rate to those that are.
+// Connections of excluded clients do not use the rate limit of admitted clients.
 func TestStrangersSpendNoRate(t *testing.T) {
 	w := newWorld(t, "0s")
 	const rate = 5
@@ -495,7 +496,7 @@ func TestStrangersSpendNoRate(t *testing.T) {
 	for range 4 * rate {
 		conn, err := strangers.Dial("tcp", address)
 		if err != nil {
-			continue // it was ended before this end knew that it had begun
+			continue // the connection was closed before Dial returned
 		}
 		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 		if n, err := conn.Read(make([]byte, 1)); err == nil {
@@ -507,7 +508,7 @@ func TestStrangersSpendNoRate(t *testing.T) {
 	for _, l := range w.balancers[cloudprovider.KeyOf(w.mcs)].listeners {
 		limits := &l.(*tcpListener).limits
 		limits.mu.Lock()
-		// One is taken for the next client before it comes.
+		// The limiter reserves a connection for the next client in advance.
 		if limits.open > 1 || limits.tokens < rate-1 {
 			t.Errorf("%d connections are counted, and %.1f are left in this second, of %d", limits.open, limits.tokens, rate)
 		}
@@ -515,6 +516,6 @@ func TestStrangersSpendNoRate(t *testing.T) {
 	}
 	w.mu.Unlock()
 	if got := w.talk(w.dial("tcp", address), "hello"); got != "hello" {
-		t.Errorf("who is let in gets %q", got)
+		t.Errorf("the admitted client gets %q", got)
 	}
 }

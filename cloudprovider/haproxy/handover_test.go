@@ -21,14 +21,14 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// A server that HAProxy began with as a resting one is one like any other when it has been made ready: it is put to rest
-// again, told of when it does not answer, and deleted.
+// A server that HAProxy started as a draining server works like any other after it is made
+// ready: it can drain again, is reported when it does not answer, and can be deleted.
 func TestServersThatBeginResting(t *testing.T) {
 	w := newWorld(t)
 	web := mcs("web")
 	a, p := w.serve("a"), w.serve("p")
 	w.must(w.give(web, forwarded(8080, []netip.AddrPort{p}, a)))
-	w.must(w.give(web, forwarded(8080, []netip.AddrPort{a, p}))) // all are draining, and serve on
+	w.must(w.give(web, forwarded(8080, []netip.AddrPort{a, p}))) // all servers are draining and keep serving
 	answered := func() (all map[string]int) {
 		all = map[string]int{}
 		for range 10 {
@@ -39,7 +39,7 @@ func TestServersThatBeginResting(t *testing.T) {
 	if got := answered(); got["a\n"] != 5 || got["p\n"] != 5 {
 		t.Errorf("both are draining: %v", got)
 	}
-	w.refresh() // as when one of them goes down or up
+	w.refresh() // as after a change of a server's health
 	w.must(w.give(web, forwarded(8080, []netip.AddrPort{p}, a)))
 	if got := answered(); got["a\n"] != 10 {
 		t.Errorf("one is not draining: %v", got)
@@ -48,12 +48,13 @@ func TestServersThatBeginResting(t *testing.T) {
 	found, err := states(context.Background(), w.process.worker(), "n_web_8080")
 	w.must(err)
 	if len(found["n_web_8080"]) != 1 {
-		t.Errorf("one is wanted: %v", found)
+		t.Errorf("want a single server: %v", found)
 	}
 }
 
-// A reload for one load balancer, of many, changes nothing that is known of the others' servers, neither here nor in HAProxy: nobody is told
-// anything, and nobody's connection is tried with a server that does not answer. One that answers again is up again.
+// A reload for one of many load balancers keeps the state of all other servers, in the hub and
+// in HAProxy: no report is sent, and no client's connection goes to a dead server. A server
+// that answers again is up again.
 func TestReloadForgetsNobody(t *testing.T) {
 	const n = 40
 	w := newWorld(t)
@@ -65,7 +66,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 		m := mcs(fmt.Sprintf("web-%d", i))
 		m.Annotations = map[string]string{cloudprovider.AnnotationAddress: first}
 		all = append(all, m)
-		making.Go(func() { // those that come together cost a reload together
+		making.Go(func() { // concurrent changes share a reload
 			if err := w.give(m, forwarded(int32(8100+i), nil, a, dead)); err != nil {
 				t.Error(err)
 			}
@@ -93,7 +94,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 	after, err := w.process.identity(context.Background())
 	w.must(err)
 	if after == before {
-		t.Error("it has not been reloaded")
+		t.Error("HAProxy was not reloaded")
 	}
 	for look := range 2 {
 		found, err := states(context.Background(), w.process.worker(), "")
@@ -107,15 +108,15 @@ func TestReloadForgetsNobody(t *testing.T) {
 				t.Errorf("look %d: of %s %v do not answer", look, m.Name, got)
 			}
 		}
-		if look == 0 { // what the new process finds out by itself is the same
+		if look == 0 { // the health checks of the new process agree
 			w.must(w.give(mcs("another"), forwarded(8081, nil, a)))
 		}
 	}
 	if n := told.Load(); n > 0 {
-		t.Errorf("%d times somebody is told", n)
+		t.Errorf("%d unexpected reports", n)
 	}
 	if _, err := os.Stat(w.stateFile()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what was handed over is left for another one: %v", err)
+		t.Errorf("the state file was not deleted: %v", err)
 	}
 	late, listen := w.refuse()
 	w.must(w.give(all[0], forwarded(8100, nil, a, late)))
@@ -135,7 +136,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 	})
 }
 
-// A process that goes on with its connections does not outlive any number of reloads.
+// An old worker process with connections is ended after a limited number of reloads.
 func TestMaxReloads(t *testing.T) {
 	w := newWorld(t, "max-reloads=2")
 	web := mcs("web")
@@ -152,13 +153,13 @@ func TestMaxReloads(t *testing.T) {
 	w.must(w.apply(web, 0, 5, a))
 	w.eventually("the end of the connection", func() error {
 		if err := echoes(conn, "still there"); err == nil {
-			return errors.New("it is there after four reloads")
+			return errors.New("the connection is still open after four reloads")
 		}
 		return nil
 	})
 }
 
-// Clients that are not let in take nothing of the rate of those that are.
+// Excluded clients do not use the rate limit of admitted clients.
 func TestStrangersSpendNoRate(t *testing.T) {
 	w := newWorld(t)
 	web := mcs("web")
@@ -188,8 +189,9 @@ func TestStrangersSpendNoRate(t *testing.T) {
 	}
 }
 
-// What can't be written down, or loaded, keeps no load balancer from following its backends, nor one that is not wanted from leading nowhere; it is
-// told, and done when it can be.
+// If the configuration cannot be written or loaded, load balancers still follow their backends,
+// and a deleted load balancer stops forwarding. The provider returns an error and writes the
+// configuration later.
 func TestFollowsByTheSocket(t *testing.T) {
 	w := newWorld(t)
 	web, more, gone := mcs("web"), mcs("more"), mcs("gone")
@@ -203,7 +205,7 @@ func TestFollowsByTheSocket(t *testing.T) {
 		}
 	}
 
-	// Nothing can be remembered, as on a disk that is full.
+	// The state cannot be written, as on a full disk.
 	w.must(os.Rename(w.memories(), w.memories()+"-away"))
 	fails("a change that can't be written down", w.apply(web, 0, 1, b))
 	w.answers("web", "b")
@@ -222,7 +224,7 @@ func TestFollowsByTheSocket(t *testing.T) {
 	w.answers("web", "c")
 	fails("a load balancer less", w.EnsureMCSLoadBalancerDeleted(context.Background(), gone))
 	if got := w.ask(gone); got == "a\n" {
-		t.Error("one that was deleted still leads to its server")
+		t.Error("the deleted load balancer still forwards to its server")
 	}
 	w.must(os.Remove(configuration))
 	w.must(os.Rename(configuration+"-away", configuration))
@@ -234,7 +236,7 @@ func TestFollowsByTheSocket(t *testing.T) {
 	w.ends("one that was deleted", gone)
 }
 
-// All servers of a port are told of clients in the same way, which a reload changes.
+// All servers of a port use the same PROXY protocol setting. A change needs a reload.
 func TestProxyProtocolIsOneForAll(t *testing.T) {
 	w := newWorld(t)
 	web := mcs("web")

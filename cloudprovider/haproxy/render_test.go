@@ -73,7 +73,7 @@ listen shop_web_443
 			t.Fatal(err)
 		}
 		if output, err := exec.Command(program, "-c", "-q", "-L", "local", "-f", file).CombinedOutput(); err != nil {
-			t.Errorf("HAProxy refuses it: %v: %s", err, output)
+			t.Errorf("HAProxy refuses the configuration: %v: %s", err, output)
 		}
 	}
 
@@ -92,7 +92,7 @@ listen shop_web_443
 		return outlineOf(text).version
 	}
 	if again(func(b *balancer) { b.Listens[0].Servers, b.Listens[0].Resting = nil, nil }, nil) != o.version {
-		t.Error("another version with other servers")
+		t.Error("different servers changed the version")
 	}
 	for i, change := range []func(*structure){
 		func(s *structure) { s.Binds = s.Binds[:1] }, func(s *structure) { s.ProxyProtocol = 0 }, func(s *structure) { s.MaxConnections++ },
@@ -113,7 +113,7 @@ listen shop_web_443
 	}
 }
 
-// allowed is every line that a section may have.
+// allowed matches every valid line of a section.
 var allowed = regexp.MustCompile(`^(listen [-a-z0-9]+_[-a-z0-9]+_[0-9]+` +
 	`|  bind [][0-9a-f.:]+` +
 	`|  (maxconn|rate-limit sessions) [0-9]+` +
@@ -124,7 +124,7 @@ var allowed = regexp.MustCompile(`^(listen [-a-z0-9]+_[-a-z0-9]+_[0-9]+` +
 	`|  stick on src` +
 	`|  server [0-9a-f.:]+_[1-9][0-9]* [][0-9a-f.:]+ check [a-z0-9 -]+)$`)
 
-// Whatever names and numbers there are, what is rendered says no more than it should.
+// For all names and numbers, the configuration contains only valid lines.
 func FuzzRender(f *testing.F) {
 	f.Add("shop", "web", int32(80), 1, 2, 3, int64(1000), []byte{10, 0, 0, 1}, uint16(8080))
 	f.Add("shop\n", "web\nlisten x", int32(-1), -1, -1, 7, int64(-1), []byte{}, uint16(0))
@@ -149,7 +149,7 @@ func FuzzRender(f *testing.F) {
 		_, sections, _ := strings.Cut(text, "srvtcpka-cnt 3\n")
 		lines := strings.Split(strings.TrimSuffix(sections, "\n"), "\n")
 		if strings.Count(text, "\nlisten ") != 1 || len(lines) > 11 {
-			t.Fatalf("more than there is: %q", sections)
+			t.Fatalf("unexpected lines: %q", sections)
 		}
 		for _, line := range lines {
 			if !allowed.MatchString(line) {
@@ -180,7 +180,7 @@ func TestParseStates(t *testing.T) {
 	found, ok := parseStates("1\n# be_id be_name\n2 shop_web_80 1 10.0.0.1_80 10.0.0.1 2 0 1 1\n2 shop_web_80 2 2001:db8::1_80 2001:db8::1 0 0 1 1\n" +
 		"2 shop_web_80 3 10.0.0.3_80 10.0.0.1 0 1 1 1\n2 shop_web_80 4 10.0.0.4_80 10.0.0.4 2 4 1 1\n2 shop_web_80 5 10.0.0.5_80 10.0.0.5 0 5 1 1\n" +
 		"2 shop_web_80 6 10.0.0.6_80 10.0.0.6 2 8 1 1\n3 shop_web_81 1 10.0.0.9_80 10.0.0.9 2 0 1 1\n")
-	// One that was disabled by the configuration, and has been made ready since, has that bit alone.
+	// A server that the configuration has disabled, and that is ready now, has only this bit.
 	want := fmt.Sprint(map[netip.AddrPort]serverState{
 		at("10.0.0.1:80"): {}, at("[2001:db8::1]:80"): {down: true}, at("10.0.0.3:80"): {resting: true}, at("10.0.0.4:80"): {}, at("10.0.0.5:80"): {resting: true}, at("10.0.0.6:80"): {resting: true},
 	})

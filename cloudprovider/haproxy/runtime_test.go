@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A server whose checks could not be turned on has them turned on when it is tried again.
+// If enabling the checks of a server failed, the next attempt enables them.
 func TestChecksAreTurnedOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
@@ -47,7 +47,7 @@ func TestChecksAreTurnedOn(t *testing.T) {
 	answers["enable health"] = ""
 	commands = nil
 	mu.Unlock()
-	// As "show servers state" tells it, for the former call has failed.
+	// "show servers state" reports this after the failed call.
 	have = map[netip.AddrPort]serverState{at("10.0.0.1:80"): {resting: true}}
 	if err := change(t.Context(), path, l, have); err != nil {
 		t.Error(err)
@@ -59,7 +59,8 @@ func TestChecksAreTurnedOn(t *testing.T) {
 	}
 }
 
-// What was written to a file by another hub gets into no configuration unchecked. A zone is any text.
+// Addresses in a file of another hub are validated before they get into a configuration. A zone
+// can be any text.
 func TestRecalledAddressesAreChecked(t *testing.T) {
 	evil := netip.MustParseAddr("fe80::1").WithZone("x:80\nlisten evil")
 	b := everything(t)
@@ -67,15 +68,15 @@ func TestRecalledAddressesAreChecked(t *testing.T) {
 	b.Listens[0].Servers = []netip.AddrPort{at("10.0.0.1:8080"), at("10.0.0.1:0"), at("0.0.0.0:80")}
 	if err := b.check(); err != nil || !slices.Equal(b.Listens[0].Resting, []netip.AddrPort{at("10.0.0.2:8080")}) ||
 		!slices.Equal(b.Listens[0].Servers, []netip.AddrPort{at("10.0.0.1:8080")}) {
-		t.Errorf("of servers that were recalled there are %v, %v, %v", b.Listens[0].Servers, b.Listens[0].Resting, err)
+		t.Errorf("servers from the file: %v, resting %v, error %v", b.Listens[0].Servers, b.Listens[0].Resting, err)
 	}
 	b.Listens[0].Binds = []netip.AddrPort{netip.AddrPortFrom(evil, 80)}
 	if err := b.check(); err == nil {
-		t.Error("a zone in what is listened at is not seen")
+		t.Error("a zone in a listen address was accepted")
 	}
 }
 
-// A worker that ends while it is asked has ended, and is not one that does not answer.
+// A worker that ends during a query counts as ended, not as unresponsive.
 func TestEndsWhileAsked(t *testing.T) {
 	p := process{t.TempDir()}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.worker(), Net: "unix"})
@@ -88,7 +89,7 @@ func TestEndsWhileAsked(t *testing.T) {
 		defer close(done)
 		conn, err := listener.Accept()
 		if err == nil {
-			_, _ = conn.Read(make([]byte, 1)) // what is not read has the other side's connection be reset
+			_, _ = conn.Read(make([]byte, 1)) // unread data resets the connection
 			_ = conn.Close()
 		}
 		_ = listener.Close()

@@ -24,8 +24,8 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider/conformance"
 )
 
-// The hub ends, its backends change meanwhile, and another hub takes over, which makes a load balancer more. No request is
-// lost, and no connection ends. What can't be read is left out.
+// The hub stops, backends change, and another hub takes over and adds a load balancer. No
+// request is lost, no connection ends, and unreadable files are ignored.
 func TestTakeover(t *testing.T) {
 	w := newWorld(t)
 	web, old, more := mcs("web"), mcs("old"), mcs("more")
@@ -64,7 +64,7 @@ func TestTakeover(t *testing.T) {
 	if got := w.LoadBalancers(); len(got) != 2 || !slices.Contains(got, cloudprovider.KeyOf(old)) {
 		t.Errorf("the next hub finds %v", got)
 	}
-	// What it does first concerns another one.
+	// The first change of the new hub is about another load balancer.
 	w.must(w.apply(more, 0, 1, b))
 	w.must(w.apply(web, 0, 1, b))
 	w.answers("web", "b")
@@ -77,12 +77,12 @@ func TestTakeover(t *testing.T) {
 		t.Errorf("%d requests were lost, of %d; the first with: %v", len(lost), answered, lost[0])
 	}
 	if err := echoes(conn, "still there"); err != nil {
-		t.Errorf("a connection that was there before: %v", err)
+		t.Errorf("existing connection: %v", err)
 	}
 }
 
-// A hub may end after it has noted a change, and before HAProxy knows of it: the next one tells. It knows, too, which
-// backends do not answer.
+// If a hub ends after it has stored a change and before it has updated HAProxy, the next hub
+// updates HAProxy. The next hub also knows the unreachable backends.
 func TestWhatHAProxyWasNotTold(t *testing.T) {
 	w := newWorld(t)
 	web := mcs("web")
@@ -104,18 +104,19 @@ func TestWhatHAProxyWasNotTold(t *testing.T) {
 	if got := w.Unreachable(cloudprovider.KeyOf(web)); !slices.Equal(got, []netip.AddrPort{dead}) {
 		t.Errorf("unreachable: %v", got)
 	}
-	w.answers("web", "b") // HAProxy was not told of it
+	w.answers("web", "b") // HAProxy did not know this change
 }
 
-// The container of HAProxy may begin after the hub's, end and begin again, with what it carried last; what has changed
-// meanwhile it is told then. While it does not run, who wants a load balancer is told, and who wants none has none when it runs again.
+// HAProxy's container may start after the hub's, and restart. HAProxy starts with its last
+// configuration, and then the hub applies newer changes. While HAProxy is down, requests for
+// load balancers return an error, and deleted load balancers do not return.
 func TestHAProxyEndsAndStarts(t *testing.T) {
 	w := newWorldWithout(t)
 	c := w.haproxy
 	web, other := mcs("web"), mcs("other")
 	a, b := w.serve("a"), w.serve("b")
 	if err := w.apply(web, 0, 1, a); !errors.Is(err, errNotRunning) || len(web.Status.LoadBalancer.Ingress) > 0 {
-		t.Errorf("before it runs: %v, %v", err, web.Status.LoadBalancer)
+		t.Errorf("before HAProxy runs: %v, %v", err, web.Status.LoadBalancer)
 	}
 	c.start()
 	w.answers("web", "a")
@@ -130,30 +131,31 @@ func TestHAProxyEndsAndStarts(t *testing.T) {
 		select {
 		case <-told:
 		case <-time.After(loadTimeout):
-			t.Fatal("nobody is told that HAProxy does not run")
+			t.Fatal("no report that HAProxy is down")
 		}
 	}
 	before := web.Status.LoadBalancer.DeepCopy()
 	if err := w.apply(web, 0, 1, b); !errors.Is(err, errNotRunning) || len(web.Status.LoadBalancer.Ingress) != 1 ||
 		web.Status.LoadBalancer.Ingress[0].IP != before.Ingress[0].IP {
-		t.Errorf("while it does not run: %v, %v", err, web.Status.LoadBalancer)
+		t.Errorf("while HAProxy is down: %v, %v", err, web.Status.LoadBalancer)
 	}
 	w.must(w.EnsureMCSLoadBalancerDeleted(context.Background(), other))
 	c.start()
 	w.answers("web", "b")
 	if got := w.ask(other); got == "a\n" {
-		t.Error("one that was deleted while HAProxy did not run answers")
+		t.Error("a load balancer that was deleted while HAProxy was down answers")
 	}
 
-	// By itself: what it has read is older than what it was told since.
+	// HAProxy restarts by itself. Its configuration file is older than its latest runtime
+	// changes.
 	w.must(w.apply(web, 0, 1, a))
 	c.kill()
 	c.start()
 	w.answers("web", "a")
 }
 
-// A HAProxy that does not answer for a while is not taken for one that has ended, by the hub that runs nor by one that
-// starts: what it carries goes on, and it takes what has changed when it answers again.
+// Neither a running hub nor a new hub mistakes a slow HAProxy for a stopped one: load balancers
+// keep forwarding, and HAProxy gets the changes when it responds again.
 func TestHAProxyIsSlow(t *testing.T) {
 	w := newWorld(t)
 	web, more, third := mcs("web"), mcs("more"), mcs("third")
@@ -163,7 +165,7 @@ func TestHAProxyIsSlow(t *testing.T) {
 	w.must(err)
 	defer conn.Close()
 	w.haproxy.signal(syscall.SIGSTOP)
-	// One more needs another configuration, and so does another port.
+	// Another load balancer and another port both need a new configuration.
 	for _, m := range []*networkingv1alpha1.MultiClusterService{more, web} {
 		if err := w.within(300*time.Millisecond, m, 2, a); err == nil {
 			t.Errorf("%s: no error while HAProxy does not answer", m.Name)
@@ -204,7 +206,7 @@ func TestAffinityOverReload(t *testing.T) {
 		w.must(err)
 		return line
 	}
-	// A worker that has no former one gives up waiting for its table after some seconds, and
+	// A worker without a predecessor stops waiting for its stick table after some seconds, and
 	// hands nothing over before that.
 	w.eventually("the end of its first wait", func() error {
 		peers, err := query(context.Background(), w.process.worker(), "show peers")
@@ -228,7 +230,7 @@ func TestAffinityOverReload(t *testing.T) {
 			}
 			return nil
 		})
-		for client := len(servers) - 1; client >= 0; client-- { // in another order
+		for client := len(servers) - 1; client >= 0; client-- { // in reverse order
 			if got := from(client); got != first[client] {
 				t.Errorf("with %d ports client %d gets %q, and got %q", ports, client, got, first[client])
 			}
@@ -236,7 +238,7 @@ func TestAffinityOverReload(t *testing.T) {
 	}
 }
 
-// A port that can't be listened on is told, and keeps none of the others from working.
+// A port that cannot be bound is reported, and all other ports work.
 func TestPortNotBound(t *testing.T) {
 	w := newWorld(t)
 	web, other := mcs("web"), mcs("other")
@@ -247,20 +249,20 @@ func TestPortNotBound(t *testing.T) {
 	err = w.apply(web, 0, 2, a)
 	ports := web.Status.LoadBalancer.Ingress[0].Ports
 	if err == nil || len(ports) != 2 || ports[0].Error != nil || ports[1].Error == nil || *ports[1].Error != cloudprovider.PortNotBound {
-		t.Errorf("with a port of another program's: %v, %v", ports, err)
+		t.Errorf("port in use by another program: %v, %v", ports, err)
 	}
 	w.must(w.apply(other, 0, 1, a))
 	if x, y := w.ask(web), w.ask(other); x != "a\n" || y != "a\n" {
-		t.Errorf("the others: %s, %s", x, y)
+		t.Errorf("other ports: %s, %s", x, y)
 	}
 	_ = taken.Close()
 	w.must(w.apply(web, 0, 2, a))
 	if ports := web.Status.LoadBalancer.Ingress[0].Ports; ports[1].Error != nil {
-		t.Errorf("when it is free: %v", *ports[1].Error)
+		t.Errorf("after the port is free: %v", *ports[1].Error)
 	}
 }
 
-// A server that leaves with connections is kept, resting, until they have ended.
+// A removed server with connections stays, draining, until they have ended.
 func TestServersAreDeleted(t *testing.T) {
 	w := newWorld(t)
 	web := mcs("web")
@@ -276,7 +278,7 @@ func TestServersAreDeleted(t *testing.T) {
 	}
 	w.must(w.apply(web, 0, 1, b))
 	if n := has(); n != 2 {
-		t.Errorf("%d servers, while one that has left has a connection", n)
+		t.Errorf("%d servers while a removed server has a connection", n)
 	}
 	w.must(echoes(conn, "still there"))
 	_ = conn.Close()
@@ -287,14 +289,15 @@ func TestServersAreDeleted(t *testing.T) {
 		}
 		return nil
 	})
-	// It comes back.
+	// The server is added again.
 	w.must(w.apply(web, 0, 1, a))
 	if got := w.ask(web); got != "a\n" {
 		t.Error(got)
 	}
 }
 
-// What could not be remembered holds no address, and deleting what is not there frees one too.
+// A load balancer whose state could not be stored reserves no address. Deleting a missing load
+// balancer releases its address too.
 func TestNothingHoldsAnAddress(t *testing.T) {
 	w := newWorld(t)
 	web, other := mcs("web"), mcs("other")
@@ -305,7 +308,7 @@ func TestNothingHoldsAnAddress(t *testing.T) {
 	a := w.serve("a")
 	w.must(os.RemoveAll(w.memories()))
 	if err := w.apply(web, 0, 1, a); err == nil {
-		t.Error("no error, though there is no folder to remember it in")
+		t.Error("no error although the state folder is missing")
 	}
 	w.must(os.Mkdir(w.memories(), 0o700))
 	w.must(w.apply(other, 0, 1, a))
@@ -342,6 +345,6 @@ func TestConformance(t *testing.T) {
 		Addresses: []string{conformance.Loopback(t)},
 		Protocols: []corev1.Protocol{corev1.ProtocolTCP},
 		Options:   true,
-		Timeout:   time.Minute, // a reload may take long where many other tests run
+		Timeout:   time.Minute, // a reload may be slow while many tests run
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
-// What HAProxy says that it carries is what clients do.
+// The traffic that HAProxy reports matches the clients' traffic.
 func TestTraffic(t *testing.T) {
 	w := newWorld(t)
 	carries := func(when string, want cloudprovider.Traffic) {
@@ -31,7 +31,7 @@ func TestTraffic(t *testing.T) {
 	carries("with a connection", cloudprovider.Traffic{Open: 1, Taken: 1})
 	_ = conn.Close()
 	if _, _, err := connect(none); err == nil {
-		t.Error("who answers without backends?")
+		t.Error("a load balancer without backends accepted a connection")
 	}
 	carries("after one that failed", cloudprovider.Traffic{Taken: 2, Failed: 1})
 }

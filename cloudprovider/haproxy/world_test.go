@@ -28,16 +28,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// folder is for a HAProxy.
+// folder creates a folder for a HAProxy.
 func folder(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("runs HAProxy")
 	}
 	if _, err := Program(); err != nil {
-		t.Skip("there is no haproxy: make host-programs installs it")
+		t.Skip("haproxy is missing: install it with: make host-programs")
 	}
-	dir, err := os.MkdirTemp("", "hap") // a test's own folders have names that are too long for sockets
+	dir, err := os.MkdirTemp("", "hap") // t.TempDir is too long for a socket path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +48,11 @@ func folder(t *testing.T) string {
 type container struct {
 	*testing.T
 	dir, program string
-	running      *exec.Cmd // nil while it is not
+	running      *exec.Cmd // nil while the container is stopped
 	ended        chan struct{}
 }
 
-// newContainer returns one that is not running yet. It ends with the test.
+// newContainer returns a stopped container. The cleanup stops it.
 func newContainer(t *testing.T, dir string) *container {
 	t.Helper()
 	program, err := Program()
@@ -73,7 +73,7 @@ func newContainer(t *testing.T, dir string) *container {
 	return c
 }
 
-// first is a file beside the folder, which HAProxy reads the configurations of.
+// first is a file beside the folder from which HAProxy reads the configurations.
 func (c *container) first() string { return c.dir + ".first" }
 
 func (c *container) start() {
@@ -87,11 +87,11 @@ func (c *container) start() {
 	c.ended = make(chan struct{})
 	go func() {
 		defer close(c.ended)
-		_ = c.running.Wait() // it is killed
+		_ = c.running.Wait() // the process is killed
 	}()
 }
 
-// await returns when it runs.
+// await waits until HAProxy runs.
 func (c *container) await() {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), loadTimeout)
@@ -107,7 +107,7 @@ func (c *container) await() {
 	}
 }
 
-// kill ends all its processes, as that of a container's first one does.
+// kill kills all processes of the container, as the end of its first process does.
 func (c *container) kill() {
 	c.signal(syscall.SIGKILL)
 	<-c.ended
@@ -119,7 +119,7 @@ func (c *container) signal(signal syscall.Signal) {
 	_ = syscall.Kill(-c.running.Process.Pid, signal)
 }
 
-// world is a provider with its HAProxy, and what a test has it forward.
+// world is a provider with its HAProxy, and the Services that a test forwards.
 type world struct {
 	*testing.T
 	dir, addresses string
@@ -128,7 +128,7 @@ type world struct {
 	haproxy  *container
 	mu       sync.Mutex
 	services map[types.NamespacedName]cloudprovider.Service
-	// told is called with what the provider reports of.
+	// told is called with the load balancers that the provider reports.
 	told atomic.Pointer[func(types.NamespacedName)]
 }
 
@@ -187,7 +187,8 @@ func mcs(name string) *networkingv1alpha1.MultiClusterService {
 	return m
 }
 
-// apply forwards ports 8080 and up to the servers, each port to one, or to all of them.
+// apply forwards ports 8080 and up, each port to one of the servers, or all ports to all
+// servers.
 func (w *world) apply(m *networkingv1alpha1.MultiClusterService, affinity time.Duration, ports int, servers ...netip.AddrPort) error {
 	w.Helper()
 	s := cloudprovider.Service{Affinity: affinity}
@@ -266,14 +267,14 @@ func (w *world) ask(m *networkingv1alpha1.MultiClusterService) string {
 	return line
 }
 
-// answers waits for an answer.
+// answers waits for a response of the load balancer.
 func (w *world) answers(m string, want string) {
 	w.Helper()
 	web := mcs(m)
 	w.eventually(fmt.Sprintf("%q at %s", want, m), func() error {
 		status, there, err := w.GetMCSLoadBalancer(context.Background(), web)
 		if err != nil || !there {
-			return fmt.Errorf("there is none: %w", err)
+			return fmt.Errorf("no load balancer: %w", err)
 		}
 		web.Status.LoadBalancer = *status
 		if got := w.ask(web); got != want+"\n" {
@@ -297,7 +298,8 @@ func (w *world) eventually(what string, check func() error) {
 	}
 }
 
-// ends waits until clients are refused: the worker of before a reload does so until it is told to end.
+// ends waits until clients are refused. The old worker still accepts clients until the reload
+// has ended.
 func (w *world) ends(what string, m *networkingv1alpha1.MultiClusterService) {
 	w.Helper()
 	w.eventually(what, func() error {
@@ -319,7 +321,7 @@ func echoes(conn net.Conn, text string) error {
 	return nil
 }
 
-// forwarded is one port of a Service, to these servers; to those that drain in so far as they have connections.
+// forwarded is a port of a Service with servers. Draining servers keep only their connections.
 func forwarded(number int32, draining []netip.AddrPort, servers ...netip.AddrPort) cloudprovider.Service {
 	port := cloudprovider.Port{Protocol: corev1.ProtocolTCP, Number: number}
 	for _, a := range servers {
@@ -331,7 +333,7 @@ func forwarded(number int32, draining []netip.AddrPort, servers ...netip.AddrPor
 	return cloudprovider.Service{Ports: []cloudprovider.Port{port}}
 }
 
-// refuse has a port of its own that nobody answers at until listen is called.
+// refuse reserves a port that refuses connections until listen is called.
 func (w *world) refuse() (at netip.AddrPort, listen func()) {
 	w.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -343,11 +345,12 @@ func (w *world) refuse() (at netip.AddrPort, listen func()) {
 	bound := name.(*syscall.SockaddrInet4)
 	return netip.AddrPortFrom(netip.AddrFrom4(bound.Addr), uint16(bound.Port)), func() {
 		w.Helper()
-		w.must(syscall.Listen(socket, 16)) // the kernel takes connections, and that is all that checks ask for
+		w.must(syscall.Listen(socket, 16)) // the kernel accepts connections, which is enough for health checks
 	}
 }
 
-// firstLine returns who answers, and whether the connection begins with the client's address: "PROXY" or "none".
+// firstLine returns the name of the server, and the first line that the server received:
+// "PROXY" or "none".
 func (w *world) firstLine(m *networkingv1alpha1.MultiClusterService) (name, first string) {
 	w.Helper()
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort(m.Status.LoadBalancer.Ingress[0].IP, "8080"), 5*time.Second)
@@ -356,7 +359,7 @@ func (w *world) firstLine(m *networkingv1alpha1.MultiClusterService) (name, firs
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, err = fmt.Fprintln(conn, "none")
 	w.must(err)
-	lines := bufio.NewScanner(conn) // of the server, which says its name and echoes what it gets
+	lines := bufio.NewScanner(conn) // the server sends its name and echoes its input
 	for _, line := range []*string{&name, &first} {
 		if !lines.Scan() {
 			w.Fatalf("no line: %v", lines.Err())

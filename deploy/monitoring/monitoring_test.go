@@ -20,7 +20,8 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// Every alert says where one reads what to do, and there it says it, with the rule as it is.
+// Every alert links to a section of the documentation that has instructions and the current
+// rule.
 func TestRunbooks(t *testing.T) {
 	var rules struct {
 		Groups []struct {
@@ -51,7 +52,7 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// Rules and dashboard ask for no metric of Atoll's that docs/reference/metrics.md does not have.
+// docs/reference/metrics.md documents every Atoll metric in alerts and dashboard.
 func TestMetricsAreDocumented(t *testing.T) {
 	documented := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` ").FindAllStringSubmatch(read(t, "docs", "reference", "metrics.md"), -1) {
@@ -65,7 +66,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 			}
 		}
 		if len(found) < 5 {
-			t.Errorf("%s asks for %v only", file, found)
+			t.Errorf("%s uses only the metrics %v", file, found)
 		}
 	}
 }

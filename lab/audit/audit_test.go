@@ -38,7 +38,7 @@ func TestLog(t *testing.T) {
 		}
 		return writes
 	}
-	read(0)                        // what was there before
+	read(0)                        // existing lines
 	write(line + line + line[:40]) // the third is not all there
 	w := read(2)[0]
 	if w.User != "system:serviceaccount:atoll-system:atoll-agent" || w.Succeeded() || w.Namespace != "shop" || w.At.Nanosecond() != 6000 ||
@@ -50,7 +50,7 @@ func TestLog(t *testing.T) {
 	read(0)
 	write("no JSON\n")
 	if _, err := log.Read(); err == nil {
-		t.Error("no error about a line that is no JSON")
+		t.Error("no error for a line that is not JSON")
 	}
 }
 
@@ -69,6 +69,6 @@ func TestQuiet(t *testing.T) {
 	n := 0
 	writes, err := log.Quiet(t.Context(), time.Millisecond, func(Write) bool { n++; return n == 1 })
 	if err != nil || len(writes) != 1 {
-		t.Errorf("got %v, %v; want the one that counts", writes, err)
+		t.Errorf("got %v, %v; want the single write that counts", writes, err)
 	}
 }

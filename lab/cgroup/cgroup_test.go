@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEnableControllers has folders stand for the roots of hierarchies: of version 2 with controllers, of version 2
-// without, because version 1 beside it has them, and of version 1.
+// TestEnableControllers uses folders as roots of cgroup hierarchies: version 2 with
+// controllers, version 2 without controllers (version 1 has them), and version 1.
 func TestEnableControllers(t *testing.T) {
 	for controllers, want := range map[string]string{"cpuset cpu io memory pids rdma\n": "+cpu +cpuset +memory +pids", "\n": "", "": ""} {
 		root := t.TempDir()

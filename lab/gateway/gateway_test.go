@@ -13,8 +13,8 @@ import (
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
-// TestRun sends through the gateway, ends its half, and gets the server's whole
-// answer, which the server makes only then.
+// TestRun sends data through the gateway, closes its half of the connection, and gets the
+// server's complete response, which the server sends only then.
 func TestRun(t *testing.T) {
 	if testing.Short() || os.Geteuid() != 0 {
 		t.Skip("needs root and network namespaces")
@@ -64,7 +64,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	if _, err := io.ReadAll(idle); err != nil {
-		t.Logf("an idle connection ended with %v", err) // by FIN or RST, as it may be
+		t.Logf("an idle connection ended with %v", err) // FIN and RST are both valid
 	}
 }
 
@@ -78,7 +78,7 @@ func freePort(t *testing.T) netip.AddrPort {
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// connect connects as soon as somebody listens.
+// connect dials until the server listens.
 func connect(t *testing.T, to netip.AddrPort) net.Conn {
 	t.Helper()
 	for {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// pull gets something of an image as containerd does.
+// pull requests a part of an image, as containerd does.
 func pull(t *testing.T, registry *httptest.Server, path string) (status int, mediaType string, body []byte) {
 	t.Helper()
 	response, err := http.Get(registry.URL + path)
@@ -28,8 +28,9 @@ func pull(t *testing.T, registry *httptest.Server, path string) (status int, med
 	return response.StatusCode, response.Header.Get("Content-Type"), body
 }
 
-// What is made of programs of this machine is pulled by any tag, and by digest, with the libraries that the programs need; what is not there is not found,
-// and a store that is opened again serves the same.
+// An image of the host's programs can be pulled by any tag and by digest. It contains the
+// libraries of the programs. A missing image returns 404, and a store that is opened again
+// serves the same images.
 func TestImageOfPrograms(t *testing.T) {
 	program, err := exec.LookPath("sh")
 	if err != nil {
@@ -68,7 +69,7 @@ func TestImageOfPrograms(t *testing.T) {
 		t.Fatalf("%d %s %v: %s", status, mediaType, err, body)
 	}
 	if _, _, other := pull(t, registry, "/v2/shell/manifests/latest?ns=atoll.dev"); string(other) != string(body) {
-		t.Errorf("by its other name it is %s", other)
+		t.Errorf("by its other name the image is %s", other)
 	}
 	if _, _, config := pull(t, registry, "/v2/library/alpine/blobs/"+manifest.Config.Digest); !strings.Contains(string(config), `"Entrypoint":["/bin/sh"]`) || !strings.Contains(string(config), `"User":"1:1"`) {
 		t.Errorf("its configuration is %s", config)

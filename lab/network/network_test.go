@@ -16,7 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// testNamespace makes a namespace that goes with the test.
+// testNamespace creates a network namespace and deletes it after the test.
 func testNamespace(t *testing.T, suffix string) Namespace {
 	t.Helper()
 	if testing.Short() {
@@ -40,8 +40,8 @@ func testNamespace(t *testing.T, suffix string) Namespace {
 	return n
 }
 
-// echoServer answers every TCP connection to addr with the caller's address
-// and copies back what it gets.
+// echoServer answers every TCP connection to addr with the client's address, and echoes its
+// input.
 func echoServer(t *testing.T, n Namespace, addr netip.AddrPort) {
 	t.Helper()
 	l, err := n.Listen(t.Context(), "tcp", addr.String())
@@ -65,7 +65,7 @@ func echoServer(t *testing.T, n Namespace, addr netip.AddrPort) {
 	}()
 }
 
-// dial connects and returns the connection and the address that the server saw.
+// dial connects and returns the connection and the client address that the server saw.
 func dial(n Namespace, addr netip.AddrPort, timeout time.Duration) (net.Conn, string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -117,7 +117,7 @@ func TestNamespace(t *testing.T) {
 		t.Errorf("second Delete: %v", err)
 	}
 	if err := n.Do(func() error { return nil }); err == nil {
-		t.Error("entered a namespace that is not there")
+		t.Error("entered a missing namespace")
 	}
 }
 
@@ -137,7 +137,8 @@ func TestDoReturnsHome(t *testing.T) {
 	}
 }
 
-// TestNodes builds two nodes behind a bridge, dual-stack, talks from one to the other by a route, cuts and heals.
+// TestNodes connects two dual-stack nodes by a bridge, sends traffic over a route, cuts the
+// connection and heals it.
 func TestNodes(t *testing.T) {
 	fabric := testNamespace(t, "fabric")
 	if err := fabric.CreateBridge("fabric"); err != nil {
@@ -178,8 +179,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// cutAndHeal shows that neither a new connection nor the established one gets
-// through while cut, and that the established one goes on afterwards.
+// cutAndHeal checks that no traffic passes while the nodes are cut, and that the established
+// connection works afterwards.
 func cutAndHeal(t *testing.T, nodes []Namespace, to netip.AddrPort, established net.Conn) {
 	t.Helper()
 	for i, n := range nodes {
@@ -188,7 +189,7 @@ func cutAndHeal(t *testing.T, nodes []Namespace, to netip.AddrPort, established 
 			netip.MustParsePrefix(fmt.Sprintf("172.30.%d.1/32", other)), netip.MustParsePrefix(fmt.Sprintf("10.%d.0.0/16", other)),
 			netip.MustParsePrefix(fmt.Sprintf("fd00:172:30::%d:1/128", other)), netip.MustParsePrefix(fmt.Sprintf("fd00:10:%d::/48", other)),
 		}
-		for range 2 { // a second time changes nothing
+		for range 2 { // the second call has no effect
 			if err := n.Cut(fmt.Sprintf("c-%d", other), from); err != nil {
 				t.Fatal(err)
 			}

@@ -17,8 +17,8 @@ import (
 	"github.com/atoll-mcs/atoll/lab/network"
 )
 
-// started runs a shell script as a recorded process that goes with the test,
-// and returns it after its first line of output.
+// started runs a shell script as a recorded process, and returns after its first line of
+// output. The cleanup kills the process.
 func started(t *testing.T, script string, namespace network.Namespace) (Record, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -87,7 +87,7 @@ func TestStartFails(t *testing.T) {
 	dir := t.TempDir()
 	record := filepath.Join(dir, "r")
 	if _, err := Start(Command{Argv: []string{"/no/such/program"}, Log: filepath.Join(dir, "log")}, record); err == nil {
-		t.Error("started a program that is not there")
+		t.Error("started a missing program")
 	}
 	if _, err := Load(record); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("record: %v", err)
@@ -115,12 +115,11 @@ func TestWaitGivesUp(t *testing.T) {
 		t.Errorf("Wait: %v", err)
 	}
 	if !r.Alive() {
-		t.Error("Wait ended it")
+		t.Error("Wait killed the process")
 	}
 }
 
-// TestRecycled shows that a process which only shares the recorded id is left
-// alone.
+// TestRecycled checks that a process with a recycled process id is not touched.
 func TestRecycled(t *testing.T) {
 	r, _ := started(t, `echo ready; exec sleep 1000`, "")
 	for name, other := range map[string]Record{
@@ -205,16 +204,16 @@ func TestPaused(t *testing.T) {
 		return broken
 	})
 	if !errors.Is(err, broken) {
-		t.Errorf("the error of what is done meanwhile: %v", err)
+		t.Errorf("the error of the function: %v", err)
 	}
 	if s := state(); s == 'T' {
-		t.Error("it stands still afterwards")
+		t.Error("the process is still paused")
 	}
 	if err := r.Stop(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Paused(t.Context(), func() error { return nil }); err == nil {
-		t.Error("a process that has ended can't be paused, but there was no error")
+		t.Error("no error for pausing a process that has ended")
 	}
 }
 

@@ -49,8 +49,7 @@ func headless(namespace, name string, ports ...string) *mcsv1beta1.ServiceImport
 	return i
 }
 
-// slice returns a slice of endpoints without hostname, whose ports are the
-// import's plus 8000.
+// slice returns a slice of endpoints without host names. Its ports are the import's plus 8000.
 func slice(of *mcsv1beta1.ServiceImport, cluster, name string, ips ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
@@ -98,8 +97,9 @@ func (f *fixture) ask(t *testing.T, qname string, qtype uint16) *dns.Msg {
 	return m
 }
 
-// The examples of the specification, and what belongs in no zone file. Pitfall 19: all
-// types, and the version. Pitfall 24: the label of a host. Pitfall 28: names in any case. Sections 2.3.3 and 2.4.3: names of addresses.
+// The examples of the specification, and cases that a zone file cannot express. Pitfall 19: all
+// types, and the version. Pitfall 24: the label of a host. Pitfall 28: names in any case.
+// Sections 2.3.3 and 2.4.3: names of addresses.
 func TestRecords(t *testing.T) {
 	pets := headless("test", "headless", "https")
 	s := slice(pets, "clustera", "headless-1", "10.3.0.100", "10.10.10.10")
@@ -124,7 +124,7 @@ func TestRecords(t *testing.T) {
 		{"10-10-10-10.clustera.headless.test.svc.clusterset.local.", dns.TypeA, "10-10-10-10.clustera.headless.test.svc.clusterset.local. 5 IN A 10.10.10.10"},
 		{"My-Pet.ClusterA.Headless.test.SVC.clusterset.LOCAL.", dns.TypeA, "My-Pet.ClusterA.Headless.test.SVC.clusterset.LOCAL. 5 IN A 10.3.0.100"},
 		{"clusterset.local.", dns.TypeNS, "clusterset.local. 5 IN NS ns.dns.clusterset.local."},
-		{"in-addr.arpa.", dns.TypeNS, "in-addr.arpa. 5 IN NS ns.dns.clusterset.local."},                           // where the first zone is served
+		{"in-addr.arpa.", dns.TypeNS, "in-addr.arpa. 5 IN NS ns.dns.clusterset.local."},                           // the name server is in the first zone
 		{"7.0.0.10.in-addr.arpa.", dns.TypePTR, "7.0.0.10.in-addr.arpa. 5 IN PTR one.test.svc.clusterset.local."}, // a zone of one address
 		{"7.0.0.10.in-addr.arpa.", dns.TypeNS, "7.0.0.10.in-addr.arpa. 5 IN NS ns.dns.clusterset.local."},
 		{"42.42.42.10.in-addr.arpa.", dns.TypePTR, "42.42.42.10.in-addr.arpa. 5 IN PTR myservice.test.svc.clusterset.local."},
@@ -140,8 +140,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Pitfall 21: a name without records of a type, and one that does not exist. Pitfall 22: a
-// negative answer may be kept no longer than a positive one, RFC 2308 section 5.
+// Pitfall 21: a name without records of a type, and a name that does not exist. Pitfall 22: a
+// negative response may be cached no longer than a positive one, RFC 2308 section 5.
 func TestNegativeAnswers(t *testing.T) {
 	empty := headless("shop", "empty")
 	zones := []string{testZone, "in-addr.arpa.", "8.b.d.0.1.0.0.2.ip6.arpa."}
@@ -163,10 +163,11 @@ func TestNegativeAnswers(t *testing.T) {
 		{"c1.web.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError},
 		{"xsvc.clusterset.local.", dns.TypeA, dns.RcodeNameError},
 		{"a.ns.dns.clusterset.local.", dns.TypeA, dns.RcodeNameError},
-		// A name with a dot, which the API accepts, can't be asked for, and no address is told to have it.
+		// The API accepts a name with a dot, but no query can ask for it, so no address has
+		// this name.
 		{"web.x.shop.svc.clusterset.local.", dns.TypeA, dns.RcodeNameError},
 		{"7.0.0.10.in-addr.arpa.", dns.TypePTR, dns.RcodeNameError},
-		// An address, of which all but the name is not there, and the beginning of one.
+		// An address has only PTR records. The prefixes of addresses exist too.
 		{"42.42.42.10.in-addr.arpa.", dns.TypeA, dns.RcodeSuccess},
 		{"42.42.42.10.in-addr.arpa.", dns.TypeSRV, dns.RcodeSuccess},
 		{"in-addr.arpa.", dns.TypePTR, dns.RcodeSuccess},
@@ -202,7 +203,8 @@ func TestNegativeAnswers(t *testing.T) {
 	}
 }
 
-// Pitfall 26: nothing is known before everything is. Others are asked for the names of addresses meanwhile, if they are when there is none.
+// Pitfall 26: the server answers nothing before its caches are synced. Queries for addresses
+// fall through to the next plugin if fallthrough is configured.
 func TestNotSynced(t *testing.T) {
 	c := newClusterset(options{zones: []string{testZone}, reverse: []string{"in-addr.arpa."}})
 	c.fall.SetZonesFromArgs(nil)
@@ -249,7 +251,7 @@ func next(rcode int) plugin.Handler {
 	return plugin.HandlerFunc(func(context.Context, dns.ResponseWriter, *dns.Msg) (int, error) { return rcode, nil })
 }
 
-// serve returns what ServeDNS returns to the plugin before it.
+// serve returns the result of ServeDNS for the previous plugin.
 func serve(t *testing.T, h plugin.Handler, qname string, qtype uint16) int {
 	t.Helper()
 	r := new(dns.Msg)
@@ -261,7 +263,7 @@ func serve(t *testing.T, h plugin.Handler, qname string, qtype uint16) int {
 	return rcode
 }
 
-// Plugins in front of this one, as cache does, write into the records.
+// Plugins before this one, such as cache, change the records of a reply.
 func TestRepliesShareNothing(t *testing.T) {
 	pets := headless("shop", "pets", "http")
 	f := newFixture(testZone).with(pets, slice(pets, "c1", "a", "10.0.0.1"), slice(pets, "c1", "b", "fd00::1"))
@@ -278,9 +280,9 @@ func TestRepliesShareNothing(t *testing.T) {
 	}
 }
 
-// Pitfall 27: a reply that does not fit is cut, and says so. Over TCP none is, whatever the
-// size of the service, for there it is the same endpoints by every name and type, and as
-// many as fit.
+// Pitfall 27: a reply that does not fit is truncated and has the TC bit. A TCP reply is never
+// truncated: for a large service it contains as many endpoints as fit, the same for every name
+// and type.
 func TestTruncation(t *testing.T) {
 	pets := headless("shop", "pets", "http")
 	objects := []any{pets}
@@ -298,12 +300,12 @@ func TestTruncation(t *testing.T) {
 			r.SetQuestion("pets.shop.svc."+testZone, qtype)
 			if size > 0 {
 				r.SetEdns0(size, false)
-				// CoreDNS omits it from the reply, which has more room then.
+				// CoreDNS removes the option from the reply, so the reply has more room.
 				r.IsEdns0().Option = append(r.IsEdns0().Option, &dns.EDNS0_COOKIE{Code: dns.EDNS0COOKIE, Cookie: strings.Repeat("01", 40)})
 			}
 			m := f.serve(t, r, false)
 			limit := max(512, int(size))
-			fits := size == 65535 // the subset does
+			fits := size == 65535 // the subset of endpoints fits
 			if length := length(t, m); length > limit || !fits && length < limit/2 || m.Truncated == fits {
 				t.Errorf("EDNS size %d, %s: %d bytes, truncated=%v", size, dns.TypeToString[qtype], length, m.Truncated)
 			}
@@ -333,8 +335,8 @@ func TestTruncation(t *testing.T) {
 	}
 }
 
-// What is left out of the additional section for want of room is no reason to say that a
-// reply is truncated, RFC 2181 section 9.
+// A reply is not truncated if only records of the additional section are dropped, RFC 2181
+// section 9.
 func TestAdditionalSectionGivesWay(t *testing.T) {
 	pets := headless("shop", "pets", "http")
 	for hosts := 1; hosts <= 12; hosts++ {
@@ -356,7 +358,7 @@ func TestAdditionalSectionGivesWay(t *testing.T) {
 	}
 }
 
-// serve passes a query through what CoreDNS does with replies that do not fit.
+// serve sends a query through CoreDNS's truncation of replies.
 func (f *fixture) serve(t *testing.T, r *dns.Msg, tcp bool) *dns.Msg {
 	t.Helper()
 	rec := dnstest.NewRecorder(&test.ResponseWriter{TCP: tcp})

@@ -12,8 +12,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// shown returns what a metric of ours with this label shows now: the value of a gauge or
-// counter, or a histogram's number and sum.
+// shown returns the current value of a metric with this label: of a gauge or counter, or the
+// count and sum of a histogram.
 func shown(t *testing.T, name, label string) (count, sum float64) {
 	t.Helper()
 	families, err := prometheus.DefaultGatherer.Gather()
@@ -82,8 +82,8 @@ func TestManualHasAllMetrics(t *testing.T) {
 	}
 }
 
-// How long it took to answer a change of endpoints is measured from when the slice says
-// that it happened, each change once.
+// The programming duration of a change of endpoints starts at the slice's trigger time. Each
+// change is measured once.
 func TestProgrammingDuration(t *testing.T) {
 	f := newFixture(testZone).with()
 	pets := headless("shop", "pets", "http")

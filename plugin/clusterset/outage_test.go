@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// apiServer is one kind of objects in an API server that can be away.
+// apiServer serves a kind of objects and can be down.
 type apiServer struct {
 	mu       sync.Mutex
 	objects  []runtime.Object
 	watched  []*watch.FakeWatcher
 	away     bool
-	attempts int // since it went away
+	attempts int // attempts since the server went down
 }
 
 var errAway = errors.New("connection refused")
@@ -74,10 +74,10 @@ func (s *apiServer) be(away bool, objects ...runtime.Object) {
 	s.watched = nil
 }
 
-// The API server is gone for a day: no answer changes, readiness neither, and attempts to
-// reach it are as many as the back-off allows. When it is back, what has changed is seen within seconds.
+// The API server is down for a day: no response and no readiness changes, and the number of
+// attempts follows the backoff. When it is back, changes are visible within seconds.
 func TestDayWithoutAPIServer(t *testing.T) {
-	// One of them compares the time with that of other tests, which is real.
+	// One of the handlers compares the time with that of other tests, which use the real clock.
 	handlers := utilruntime.ErrorHandlers
 	defer func() { utilruntime.ErrorHandlers = handlers }()
 	utilruntime.ErrorHandlers = nil
@@ -146,8 +146,8 @@ func TestDayWithoutAPIServer(t *testing.T) {
 			<-time.After(time.Hour)
 			asBefore()
 		}
-		// Pauses grow from 0.2 s to 2 s, and each is up to doubled at random: a few attempts are soon, and all others
-		// 2 to 4 s apart.
+		// Pauses grow from 0.2 s to 2 s with up to 100% jitter: a few attempts follow quickly,
+		// and all others after 2 to 4 s.
 		const soon, fewest, most = 10, int(day / (4 * time.Second)), int(day / (2 * time.Second))
 		for _, s := range []*apiServer{imports, slices} {
 			s.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// zoo is a handler that knows some of everything.
+// zoo is a handler with objects of all kinds.
 func zoo() *fixture {
 	pets := headless("shop", "pets", "http", "admin")
 	s := slice(pets, "c1.eu", "a", "10.0.0.1", "10.0.0.2", "10.0.0.3")
@@ -24,9 +24,8 @@ func zoo() *fixture {
 		vip("shop", "web", "10.42.42.42", "fd00::1"), pets, s, slice(pets, "c2", "b", "fd00::7"))
 }
 
-// FuzzPacket answers whatever can be read as a message: nothing panics, and every reply
-// can be written, fits, belongs to its question, and has no record that the question does
-// not ask for.
+// FuzzPacket answers arbitrary DNS messages. The handler must not panic, and every reply must
+// be valid: it can be packed, fits, matches its question, and contains no other records.
 func FuzzPacket(f *testing.F) {
 	for _, qname := range []string{".", testZone, "web.shop.svc." + testZone, "_http._tcp.pets.shop.svc." + testZone,
 		"my-pet.c1.eu.pets.shop.svc." + testZone, "1.0.0.10.in-addr.arpa.", `a\.b.svc.` + testZone, strings.Repeat("x.", 110) + testZone} {
@@ -51,7 +50,7 @@ func FuzzPacket(f *testing.F) {
 			r := r.Copy()
 			rec := dnstest.NewRecorder(&test.ResponseWriter{TCP: tcp})
 			if _, err := h.ServeDNS(context.Background(), request.NewScrubWriter(r, rec), r); err != nil || rec.Msg == nil {
-				continue // left to others
+				continue // the next plugin answers
 			}
 			m := rec.Msg
 			packed, err := m.Pack()
@@ -70,7 +69,7 @@ func FuzzPacket(f *testing.F) {
 			}
 			for _, rr := range m.Answer {
 				if h := rr.Header(); h.Name != r.Question[0].Name || h.Rrtype != r.Question[0].Qtype {
-					t.Fatalf("unasked for: %v", m)
+					t.Fatalf("the reply contains records that were not requested: %v", m)
 				}
 			}
 		}
@@ -84,7 +83,7 @@ func udpSize(r *dns.Msg) uint16 {
 	return dns.MinMsgSize
 }
 
-// A flood of random names, in all zones and for all types, leaves nothing behind.
+// A flood of random names, in all zones and for all types, uses no memory afterwards.
 func TestFloodLeavesNothing(t *testing.T) {
 	h := zoo()
 	flood := func(from, to int) {
@@ -118,7 +117,7 @@ func TestFloodLeavesNothing(t *testing.T) {
 	runtime.KeepAlive(h)
 }
 
-// nowhere is a writer that does not even pack.
+// nowhere is a writer that discards replies without packing them.
 type nowhere struct {
 	dns.ResponseWriter
 	remote net.Addr

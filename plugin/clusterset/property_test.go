@@ -24,7 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/zonefile"
 )
 
-// fixture is a handler on objects that a test puts in by hand.
+// fixture is a handler with objects that a test adds by hand.
 type fixture struct {
 	*Clusterset
 	known   *objects
@@ -53,8 +53,8 @@ func (f *fixture) update() {
 	f.apply(all.services)
 }
 
-// query asks over TCP, so that nothing is cut off. The id decides which of
-// several records is first.
+// query queries over TCP, so that replies are not truncated. The id selects the first of
+// several records.
 func (f *fixture) query(id uint16, qname string, qtype uint16) (*dns.Msg, error) {
 	r := new(dns.Msg)
 	r.SetQuestion(qname, qtype)
@@ -141,8 +141,7 @@ func TestAnswersEqualReference(t *testing.T) {
 	})
 }
 
-// compare asks for every name there is, for those above, and for some that are
-// not there.
+// compare queries all existing names, the names below, and some names that do not exist.
 func (f *fixture) compare(t *rapid.T, zone string, want zonefile.File) {
 	names := map[string]bool{
 		"c1.web.shop.svc." + zone:            true, // <clusterid>.<svc> never has records
@@ -170,11 +169,11 @@ func (f *fixture) compare(t *rapid.T, zone string, want zonefile.File) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if isReverse(zone) && dns.CountLabel(name) < map[bool]int{true: whole6, false: whole4}[strings.HasSuffix(zone, arpa6)] {
 			if rcode, _, _ := want.Resolve(name, dns.TypePTR); rcode == dns.RcodeNameError {
-				continue // the beginning of an address exists, whether one begins so or not
+				continue // every prefix of an address exists
 			}
 		}
 		if _, ok := dns.IsDomainName(name); !ok || !dns.IsSubDomain(zone, name) {
-			continue // too long to be asked for, or of another zone
+			continue // invalid name, or in another zone
 		}
 		if flip {
 			name = strings.ToUpper(name)
@@ -224,7 +223,7 @@ func difference(want zonefile.File, got *dns.Msg) string {
 	return ""
 }
 
-// Few names, so that objects meet; and some as long as may be.
+// Few names, so that objects often share one, and some of maximal length.
 var (
 	namespaces = []string{"shop", "svc", strings.Repeat("n", 63)}
 	services   = []string{"web", "db", strings.Repeat("s", 63)}
@@ -299,7 +298,7 @@ func drawEndpointPort(t *rapid.T) discoveryv1.EndpointPort {
 	}
 }
 
-// drawManager draws who has made an object: Atoll, or another implementation of the API.
+// drawManager draws the creator of an object: Atoll, or another implementation of the API.
 func drawManager(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"agent.atoll.dev", "agent.atoll.dev", "lighthouse-agent.submariner.io"}).Draw(t, "manager")
 }
@@ -343,7 +342,8 @@ func anys[T any](m map[string]*T) []any {
 	return all
 }
 
-// While a service changes, each answer is what it was or what it is, never a mixture.
+// While a service changes, each response has either the old or the new records, never a
+// mixture.
 func TestAnswersWhileTheServiceChanges(t *testing.T) {
 	h := headless("shop", "web", "http")
 	var versions [2]*discoveryv1.EndpointSlice

@@ -7,8 +7,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Whatever comes over the wire, nothing panics, and what is taken apart is the
-// name.
+// For any name on the wire the parser does not panic, and its parts are the parts of the name.
 func FuzzQuestion(f *testing.F) {
 	for _, name := range []string{".", "clusterset.local.", "web.shop.svc.clusterset.local.", `a\.b.svc.clusterset.local.`,
 		`a\.clusterset.local.`, `a\\.clusterset.local.`, "..svc.clusterset.local.", "_http._tcp.web.shop.svc.clusterset.local.", "\xff.svc.clusterset.local."} {

@@ -17,7 +17,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// Of many attempts that fail alike the log has one.
+// Many identical failures are logged once.
 func TestReport(t *testing.T) {
 	var out bytes.Buffer
 	log.SetOutput(&out)
@@ -38,7 +38,8 @@ func TestReport(t *testing.T) {
 		r.ListWithContext(ctx, metav1.ListOptions{})
 		r.WatchWithContext(ctx, metav1.ListOptions{})
 	}
-	// What may be listed may not be watched: no end, and nothing is read "again".
+	// Lists are allowed and watches are forbidden: the failure persists, and no recovery is
+	// logged.
 	for range 3 {
 		result = nil
 		r.ListWithContext(ctx, metav1.ListOptions{})

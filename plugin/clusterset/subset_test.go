@@ -17,16 +17,16 @@ import (
 	"github.com/atoll-mcs/atoll/test/zonefile"
 )
 
-// seen is what a client can find out about a headless service.
+// seen holds everything that a client can query about a headless service.
 type seen struct {
-	addresses map[string]bool            // by A and AAAA
-	hosts     map[string]map[string]bool // the addresses of each name below the service
-	srv       map[string]map[string]bool // the targets by the name that was asked for
-	bytes     map[string]int             // of the records, by type or name
+	addresses map[string]bool            // addresses in A and AAAA records
+	hosts     map[string]map[string]bool // addresses of each name below the service
+	srv       map[string]map[string]bool // targets by query name
+	bytes     map[string]int             // size of the records, by type or name
 }
 
-// look asks for everything. Hosts are found by SRV, and by the names that endpoints can
-// have.
+// look sends all possible queries. It finds hosts by SRV records and by the names that
+// endpoints may have.
 func (f *fixture) look(t *rapid.T, i *mcsv1beta1.ServiceImport, of map[string]*discoveryv1.EndpointSlice) seen {
 	s := seen{map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]int{}}
 	self := i.Name + "." + i.Namespace + ".svc." + testZone
@@ -41,7 +41,7 @@ func (f *fixture) look(t *rapid.T, i *mcsv1beta1.ServiceImport, of map[string]*d
 			extra[rr.String()] = true
 		}
 		if len(extra) < len(m.Extra) {
-			t.Fatalf("addresses come more than once wherever the list is turned: %v", m)
+			t.Fatalf("the additional section has duplicate addresses: %v", m)
 		}
 		return m
 	}
@@ -85,8 +85,8 @@ func answerSize(t *rapid.T, m *dns.Msg) int {
 	return len(packed) - empty.Len()
 }
 
-// hostNames returns the names that ready endpoints have, and how many addresses, as the
-// reference says.
+// hostNames returns the names of ready endpoints and their numbers of addresses, according to
+// the reference.
 func hostNames(i *mcsv1beta1.ServiceImport, of map[string]*discoveryv1.EndpointSlice) map[string]int {
 	all := map[string]int{}
 	self := i.Name + "." + i.Namespace + ".svc." + testZone
@@ -98,16 +98,15 @@ func hostNames(i *mcsv1beta1.ServiceImport, of map[string]*discoveryv1.EndpointS
 	return all
 }
 
-// Pitfall 27: what is answered of a service with more endpoints than a reply has room for
-// is the same endpoints by every name and type, as many as fit, and stays so as far as it
-// can.
+// Pitfall 27: if a service has more endpoints than fit into a reply, all names and types return
+// the same endpoints, as many as fit. This selection changes as little as possible.
 func TestSubset(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFixture(testZone).with()
 		room := rapid.IntRange(300, 900).Draw(t, "room")
 		f.zones[0].builder.room = room
 		i := headless("shop", "pets")
-		// Without ports it is addresses that fill a reply.
+		// Without ports the addresses fill a reply.
 		if rapid.Bool().Draw(t, "ports") {
 			i.Spec.Ports = []mcsv1beta1.ServicePort{{Name: "http", Port: 80}, {Name: "dns", Protocol: "UDP", Port: 53}}
 		}
@@ -160,8 +159,8 @@ func drawManyEndpoints(t *rapid.T, i *mcsv1beta1.ServiceImport) *discoveryv1.End
 	return s
 }
 
-// check says whether everything is of the same endpoints, which fit, and whether there
-// would have been room for more.
+// check checks that all replies contain the same endpoints, that they fit, and that no more
+// endpoints would fit.
 func (s seen) check(t *rapid.T, room int, all map[string]int) {
 	ofHosts := map[string]bool{}
 	for _, addresses := range s.hosts {
@@ -174,7 +173,7 @@ func (s seen) check(t *rapid.T, room int, all map[string]int) {
 	for name := range all {
 		longest = max(longest, len(name)+recordSRV)
 	}
-	// An address that two hosts have counts for both.
+	// An address of two hosts counts twice.
 	for _, addresses := range s.hosts {
 		for ip := range addresses {
 			if strings.Contains(ip, ":") {
@@ -188,7 +187,7 @@ func (s seen) check(t *rapid.T, room int, all map[string]int) {
 		if bytes > room {
 			t.Fatalf("%s takes %d bytes of %d", what, bytes, room)
 		}
-		// One more host may have two numbers for a port.
+		// Another host may need two SRV records for a port.
 		full = full || bytes > room-2*longest
 	}
 	for name, targets := range s.srv {
@@ -203,8 +202,8 @@ func (s seen) check(t *rapid.T, room int, all map[string]int) {
 	}
 }
 
-// checkStable says whether hosts have kept their places: one that there was and still is
-// has gone only for others that come before it.
+// checkStable checks that hosts keep their places: a host that still exists may be dropped only
+// for hosts with a lower rank.
 func (s seen) checkStable(t *rapid.T, before seen, all map[string]int) {
 	place := func(name string) uint64 {
 		label, rest, _ := strings.Cut(name, ".")
@@ -216,12 +215,12 @@ func (s seen) checkStable(t *rapid.T, before seen, all map[string]int) {
 	}
 	for name := range before.hosts {
 		if all[name] > 0 && s.hosts[name] == nil && place(name) < last {
-			t.Fatalf("%s had to go, and hosts behind it did not", name)
+			t.Fatalf("%s was dropped, but hosts with a higher rank were not", name)
 		}
 	}
 	for name, addresses := range all {
 		if len(s.hosts[name]) < addresses && place(name) < last {
-			t.Fatalf("%s is left out or lacks addresses, and hosts behind it do not", name)
+			t.Fatalf("%s is incomplete, but hosts with a higher rank are included", name)
 		}
 	}
 }
@@ -240,8 +239,7 @@ func TestRankSpreads(t *testing.T) {
 	}
 }
 
-// Every address is the first equally often, and in a reply that is cut each is there
-// equally often.
+// Every address is the first equally often, and is included in truncated replies equally often.
 func TestRotationIsFair(t *testing.T) {
 	pets := headless("shop", "pets", "http")
 	ips := make([]string, 300)
@@ -255,7 +253,7 @@ func TestRotationIsFair(t *testing.T) {
 		for id := range queries {
 			m := f.overUDP(t, uint16(id*16+id%16), "pets.shop.svc."+testZone, qtype)
 			if !m.Truncated {
-				t.Fatal("a reply that is not cut proves nothing")
+				t.Fatal("the reply is not truncated, so this test checks nothing")
 			}
 			first[zonefile.Data(m.Answer[0])]++
 			for _, rr := range m.Answer {

@@ -41,7 +41,8 @@ func TestTableIsAMap(t *testing.T) {
 	})
 }
 
-// What is not touched is found at all times, however the table is changed meanwhile; and names that come and go do not make it grow.
+// Lookups of unchanged entries always succeed during changes of the table, and names that are
+// added and removed do not make it grow.
 func TestTableWhileItChanges(t *testing.T) {
 	x, value := newTable[int](), 1
 	x.set("constant", &value)
@@ -60,7 +61,7 @@ func TestTableWhileItChanges(t *testing.T) {
 					return
 				}
 				if p := x.get("none"); p != nil {
-					t.Error("found a name that never was")
+					t.Error("found a name that was never added")
 					return
 				}
 			}

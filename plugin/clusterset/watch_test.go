@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Pitfall 26: half of the objects make wrong answers, so that none are made of them.
+// Pitfall 26: incomplete objects would cause wrong responses, so no records are built from
+// them.
 func TestHalfListed(t *testing.T) {
 	o := newObjects()
 	importStore(o).Add(vip("shop", "web", "10.42.42.42"))
@@ -24,8 +25,8 @@ func TestHalfListed(t *testing.T) {
 	}
 }
 
-// What changes no answer costs nothing: a list after a lost connection holds
-// everything there is.
+// A relist without changes causes no work. After a lost connection the list contains all
+// objects.
 func TestRelistTouchesOnlyWhatChanged(t *testing.T) {
 	pets := headless("shop", "pets", "http")
 	f := newFixture(testZone).with(vip("shop", "web", "10.42.42.42"), pets, slice(pets, "c1", "a", "10.0.0.1"))
@@ -40,8 +41,9 @@ func TestRelistTouchesOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-// While another implementation's slices are there too, an import of Atoll's is answered from Atoll's alone, and one
-// that changes hands from those of who has it then.
+// An import that Atoll manages is answered from Atoll's slices only, even if slices of another
+// implementation exist. When the manager of an import changes, the responses change to the new
+// manager's slices.
 func TestSlicesOfWhoHasTheImport(t *testing.T) {
 	const manager = "endpointslice.kubernetes.io/managed-by"
 	pets := headless("shop", "pets", "http")

@@ -32,8 +32,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// cluster is an API server, and a DNS server that reads it with no more rights
-// than the deployment has.
+// cluster is an API server, and a DNS server with only the permissions of the deployment.
 type cluster struct {
 	*testing.T
 	env    *envtest.Environment
@@ -90,14 +89,14 @@ func (c *cluster) testHeadless() {
 		"0 50 8080 10-1-0-2.c1.eu.db.shop.svc.clusterset.local.", "0 50 8080 db-0.c1.eu.db.shop.svc.clusterset.local.")
 }
 
-// imported is a slice of a service that was exported by a cluster.
+// imported returns an imported slice of a service from a cluster.
 func imported(service, cluster, name string, addresses ...string) *discoveryv1.EndpointSlice {
 	s := objects.Slice("shop", name, service, addresses...)
 	s.Labels = map[string]string{mcsv1beta1.LabelServiceName: service, mcsv1beta1.LabelSourceCluster: cluster}
 	return s
 }
 
-// testReload changes the Corefile: nothing may be forgotten in between.
+// testReload changes the Corefile. The server must not lose its objects.
 func (c *cluster) testReload() {
 	server, err := c.server.Restart(input(c.corefile("ttl 77")))
 	c.must(err)
@@ -108,23 +107,23 @@ func (c *cluster) testReload() {
 	}
 }
 
-// testFailedReload reloads a Corefile whose server can't start, for its address is another
-// machine's: what was started for it is stopped again.
+// testFailedReload reloads a Corefile whose server cannot start, because its address belongs to
+// another machine. All parts that were started for it must stop again.
 func (c *cluster) testFailedReload() {
 	const zone = "elsewhere.test."
 	if _, err := c.server.Restart(input(c.corefile("ttl 79") + strings.Replace(c.corefile(""), "clusterset.local:0 {", zone+":0 {\nbind 192.0.2.1", 1))); err == nil {
 		c.Error("a reload with an address that is not there went through")
 	}
 	if labels := handlerLabels(c.T); slices.Contains(labels, zone) {
-		c.Errorf("after a reload that failed there are handlers of %q", labels)
+		c.Errorf("after a failed reload the handlers are %q", labels)
 	}
 	m := c.query("udp", "db-0.c1.eu.db.shop.svc.clusterset.local.", dns.TypeA)
 	if len(m.Answer) != 1 || m.Answer[0].Header().Ttl != 77 {
-		c.Errorf("after a reload that failed: %v", m)
+		c.Errorf("after a failed reload: %v", m)
 	}
 }
 
-// handlerLabels returns the zones of the handlers that report now.
+// handlerLabels returns the zones of the handlers that currently export metrics.
 func handlerLabels(t *testing.T) (labels []string) {
 	t.Helper()
 	families, err := prometheus.DefaultGatherer.Gather()
@@ -141,11 +140,11 @@ func handlerLabels(t *testing.T) (labels []string) {
 	return labels
 }
 
-// testOutage kills the API server: no answer changes, and a reload that could read nothing does
-// not replace a server that knows everything.
+// testOutage kills the API server. No response changes, and a reload that cannot read objects
+// does not replace the running server.
 func (c *cluster) testOutage() {
 	if err := c.env.ControlPlane.APIServer.Stop(); err != nil {
-		c.Log(err) // says that it had to be killed
+		c.Log(err) // the error says that the API server had to be killed
 	}
 	if _, err := c.server.Restart(input(c.corefile("ttl 78"))); err == nil {
 		c.Error("a reload without API server went through")
@@ -170,13 +169,13 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{T: t, env: &envtest.Environment{
 		BinaryAssetsDirectory:    programs,
 		ControlPlaneStartTimeout: 3 * time.Minute,
-		ControlPlaneStopTimeout:  5 * time.Second, // then it is killed
+		ControlPlaneStopTimeout:  5 * time.Second, // the process is killed then
 	}}
 	config, err := c.env.Start()
 	c.must(err)
 	t.Cleanup(func() {
 		if err := c.env.Stop(); err != nil {
-			t.Log(err) // says that a process had to be killed
+			t.Log(err) // the error says that a process had to be killed
 		}
 	})
 	scheme := runtime.NewScheme()
@@ -190,8 +189,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// installRBAC applies the manifest, and makes a kubeconfig of the service
-// account in it.
+// installRBAC applies the manifest and creates a kubeconfig for its service account.
 func (c *cluster) installRBAC() {
 	c.create(objects.Namespace("atoll-system"))
 	manifest, err := os.ReadFile("../../deploy/dns/rbac.yaml")
@@ -207,7 +205,7 @@ func (c *cluster) installRBAC() {
 	c.file = c.kubeconfig(envtest.User{Name: "system:serviceaccount:atoll-system:atoll-dns"})
 }
 
-// kubeconfig writes one of a user, and returns the file's name.
+// kubeconfig writes a user's kubeconfig and returns the file name.
 func (c *cluster) kubeconfig(of envtest.User) string {
 	c.Helper()
 	user, err := c.env.AddUser(of, nil)
@@ -264,8 +262,7 @@ func (c *cluster) query(network, qname string, qtype uint16) *dns.Msg {
 	return ask(c.T, network, address, qname, qtype)
 }
 
-// want fails the test unless the answer has that code and exactly that data,
-// over UDP and over TCP.
+// want fails the test unless the response has exactly this code and data, over UDP and TCP.
 func (c *cluster) want(qname string, qtype uint16, rcode int, data ...string) {
 	c.Helper()
 	for _, network := range []string{"udp", "tcp"} {
@@ -275,7 +272,7 @@ func (c *cluster) want(qname string, qtype uint16, rcode int, data ...string) {
 	}
 }
 
-// eventually does so too, but waits for it.
+// eventually waits until the response has this code and data.
 func (c *cluster) eventually(qname string, qtype uint16, rcode int, data ...string) {
 	c.Helper()
 	c.retry(fmt.Sprintf("asking for %s until it is %s %q", qname, dns.RcodeToString[rcode], data), func() error {
@@ -286,7 +283,7 @@ func (c *cluster) eventually(qname string, qtype uint16, rcode int, data ...stri
 	})
 }
 
-// retry calls f until it returns no error, for at most half a minute.
+// retry calls f until it succeeds, for at most half a minute.
 func (c *cluster) retry(what string, f func() error) {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), 30*time.Second)
@@ -316,8 +313,8 @@ func (c *cluster) wantReady(status int) {
 	}
 }
 
-// is reports whether a reply has that code, exactly the records with that data,
-// and an SOA record if it has none.
+// is reports whether a reply has the code, exactly the records with the data,
+// and an SOA record if it has no answer.
 func is(m *dns.Msg, rcode int, data []string) bool {
 	if m.Rcode != rcode || len(m.Answer) != len(data) {
 		return false

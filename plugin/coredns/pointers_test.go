@@ -11,8 +11,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// Names of addresses: of the cluster IP of a Service, of an IP that is none, of endpoints
-// in slices with and without the label kubernetes.io/service-name, and of nothing.
+// Names of addresses: of a Service's cluster IP, of an IP that no Service has, of endpoints in
+// slices with and without the label kubernetes.io/service-name, and of an unknown address.
 const (
 	foreignIP  = "80.2.0.192.in-addr.arpa."
 	labelled   = "1.0.2.10.in-addr.arpa."
@@ -22,8 +22,8 @@ const (
 	broken = "no answer that can be read"
 )
 
-// testPointers asks for the names of addresses where CoreDNS's plugin kubernetes answers
-// first, as the plugin's manual has it: here is when the plugin's answers apply.
+// testPointers queries the names of addresses where CoreDNS's plugin kubernetes answers first,
+// as the plugin's manual describes.
 func (c *cluster) testPointers() {
 	derivedIP := c.createPointers()
 	file := c.kubeconfig(envtest.User{Name: "admin", Groups: []string{"system:masters"}})
@@ -82,7 +82,7 @@ func (c *cluster) wantPointer(what, address, qname, want string) {
 	query := new(dns.Msg)
 	query.SetQuestion(qname, dns.TypePTR)
 	if want == broken {
-		// CoreDNS can't write the name, and says nothing.
+		// CoreDNS cannot pack the name and sends no response.
 		m, _, err := new(dns.Client).Exchange(query, address)
 		if err == nil && m.Rcode != dns.RcodeServerFailure {
 			c.Errorf("%s: %s: kubernetes has changed: got %v", what, qname, m)
@@ -97,8 +97,8 @@ func (c *cluster) wantPointer(what, address, qname, want string) {
 	}
 }
 
-// createPointers makes what testPointers asks for, besides what there is already. It
-// returns the reverse name of the derived Service's cluster IP.
+// createPointers creates the objects for testPointers. It returns the reverse name of the
+// derived Service's cluster IP.
 func (c *cluster) createPointers() string {
 	web := objects.Service("shop", "web-clusterset", 80)
 	c.create(web)
@@ -108,7 +108,7 @@ func (c *cluster) createPointers() string {
 		c.create(i)
 	}
 	slice := imported("db", "c2", "db-labelled.c2", "10.2.0.1")
-	slice.Labels[discoveryv1.LabelServiceName] = "db-clusterset" // as Atoll's imported slices have it
+	slice.Labels[discoveryv1.LabelServiceName] = "db-clusterset" // Atoll's imported slices have this label
 	c.create(slice)
 	name, err := dns.ReverseAddr(web.Spec.ClusterIP)
 	c.must(err)

@@ -18,14 +18,14 @@ import (
 	"github.com/miekg/dns"
 )
 
-// The plugin is tried beside CoreDNS's own for a cluster's DNS, which stands before it.
+// The tests run the plugin after CoreDNS's plugin kubernetes.
 func init() {
 	clog.Discard()
 	at := slices.Index(dnsserver.Directives, "clusterset")
 	dnsserver.Directives = slices.Insert(dnsserver.Directives, at, "kubernetes")
 }
 
-// start runs a server for the test and returns its address, for UDP and TCP.
+// start runs a server for the test and returns its addresses for UDP and TCP.
 func start(t *testing.T, corefile string) (server *caddy.Instance, udp, tcp string) {
 	t.Helper()
 	server, err := Start(corefile)
@@ -41,15 +41,15 @@ func start(t *testing.T, corefile string) (server *caddy.Instance, udp, tcp stri
 	return server, listening.LocalAddr().String(), listening.Addr().String()
 }
 
-// ask sends a query over "udp" or "tcp". A datagram may be lost, in a flood of others, so it
-// is sent again as resolvers do.
+// ask sends a query over "udp" or "tcp". A datagram may be lost under load, so ask retries like
+// a resolver.
 func ask(t *testing.T, network, address, qname string, qtype uint16) *dns.Msg {
 	t.Helper()
 	m := new(dns.Msg)
 	m.SetQuestion(qname, qtype)
 	reply, err := exchange(dns.Client{Net: network}, m, address)
 	if err != nil {
-		t.Fatalf("asking for %s: %v", qname, err)
+		t.Fatalf("querying %s: %v", qname, err)
 	}
 	return reply
 }
@@ -68,7 +68,7 @@ func exchange(client dns.Client, m *dns.Msg, address string) (*dns.Msg, error) {
 	}
 }
 
-// unreachable returns a kubeconfig for an API server that is not there.
+// unreachable returns a kubeconfig for an API server that does not exist.
 func unreachable(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -95,14 +95,14 @@ var (
 	ports        = regexp.MustCompile(`(?m)^(\s*)(ready|health|prometheus)( :\d+)?`)
 )
 
-// runnable makes a Corefile that is meant for a cluster run here: with that
-// kubeconfig, and on ports that are free.
+// runnable adapts a Corefile for a cluster to the test: with this kubeconfig, and on free
+// ports.
 func runnable(corefile, file string) string {
 	corefile = kubeconfig.ReplaceAllString(corefile, "")
 	corefile = lameduck.ReplaceAllString(corefile, "")
 	corefile = withBlock.ReplaceAllString(corefile, "$1\nkubeconfig "+file)
 	corefile = withoutBlock.ReplaceAllString(corefile, "${1}clusterset {\nkubeconfig "+file+"\n}")
-	// Nobody answers there, so there is nothing to wait for.
+	// The API server does not exist, so waiting for it is useless.
 	corefile = kubernetes.ReplaceAllString(corefile, "$1\nkubeconfig "+file+"\nstartup_timeout 1ms")
 	corefile = block.ReplaceAllStringFunc(corefile, func(line string) string {
 		zones := strings.Fields(strings.TrimSuffix(line, "{"))
@@ -148,8 +148,8 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// CoreDNS drops plugins from a Corefile's order that are not in its list, and
-// does not miss what is in its list but not compiled in.
+// CoreDNS ignores plugins in a Corefile that are missing from its list of directives, and does
+// not report directives that are not compiled in.
 func TestDirectives(t *testing.T) {
 	registered := map[string]bool{}
 	for _, name := range caddy.ListPlugins()["others"] {

@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// small is a program for tests that has a module in it, as those of releases.
+// small is a small program with a module, like the programs of releases.
 const small = `package main
 
 import (
@@ -38,7 +38,7 @@ import (
 func main() { fmt.Println(errors.New("it runs")) }
 `
 
-// built makes a folder of programs for both platforms. It builds one small one, and copies it.
+// built builds a small program and copies it as all programs, for both platforms.
 func built(t *testing.T) string {
 	t.Helper()
 	source, folder := t.TempDir(), t.TempDir()
@@ -120,7 +120,7 @@ func unpacked(t *testing.T, file string) layout.Path {
 	return layout.Path(folder)
 }
 
-// theIndex is the one image in a layout, of all platforms.
+// theIndex returns the image index of a layout, with all platforms.
 func theIndex(t *testing.T, l layout.Path) v1.ImageIndex {
 	t.Helper()
 	top, err := l.ImageIndex()
@@ -132,7 +132,7 @@ func theIndex(t *testing.T, l layout.Path) v1.ImageIndex {
 		t.Fatalf("%v, %v", manifest, err)
 	}
 	if reference := manifest.Manifests[0].Annotations["io.containerd.image.name"]; reference != "ghcr.io/atoll-mcs/atoll-agent:v1.2.3" {
-		t.Errorf("it is called %s", reference)
+		t.Errorf("the image name is %s", reference)
 	}
 	index, err := top.ImageIndex(manifest.Manifests[0].Digest)
 	if err != nil {
@@ -141,8 +141,8 @@ func theIndex(t *testing.T, l layout.Path) v1.ImageIndex {
 	return index
 }
 
-// The images are valid, have nothing but what they need, and can be pushed and pulled by their platforms. The program in
-// them runs where there is nothing else.
+// The images are valid, contain only the necessary files, and can be pushed and pulled for each
+// platform. Their program runs without other files.
 func TestImages(t *testing.T) {
 	out := made(t, built(t))
 	index := theIndex(t, unpacked(t, filepath.Join(out, "images", "atoll-agent-v1.2.3.oci.tar")))
@@ -184,7 +184,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// extracted is a folder with the files of an image, of which there are just these.
+// extracted extracts an image into a folder and checks that it contains only these files.
 func extracted(t *testing.T, image v1.Image) string {
 	t.Helper()
 	root := t.TempDir()
@@ -228,11 +228,11 @@ func extracted(t *testing.T, image v1.Image) string {
 	return root
 }
 
-// runs runs the program in a folder that is all that it sees.
+// runs runs the program in a folder as its root.
 func runs(t *testing.T, root string) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Log("the program is not run: that needs root")
+		t.Log("the program was not run, because this needs root")
 		return
 	}
 	output, err := exec.Command("chroot", "--userspec="+nobody, root, "/atoll-agent").CombinedOutput()
@@ -241,7 +241,7 @@ func runs(t *testing.T, root string) {
 	}
 }
 
-// The same programs give the same bytes, from whatever folder, and other programs give others.
+// The same programs in any folder give the same bytes, and other programs give different bytes.
 func TestReproducible(t *testing.T) {
 	programs := built(t)
 	first, second := sumsIn(t, made(t, programs)), sumsIn(t, made(t, built(t)))
@@ -249,7 +249,7 @@ func TestReproducible(t *testing.T) {
 		t.Errorf("the first release is\n%sand the second\n%s", first, second)
 	}
 	if strings.Count(first, "\n") != 6+2+8 { // images and digests, archives, bills
-		t.Errorf("it has other files:\n%s", first)
+		t.Errorf("unexpected files:\n%s", first)
 	}
 	program := filepath.Join(programs, "linux-arm64", "atoll-hub")
 	content, err := os.ReadFile(program)
@@ -260,11 +260,11 @@ func TestReproducible(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sumsIn(t, made(t, programs)) == first {
-		t.Error("another program gives the same release")
+		t.Error("a different program gives the same release")
 	}
 }
 
-// sumsIn are the checksums of a release, which are true.
+// sumsIn returns the checksums of a release after checking them.
 func sumsIn(t *testing.T, out string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(out, sums))
@@ -317,7 +317,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A command line that makes no sense is refused, and one that can't be done says what to do.
+// Invalid command lines are refused, and other failures say how to fix them.
 func TestRefused(t *testing.T) {
 	good := []string{"--version=v1", "--epoch=1", "--out=" + t.TempDir(), "--programs=" + t.TempDir()}
 	for _, tc := range []struct {

@@ -7,8 +7,8 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// Of an export remain the ports that its policy lets it have; what people export by themselves
-// is no business of a policy that is about load balancers.
+// A policy restricts the ports of an export. A policy about load balancers does not restrict
+// users' exports.
 func TestPolicyRestrictsPorts(t *testing.T) {
 	ports := []mcsv1beta1.ServicePort{{Name: "http", Port: 80}, {Name: "dns", Port: 53, Protocol: "UDP"}, {Name: "dns-tcp", Port: 53}}
 	http, dns := []PolicyPort{{Name: "http"}}, []PolicyPort{{Port: 53}}
@@ -49,7 +49,7 @@ func TestProvidersAndConsumers(t *testing.T) {
 		{&ServicePolicySpec{Scope: ScopeClusterset}, true, true},
 		{&ServicePolicySpec{Scope: ScopeClusterset, Providers: []string{"c1"}, Consumers: []string{"c2"}}, true, false},
 		{&ServicePolicySpec{Scope: ScopeClusterset, Providers: []string{"c2"}, Consumers: []string{"c2", "c1"}}, false, true},
-		// What people export by themselves goes on being imported.
+		// Users' exports are still imported.
 		{&ServicePolicySpec{Scope: ScopeHub}, true, true},
 	} {
 		if tt.policy.Provides("c1") != tt.provides || tt.policy.Consumes("c1") != tt.consumes {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The pages are what is generated now, and have what a reader looks for.
+// The generated pages are current and have the expected content.
 func TestCurrent(t *testing.T) {
 	pages, err := generated("../../..")
 	if err != nil {
@@ -69,14 +69,14 @@ func TestUndocumentedField(t *testing.T) {
 }
 
 var (
-	// unclear are words and phrases that make readers stop.
+	// unclear matches words and phrases that WRITING forbids.
 	unclear = regexp.MustCompile(`\b(anew|taken? away|tried again|none of its|by way of|that which|no more of|any more|can't|isn't|doesn't|is there already|all the same)\b`)
 	inner   = regexp.MustCompile(`[.:;?] `)
 )
 
 const maxWords = 30 // of a sentence
 
-// Messages have short sentences, and words that people who run Kubernetes use.
+// Messages have short sentences and standard terms.
 func TestMessagesArePlain(t *testing.T) {
 	page, err := messagesPage("../../..")
 	if err != nil {
@@ -90,7 +90,7 @@ func TestMessagesArePlain(t *testing.T) {
 		}
 		messages++
 		if word := unclear.FindString(text); word != "" {
-			t.Errorf("%q: say it without %q", text, word)
+			t.Errorf("message %q contains the unclear phrase %q", text, word)
 		}
 		for _, s := range inner.Split(text, -1) {
 			if words := len(strings.Fields(s)); words > maxWords {

@@ -35,7 +35,7 @@ func TestReadFindsTheRoot(t *testing.T) {
 	t.Errorf("no root in %v", mounts)
 }
 
-// Mounts lie upon each other, and the folder is called by another name than the table has.
+// Mounts are stacked, and the path contains a symbolic link.
 func TestUnmountBelow(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounts, which needs root")
@@ -70,6 +70,6 @@ func TestUnmountBelow(t *testing.T) {
 		}
 	}
 	if err := UnmountBelow(filepath.Join(dir, "nothing")); err != nil {
-		t.Errorf("a folder that there is not: %v", err)
+		t.Errorf("missing folder: %v", err)
 	}
 }
