@@ -14,8 +14,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// That the id is another cluster's is said on the agent's Deployment, with its UID, by which kubectl describe finds
-// it; and where there is none it is said all the same.
+// The agent reports a taken id by an Event on its Deployment, with the Deployment's UID, so
+// that kubectl describe shows the Event. Without a Deployment the agent still sends the Event.
 func TestTakenEvent(t *testing.T) {
 	there := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: "atoll-agent", UID: "u1"}}
 	s := scheme()

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestMainStatus checks how command lines end, and that only data is on standard
-// output.
+// TestMainStatus checks the exit status of command lines, and that standard output contains
+// only data.
 func TestMainStatus(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for line, want := range map[string]struct {
 		status         int
-		stdout, stderr string // a part of it; "" for nothing at all
+		stdout, stderr string // part of the output; "" for no output
 	}{
 		"":                             {0, "Try Atoll on this machine", ""},
 		"--help":                       {0, "Try Atoll on this machine", ""},

@@ -15,8 +15,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestHelp compares the commands, their arguments and their flags with testdata/commands.txt, which ATOLL_UPDATE=1 writes.
-// Every command prints its help, and its examples name commands and flags that exist.
+// TestHelp compares the commands, their arguments and their flags with testdata/commands.txt
+// (update with ATOLL_UPDATE=1). Every command prints its help, and its examples use existing
+// commands and flags.
 func TestHelp(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	var got strings.Builder
@@ -36,7 +37,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// describeCommands writes a command and the commands below it: a line with the arguments, then the flags.
+// describeCommands writes a command and its subcommands: a line with the arguments, then the
+// flags.
 func describeCommands(t *testing.T, c *cobra.Command, b *strings.Builder) {
 	t.Helper()
 	checkHelp(t, c)
@@ -115,7 +117,7 @@ func checkExample(t *testing.T, line string) {
 	}
 }
 
-// TestPlugin: called as kubectl calls it, the program shows its name there, and completes words.
+// TestPlugin: as a kubectl plugin, the program shows its plugin name and completes words.
 func TestPlugin(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(config, []byte(`{"apiVersion":"v1","kind":"Config","contexts":[{"name":"east","context":{"cluster":"x"}},{"name":"eu","context":{"cluster":"x"}},{"name":"west","context":{"cluster":"x"}}]}`), 0o600); err != nil {

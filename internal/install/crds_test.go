@@ -7,7 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// definition is one with labels, key=value, and versions that it serves.
+// definition returns a CRD with labels (key=value) and served versions.
 func definition(labels string, served ...string) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	crd.Labels = map[string]string{}

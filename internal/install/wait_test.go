@@ -12,8 +12,8 @@ func TestWait(t *testing.T) {
 	missing := errors.New("0 of 2 pods are ready")
 	for name, test := range map[string]struct {
 		patience time.Duration
-		look     time.Duration // how long each takes
-		ready    int           // the look that finds it ready; 0 for none
+		look     time.Duration // duration of each check
+		ready    int           // number of the check that succeeds; 0 for none
 		want     error
 		took     time.Duration
 	}{
@@ -43,9 +43,9 @@ func TestWait(t *testing.T) {
 				if !errors.Is(err, test.want) || err != nil && test.want == nil {
 					t.Errorf("%v instead of %v", err, test.want)
 				}
-				// Of two timers that end together either may be the first.
+				// Two timers that end at the same time may fire in any order.
 				if took := time.Since(began).Round(pause / 10); took != test.took.Round(pause/10) {
-					t.Errorf("it took %v instead of %v", took, test.took)
+					t.Errorf("took %v instead of %v", took, test.took)
 				}
 			})
 		})

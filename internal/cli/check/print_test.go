@@ -7,7 +7,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/check"
 )
 
-// TestPrint: headings, a line for each check, and below it what was found and what to do.
+// TestPrint: headings, a line for each check, and below it the finding and the fix.
 func TestPrint(t *testing.T) {
 	var got bytes.Buffer
 	p := printer{w: &got}

@@ -11,14 +11,15 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
 )
 
-// forbidden is a cluster of which nothing may be read.
+// forbidden is a cluster that refuses all reads.
 type forbidden struct{ clusterdns.Objects }
 
 func (forbidden) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return errors.New("it is forbidden")
 }
 
-// Lighthouse's part is not taken out while Submariner's operator would write it again.
+// The command does not remove Lighthouse's section while Submariner's operator would write it
+// again.
 func TestReplaceLighthouseWhileTheOperatorRuns(t *testing.T) {
 	operator := func(spec map[string]any) client.Reader {
 		return clusterdns.Objects{{Object: map[string]any{

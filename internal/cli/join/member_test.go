@@ -10,11 +10,11 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/render"
 )
 
-// What is wrong with the agent's arguments is said before anything runs with them.
+// Invalid agent arguments are reported before a Deployment uses them.
 func TestMemberFlags(t *testing.T) {
 	for name, tc := range map[string]struct {
 		line string
-		args []string // that the agent gets
+		args []string // arguments of the agent
 		err  string
 	}{
 		"nothing":              {"", nil, ""},

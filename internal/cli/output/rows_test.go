@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFormats: the same rows for people, wide, for scripts and for programs; an empty list is one for
-// programs, and a heading for people.
+// TestFormats: the same rows as a table, as a wide table, as names, and as JSON or YAML. An
+// empty list prints a header in a table and an empty list in JSON.
 func TestFormats(t *testing.T) {
 	type row struct {
 		Name string `json:"name"`

@@ -17,7 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install/setup"
 )
 
-// run runs a command line of atoll render, and returns what it writes.
+// run runs a command line of atoll render and returns its output.
 func run(t *testing.T, stdin io.Reader, line string) (string, error) {
 	t.Helper()
 	command := NewCommand()
@@ -31,7 +31,7 @@ func run(t *testing.T, stdin io.Reader, line string) (string, error) {
 	return stdout.String(), err
 }
 
-// rendered is what a command line writes, as objects.
+// rendered returns the output of a command line as objects.
 func rendered(t *testing.T, line string) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := run(t, nil, line)
@@ -52,7 +52,7 @@ func named(objects []*unstructured.Unstructured) (all []string) {
 	return all
 }
 
-// What is rendered is what the commands apply, with their label on it.
+// The rendered objects equal those that the commands apply, with their label.
 func TestTheSameAsTheCommands(t *testing.T) {
 	member := render.Member{Registry: "registry.test/mirror", Tag: "v9", Replicas: 3, AgentArgs: []string{"--region=eu", "--lease-timeout=60s"}}
 	for line, manifests := range map[string]func() (crds, objects []*unstructured.Unstructured){
@@ -74,7 +74,7 @@ func TestTheSameAsTheCommands(t *testing.T) {
 			t.Fatalf("%s (-command +rendered):\n%s", line, diff)
 		}
 		for i, o := range want {
-			// Through YAML, as a file has it.
+			// The comparison goes through YAML, like a file.
 			text := &bytes.Buffer{}
 			if err := install.Write(text, install.Marked(o)); err != nil {
 				t.Fatal(err)
@@ -87,13 +87,13 @@ func TestTheSameAsTheCommands(t *testing.T) {
 				t.Errorf("%s: %s (-command +rendered):\n%s", line, install.Name(o), diff)
 			}
 			if got[i].GetLabels()[install.LabelManagedBy] != install.ManagedBy {
-				t.Errorf("%s: %s lacks the label by which Atoll knows its own", line, install.Name(o))
+				t.Errorf("%s: %s lacks the label of objects that Atoll manages", line, install.Name(o))
 			}
 		}
 	}
 }
 
-// A directory can be written again, and nothing of somebody else's is written over.
+// The command overwrites its own directory, but no files of other tools.
 func TestDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	for range 2 {
@@ -113,14 +113,14 @@ func TestDirectory(t *testing.T) {
 		}
 	}
 	if _, err := run(t, nil, "hub --output-dir "+dir); err == nil || !strings.Contains(err.Error(), "choose another directory") {
-		t.Errorf("another command's directory is written over: %v", err)
+		t.Errorf("the directory of another command was overwritten: %v", err)
 	}
 	if _, err := run(t, nil, "broker -o json"); err != nil {
 		t.Error(err)
 	}
 }
 
-// What can't be is said before anything is written.
+// Invalid arguments are reported before the command writes anything.
 func TestRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"broker --clusterset kube-system":         "cannot be kube-system",
@@ -161,7 +161,7 @@ func TestDNSFromAFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(corefile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // what comes out can go in again
+	for range 2 { // the output is valid input
 		objects := rendered(t, "dns --server 10.96.0.53 --from "+file)
 		if len(objects) != 1 || install.Name(objects[0]) != "ConfigMap kube-system/coredns" {
 			t.Fatalf("%v", named(objects))
@@ -171,7 +171,7 @@ func TestDNSFromAFile(t *testing.T) {
 			t.Errorf("the Corefile is\n%s", text)
 		}
 		if objects[0].GetUID() != "" || objects[0].GetResourceVersion() != "" {
-			t.Error("it has what only the API server sets")
+			t.Error("the object has fields that only the API server sets")
 		}
 		out := &bytes.Buffer{}
 		if err := install.Write(out, objects...); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
-// What is waited for is said once, and again when it is something else; in the end counts what was seen last.
+// The command prints each reason for waiting once, and again only if it changes. The result is
+// the last status.
 func TestSettled(t *testing.T) {
 	refused := errors.New("connection refused")
 	pods := report.Finding{Severity: report.Error, About: "atoll-agent", Message: "none of its pods is ready"}
@@ -19,7 +20,7 @@ func TestSettled(t *testing.T) {
 	warning := report.Finding{Severity: report.Warning, About: "atoll-dns", Message: "1 of 2 pods are ready"}
 	status := func(findings ...report.Finding) any { return report.Status{Cluster: "c1", Findings: findings} }
 	for name, tt := range map[string]struct {
-		looks    []any // a status or an error each, of which the last stays
+		looks    []any // a status or an error per attempt; the last repeats
 		progress string
 		findings int
 		err      error

@@ -13,10 +13,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 )
 
-// What ends traffic is confirmed by an answer on a terminal, or by a flag.
+// The user must confirm commands that interrupt traffic, on a terminal or with a flag.
 func TestConfirm(t *testing.T) {
 	for name, tt := range map[string]struct {
-		typed     string // on a terminal; "" where standard input is none
+		typed     string // input on a terminal; "" if standard input is not a terminal
 		yes       bool
 		confirmed bool
 	}{
@@ -29,7 +29,7 @@ func TestConfirm(t *testing.T) {
 	} {
 		cmd, said := &cobra.Command{}, &bytes.Buffer{}
 		cmd.SetErr(said)
-		cmd.SetIn(strings.NewReader("yes\n")) // of a pipe, which is nobody's answer
+		cmd.SetIn(strings.NewReader("yes\n")) // input from a pipe is not a confirmation
 		if tt.typed != "" {
 			keyboard, terminal, err := pty.Open()
 			if err != nil {
@@ -48,7 +48,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("%s: %v, after\n%s", name, err, said)
 		}
 		if asked := strings.Contains(said.String(), "It ends. Type yes to continue: "); asked != (tt.typed != "" && !tt.yes) {
-			t.Errorf("%s: it said\n%s", name, said)
+			t.Errorf("%s: the output is\n%s", name, said)
 		}
 		if tt.typed == "" && !tt.yes && (!errors.Is(err, target.ErrUsage) || !strings.Contains(err.Error(), "add --yes")) {
 			t.Errorf("%s: %v", name, err)

@@ -20,7 +20,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
-// TestFigures: a figure for each thing and cluster that was measured, in their order, beside the time of a request.
+// TestFigures: a figure for each measurement and cluster, in order, beside the duration of a
+// request.
 func TestFigures(t *testing.T) {
 	s := samples{}
 	for i := 1; i <= 3; i++ {
@@ -64,7 +65,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestTogether: two clusters at least, each once, of one clusterset.
+// TestTogether: at least two clusters, each once, of the same clusterset.
 func TestTogether(t *testing.T) {
 	a := trial.Member{Context: "a", ID: "c1", Survey: &survey.Survey{Clusterset: "x"}}
 	b := trial.Member{Context: "b", ID: "c2", Survey: &survey.Survey{Clusterset: "x"}}
@@ -84,7 +85,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestAddresses: as many as are wanted, each once, of the family, and none that the broker's owner does not allow.
+// TestAddresses: the requested number of distinct addresses of the family, all of them
+// permitted by the broker's owner.
 func TestAddresses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set, err := ranges.Parse(strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"10.0.0.0/30", "10.1.0.0/16", "10.2.0.7/32", "fd00::/126", "fd01::/64", "255.255.255.252/30"}), 0, 4).Draw(t, "ranges"), " "))
@@ -104,7 +106,7 @@ func TestAddresses(t *testing.T) {
 		for _, text := range got {
 			a, err := netip.ParseAddr(text)
 			if err != nil || seen[text] || a.Is4() != (family == corev1.IPv4Protocol) || restricted && !set.Contains(a) {
-				t.Fatalf("%s is not one of %v, or comes again (%v)", text, set, err)
+				t.Fatalf("%s is not in %v, or is a duplicate (%v)", text, set, err)
 			}
 			seen[text] = true
 		}
@@ -113,11 +115,11 @@ func TestAddresses(t *testing.T) {
 		}
 	})
 	if _, err := addresses(corev1.IPv6Protocol, ranges.Set{}, true, 1); err == nil || !strings.Contains(err.Error(), "atoll broker members set") {
-		t.Errorf("where none is allowed: %v", err)
+		t.Errorf("no permitted addresses: %v", err)
 	}
 }
 
-// TestSight: what is awaited is seen when the last event makes it so, or not in time.
+// TestSight: await returns with the event that fulfills its condition, or with a timeout.
 func TestSight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newImportWatcher()
@@ -155,7 +157,7 @@ func TestSight(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := s.await(ctx, usable("web")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("awaiting what is gone: %v", err)
+			t.Errorf("waiting for a deleted object: %v", err)
 		}
 	})
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// reads returns a reader of a cluster with objects, whose survey is empty.
+// reads returns a reader of a cluster with objects and an empty survey.
 func reads(t *testing.T, objects ...runtime.Object) (*reader, *fake.Clientset) {
 	kube := fake.NewClientset(objects...)
 	return &reader{ctx: t.Context(), cluster: &check.Cluster{Survey: &survey.Survey{}}, kube: kube}, kube
@@ -50,12 +50,13 @@ func TestMissing(t *testing.T) {
 		"the verb of another object": {[]authorizationv1.ResourceRule{rule("get", "g", "a"), rule("update", "g", "b"), rule("*", "", "*")}, []string{"update a.g"}},
 	} {
 		if got := missing(tt.rules, wanted); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: it lacks %q, want %q", name, got, tt.want)
+			t.Errorf("%s: missing %q, want %q", name, got, tt.want)
 		}
 	}
 }
 
-// A member that has the role from the broker's manifests lacks nothing, and each of the role's rules matters.
+// A member with the role from the broker's manifests has all permissions, and each rule of the
+// role is necessary.
 func TestMemberRules(t *testing.T) {
 	all := memberRules("set")
 	var rules []authorizationv1.ResourceRule
@@ -67,11 +68,11 @@ func TestMemberRules(t *testing.T) {
 		rules = append(rules, r)
 	}
 	if got := missing(rules, all); len(got) > 0 || len(all) < 20 {
-		t.Errorf("of %d permissions, it lacks %q", len(all), got)
+		t.Errorf("of %d permissions, %q are missing", len(all), got)
 	}
 	for i, q := range all {
 		if got := missing(slices.Delete(slices.Clone(rules), i, i+1), all); !slices.Equal(got, []string{q.String()}) {
-			t.Errorf("without %q, it lacks %q", q, got)
+			t.Errorf("without %q, %q are missing", q, got)
 		}
 	}
 }
@@ -101,7 +102,7 @@ func TestMay(t *testing.T) {
 	kube.PrependReactor("create", "subjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview)
 		if spec := review.Spec; spec.User != "system:serviceaccount:n:agent" || !slices.Contains(spec.Groups, "system:serviceaccounts:n") || !slices.Contains(spec.Groups, "system:authenticated") {
-			t.Errorf("it asks about %+v", spec)
+			t.Errorf("the review is about %+v", spec)
 		}
 		at := review.Spec.ResourceAttributes
 		review.Status.Allowed = at.Verb == "get" && (at.Resource != "a" || at.Subresource == "status" && at.Group == "g" && at.Name == "x" && at.Namespace == "n")
@@ -109,7 +110,7 @@ func TestMay(t *testing.T) {
 	})
 	all := []requirement{{"get", "", "b", "", ""}, {"get", "g", "a/status", "x", "n"}, {"get", "g", "a", "x", "n"}, {"list", "", "b", "", ""}, {"list", "", "b", "", "n"}}
 	if got := r.may("n", "agent", all); !got.Checked || got.Err != nil || !slices.Equal(got.Missing, []string{"get a.g", "list b"}) {
-		t.Errorf("it lacks %+v", got)
+		t.Errorf("the result is %+v", got)
 	}
 	fails = errors.New("no reviews")
 	if got := r.may("n", "agent", all); !errors.Is(got.Err, fails) || got.Checked || got.Missing != nil {

@@ -15,7 +15,7 @@ import (
 
 const jwt = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
 
-// TestRedact: what gives access is taken out, and what helps stays.
+// TestRedact: credentials are replaced, and all other text is kept.
 func TestRedact(t *testing.T) {
 	for text, want := range map[string]string{
 		`msg="token ` + jwt + ` expired" cluster=c1`:                              `msg="token REDACTED expired" cluster=c1`,
@@ -46,7 +46,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestNoTokenIsLeft: wherever a token stands in a text, it is not there afterwards.
+// TestNoTokenIsLeft: no token is left in a text, wherever it stands.
 func TestNoTokenIsLeft(t *testing.T) {
 	part := rapid.StringMatching(`[A-Za-z0-9_-]{20,60}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -62,7 +62,8 @@ func TestNoTokenIsLeft(t *testing.T) {
 	})
 }
 
-// TestStrip: values of environment variables are not Atoll's to show, nor what kubectl keeps of them.
+// TestStrip: values of environment variables are removed, also from kubectl's annotation,
+// because they may be secrets.
 func TestStrip(t *testing.T) {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"kind": "Deployment",
@@ -91,7 +92,8 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-// TestArchive: all is in one folder, without secrets, and the archive says what is missing.
+// TestArchive: all files are in a single folder, without secrets, and the archive lists missing
+// files.
 func TestArchive(t *testing.T) {
 	var to bytes.Buffer
 	a := NewArchive(&to, "root", time.Now())

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// server is an API server that is in trouble. It answers only what outposts ask, and calls trouble before it does: that
-// may answer instead, by returning true.
+// server is an API server with faults. It serves only the requests of outposts. It calls
+// trouble before each response; trouble returns true if it has responded itself.
 type server struct {
 	trouble func(w http.ResponseWriter, r *http.Request) bool
 
@@ -42,7 +42,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
 		n := &corev1.Namespace{}
-		if body, err := io.ReadAll(r.Body); err != nil || json.Unmarshal(body, n) != nil { // to its end, or nothing would tell that the client has gone
+		if body, err := io.ReadAll(r.Body); err != nil || json.Unmarshal(body, n) != nil { // read to the end, so that the server notices a client that disconnects
 			panic(http.ErrAbortHandler)
 		}
 		s.namespaces[n.Name] = true
@@ -83,8 +83,8 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	answer(w, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Code: int32(code)})
 }
 
-// A namespace whose making was not answered, because whoever made it was interrupted or the way was cut, is deleted; one that was
-// refused is none.
+// A namespace is deleted if the response to its creation was lost, because the command was
+// interrupted or the connection failed. A refused creation leaves no namespace.
 func TestNamespaceWithoutAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		trouble func(w http.ResponseWriter, r *http.Request, interrupt func())
@@ -128,7 +128,8 @@ func TestNamespaceWithoutAnswer(t *testing.T) {
 	}
 }
 
-// A pod that can't be read for a while is awaited all the same, one that may not be read is not, and an error says why.
+// await tolerates temporary read errors of a pod, but not a missing permission. Errors contain
+// the cause.
 func TestAwait(t *testing.T) {
 	s := &server{}
 	asked := 0
@@ -153,7 +154,7 @@ func TestAwait(t *testing.T) {
 		t.Errorf("%v, %v after %d requests", pod, err, asked)
 	}
 	if _, err := post.await(t.Context(), "client", time.Minute, ready); err == nil || !strings.Contains(err.Error(), "has ended") {
-		t.Errorf("of a pod that has ended: %v", err)
+		t.Errorf("waiting for a pod that has ended: %v", err)
 	}
 	trouble(100, http.StatusForbidden, metav1.StatusReasonForbidden)
 	if _, err := post.await(t.Context(), "client", time.Minute, ended); err == nil || asked != 1 {
@@ -161,6 +162,6 @@ func TestAwait(t *testing.T) {
 	}
 	trouble(100, http.StatusInternalServerError, metav1.StatusReasonInternalError)
 	if _, err := post.await(t.Context(), "client", 0, ended); err == nil || !strings.Contains(err.Error(), "reading pod") {
-		t.Errorf("it does not say why: %v", err)
+		t.Errorf("the error has no cause: %v", err)
 	}
 }

@@ -17,11 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serve starts a probe that listens, and returns its address.
+// serve starts a listening probe and returns its address.
 func serve(t *testing.T, identity string) string {
 	t.Helper()
 	listener, err := Listen(t.Context(), "127.0.0.1:0")
-	for i := 0; i < 10 && errors.Is(err, syscall.EADDRINUSE); i++ { // somebody has the number for UDP
+	for i := 0; i < 10 && errors.Is(err, syscall.EADDRINUSE); i++ { // another process uses the port for UDP
 		listener, err = Listen(t.Context(), "127.0.0.1:0")
 	}
 	if err != nil {
@@ -40,8 +40,8 @@ func serve(t *testing.T, identity string) string {
 	return listener.tcp.Addr().String()
 }
 
-// TestProbesReachEachOther: by TCP with and without a load, and by UDP, the answers say who gave them;
-// where nobody listens, the report says why.
+// TestProbesReachEachOther: over TCP with and without a load, and over UDP, responses identify
+// the server. If no server listens, the report has the cause.
 func TestProbesReachEachOther(t *testing.T) {
 	at := serve(t, "c2")
 	nobody := netip.MustParseAddrPort("127.0.0.1:1").String()
@@ -62,7 +62,7 @@ func TestProbesReachEachOther(t *testing.T) {
 	}
 }
 
-// TestLoadThatIsLost: a way on which only small packets come through is noticed.
+// TestLoadThatIsLost: the probe detects a path that drops large packets.
 func TestLoadThatIsLost(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestLoadThatIsLost(t *testing.T) {
 	}
 }
 
-// TestServers: any answer of an API server will do, and says what time it is there.
+// TestServers: every response of an API server counts, and contains the server's time.
 func TestServers(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
@@ -110,7 +110,7 @@ func TestAhead(t *testing.T) {
 	}{
 		{100 * time.Millisecond, 200 * time.Millisecond, 0},
 		{-50 * time.Millisecond, 50 * time.Millisecond, 0},
-		{3 * time.Second, 4 * time.Second, -2 * time.Second}, // it says 12:00:00, and may mean almost a second later
+		{3 * time.Second, 4 * time.Second, -2 * time.Second}, // the Date header has a resolution of a second
 		{-9 * time.Second, -8 * time.Second, 8 * time.Second},
 	} {
 		if got := Ahead(second, second.Add(c.start), second.Add(c.end)); got != c.want {
@@ -126,8 +126,8 @@ func TestResolvers(t *testing.T) {
 	}
 }
 
-// TestReportsAreFoundInLogs: other lines, before and after, do not matter; without a report the error
-// shows what there is.
+// TestReportsAreFoundInLogs: other lines of the log are ignored. If there is no report, the
+// error contains the log.
 func TestReportsAreFoundInLogs(t *testing.T) {
 	r := Report{Resolvers: []string{"10.0.0.10"}, Connections: []Reached{{By: map[string]int{"a": 2}}}}
 	back, err := Decode("something\n" + r.Encode() + "else\n")
@@ -142,7 +142,7 @@ func TestReportsAreFoundInLogs(t *testing.T) {
 	}
 }
 
-// TestExpand: a question to each server becomes one to each, at the end.
+// TestExpand: a question to each server becomes a question per server, at the end.
 func TestExpand(t *testing.T) {
 	got := expand([]Question{{Name: "a", Server: EachServer}, {Name: "b"}}, []string{"1", "2"})
 	if want := []Question{{Name: "b"}, {Name: "a", Server: "1"}, {Name: "a", Server: "2"}}; !reflect.DeepEqual(got, want) {

@@ -13,7 +13,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// TestExplainRefused: what the cluster's owner refuses is said, with how to undo it.
+// TestExplainRefused: explain reports refusals by the cluster's owner and how to undo them.
 func TestExplainRefused(t *testing.T) {
 	web := types.NamespacedName{Namespace: "shop", Name: "web"}
 	annotated := func(s *survey.Survey, value string) {
@@ -71,11 +71,11 @@ func TestExplainRefused(t *testing.T) {
 				do += f.Do + "\n"
 			}
 			if x.Verdict != c.verdict || !strings.Contains(found, c.find) || !strings.Contains(do, c.do) || c.find == "" && found != "" {
-				t.Errorf("it %s, want %s; it says\n%swant %q\nto do\n%swant %q", x.Verdict, c.verdict, found, c.find, do, c.do)
+				t.Errorf("verdict %s, want %s; findings\n%swant %q\nfixes\n%swant %q", x.Verdict, c.verdict, found, c.find, do, c.do)
 			}
 			for _, source := range x.Sources {
 				if source.Cluster == "c2" && source.Reason != c.why {
-					t.Errorf("of c2 it says %q, want %q", source.Reason, c.why)
+					t.Errorf("reason for c2 is %q, want %q", source.Reason, c.why)
 				}
 			}
 		})

@@ -30,8 +30,8 @@ func ago(seconds int) metav1.Time {
 	return metav1.NewTime(now.Add(-time.Duration(seconds) * time.Second))
 }
 
-// clusterset is one of three clusters as c3 sees it: c1 and c2 export shop/web, which c3 imports
-// with one endpoint of each.
+// clusterset is a clusterset of three clusters, seen from c3: c1 and c2 export shop/web, and c3
+// imports it with an endpoint of each.
 func clusterset() *survey.Survey {
 	s := &survey.Survey{ClusterID: "c3", Clusterset: "set", Server: "https://broker"}
 	s.Broker = &survey.Broker{At: now, RoundTrip: 3 * time.Millisecond}
@@ -95,7 +95,7 @@ func own(s *survey.Survey, condition metav1.Condition) {
 	})
 }
 
-// told writes findings as a test has them: the severity, what about, and the beginning of the message.
+// told formats findings for tests: severity, subject, and message.
 func told(findings []Finding) string {
 	var lines []string
 	for _, f := range findings {
@@ -104,12 +104,12 @@ func told(findings []Finding) string {
 	return strings.Join(lines, "\n")
 }
 
-// What keeps a service from working is found, and nothing else is said.
+// explain finds everything that keeps a service from working, and nothing else.
 func TestExplainFindings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		breaks  func(*survey.Survey)
 		verdict Verdict
-		want    string // parts of the findings, in their order, one in each line
+		want    string // beginnings of the findings, in order, one per line
 	}{
 		"all is well": {func(*survey.Survey) {}, Works, ""},
 		"nobody exports it": {func(s *survey.Survey) {
@@ -183,11 +183,11 @@ func TestExplainFindings(t *testing.T) {
 			ok = ok && strings.HasPrefix(got[min(i, len(got)-1)], want[i])
 		}
 		if !ok || (tt.want == "") != (len(x.Findings) == 0) {
-			t.Errorf("%s: it %s, findings:\n%s\nwant: it %s:\n%s", name, x.Verdict, told(x.Findings), tt.verdict, tt.want)
+			t.Errorf("%s: verdict %s, findings:\n%s\nwant verdict %s:\n%s", name, x.Verdict, told(x.Findings), tt.verdict, tt.want)
 		}
 		for _, f := range x.Findings {
 			if f.Do == "" && f.Severity == Error && f.About != "export" && f.About != "import" {
-				t.Errorf("%s: nothing is said of what to do about %q", name, f.Message)
+				t.Errorf("%s: the finding %q has no fix", name, f.Message)
 			}
 		}
 	}
@@ -233,8 +233,9 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Endpoints that the broker's administrators do not permit their cluster are left out by others, and that is told; whatever the
-// import does not have for another reason is not put down to that.
+// explain reports endpoints that other clusters drop because the broker's administrators do not
+// permit their addresses. It does not give this reason for endpoints that are missing for
+// another reason.
 func TestExplainAllowedRanges(t *testing.T) {
 	set := func(text string) permissions.Member {
 		s, err := ranges.Parse(text)
@@ -374,8 +375,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// An import that follows a record which the broker does not have any more is not called a service that works where its
-// values are others than those of the records that there are.
+// If an import still follows a record that the broker has lost, explain does not call the
+// service working when the import differs from the existing records.
 func TestExplainAnImportWithoutRecord(t *testing.T) {
 	service := types.NamespacedName{Namespace: "shop", Name: "web"}
 	s := clusterset()
@@ -391,10 +392,10 @@ func TestExplainAnImportWithoutRecord(t *testing.T) {
 	}
 	s.Cluster.Imports[0].Spec.Type, s.Cluster.Imports[0].Spec.Ports = mcsv1beta1.ClusterSetIP, s.Broker.Exports[0].Spec.Ports
 	if text, verdict := explained(); verdict != WorksInPart || !strings.Contains(text, missing) {
-		t.Errorf("of equal values: it %s: %s", verdict, text)
+		t.Errorf("equal values: verdict %s: %s", verdict, text)
 	}
 	s.Cluster.Imports[0].Spec.Ports = []mcsv1beta1.ServicePort{{Name: "http", Port: 4444}}
 	if text, verdict := explained(); verdict != DoesNotWork || !strings.Contains(text, missing) {
-		t.Errorf("of another port: it %s: %s", verdict, text)
+		t.Errorf("different port: verdict %s: %s", verdict, text)
 	}
 }

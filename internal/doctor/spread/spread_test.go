@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever the values: each quantile is one of them, they are in order, and as many values as it says, and no fewer, are not above it.
+// For all values, each quantile is one of the values, the quantiles are in order, and exactly
+// the right share of values is not above a quantile.
 func TestQuantiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(0, 1000), 1, 200).Draw(t, "values")

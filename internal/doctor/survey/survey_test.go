@@ -31,7 +31,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// server is an API server with objects. It answers lists for which refuse returns an error with that.
+// server is an API server with objects. A list fails with refuse's error, if any.
 func server(t *testing.T, refuse func(client.ObjectList) error, objects ...client.Object) *install.Target {
 	t.Helper()
 	scheme := broker.Scheme()
@@ -105,7 +105,7 @@ func TestReadCluster(t *testing.T) {
 			keys(s.Cluster.Slices, func(o *discoveryv1.EndpointSlice) string { return o.Namespace + "/" + o.Name }),
 		}
 		if want := []string{tt.exports, tt.imports, tt.services, tt.slices}; !slices.Equal(got, want) {
-			t.Errorf("%s: it reads %q, want %q", name, got, want)
+			t.Errorf("%s: the survey has %q, want %q", name, got, want)
 		}
 		if s.ClusterID != "c1" || s.Clusterset != "set" || len(s.Unread) > 0 {
 			t.Errorf("%s: cluster %q of %q, unread %v", name, s.ClusterID, s.Clusterset, s.Unread)
@@ -113,7 +113,8 @@ func TestReadCluster(t *testing.T) {
 	}
 }
 
-// A kind that is not served is no problem, a forbidden one is noted, and other errors end the survey.
+// A kind that is not served is not a problem, a forbidden kind is recorded, and other errors
+// end the survey.
 func TestUnreadableKinds(t *testing.T) {
 	exports := schema.GroupResource{Group: mcsv1beta1.GroupName, Resource: "serviceexports"}
 	for name, tt := range map[string]struct {
@@ -175,7 +176,7 @@ func TestReadClusterset(t *testing.T) {
 			keys(b.Exports, func(o *brokerv1alpha1.ExportedService) string { return o.Name }), keys(b.Slices, func(o *discoveryv1.EndpointSlice) string { return o.Name }),
 		}
 		if want := []string{"c1", "c1", "web.shop", tt.exports, tt.slices}; !slices.Equal(got, want) || b.Permissions.MayExport("c1", "other") {
-			t.Errorf("%s: it reads %q, want %q", name, got, want)
+			t.Errorf("%s: the survey has %q, want %q", name, got, want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 var wanted = []expectation{{shared, []string{"c1", "c2"}}, {"only-1", []string{"c1"}}}
 
-// seen is what a pod reports for whom all is well.
+// seen is the report of a pod in a healthy clusterset.
 func seen() probe.Report {
 	r := probe.Report{Resolvers: []string{"10.0.0.10"}}
 	p := plan("ns", wanted, map[string][]string{shared: {"10.0.0.1", "fd00::1"}, "only-1": {"10.0.0.2"}}, time.Second)
@@ -30,13 +30,14 @@ func seen() probe.Report {
 	return r
 }
 
-// TestEvaluate: all who export have to answer, nobody else may, and every attempt counts.
+// TestEvaluate: every exporting cluster must answer, no other cluster may, and every attempt
+// counts.
 func TestEvaluate(t *testing.T) {
 	for name, c := range map[string]struct {
 		with func(*probe.Report)
 		want string // the failures
 	}{
-		"all is well": {func(*probe.Report) {}, ""},
+		"healthy": {func(*probe.Report) {}, ""},
 		"one of two does not answer": {
 			func(r *probe.Report) { r.Connections[0].By = map[string]int{"c1": 40} }, "tcp connection to everywhere: cluster c2 has not answered",
 		},
@@ -71,7 +72,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// TestJUnit: the report has the form that CI systems read, whatever is in a message.
+// TestJUnit: the report is valid JUnit XML, whatever a message contains.
 func TestJUnit(t *testing.T) {
 	r := Report{Cases: []Case{
 		{Cluster: "c1", Name: "export", Seconds: 1.5, Detail: "fine"},

@@ -17,7 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// deployments are those among a member's objects, by name.
+// deployments returns a member's Deployments by name.
 func deployments(t *testing.T, m Member) map[string]*appsv1.Deployment {
 	t.Helper()
 	_, objects := m.Manifests()
@@ -44,15 +44,14 @@ func converted[T any](t *testing.T, o *unstructured.Unstructured, into *T) *T {
 	return into
 }
 
-// everything is all that is ever installed to run: in a member, and beside a broker, where the
-// hub has load balancers or not.
+// everything returns all objects with workloads: of a member, and of a hub with load balancers.
 func everything() []*unstructured.Unstructured {
 	_, member := Member{}.Manifests()
 	_, hub := Hub{Clusterset: "set", HAProxyImage: "haproxy:2.6"}.Manifests()
 	return append(member, hub...)
 }
 
-// unrestricted says what a pod may do that it should not.
+// unrestricted returns the privileges of a pod that it should not have.
 func unrestricted(pod corev1.PodSpec) (problems []string) {
 	own := ptr.Deref(pod.SecurityContext, corev1.PodSecurityContext{})
 	if !ptr.Deref(own.RunAsNonRoot, false) || ptr.Deref(own.RunAsUser, 0) == 0 || ptr.Deref(own.RunAsGroup, 0) == 0 {
@@ -99,7 +98,7 @@ func TestWhatRunsHasNoRightsOnItsNode(t *testing.T) {
 		}
 		switch container := pod.Containers[0]; {
 		case container.LivenessProbe == nil || container.ReadinessProbe == nil:
-			t.Errorf("nobody asks %s how it is", name)
+			t.Errorf("%s lacks a liveness or readiness probe", name)
 		case *d.Spec.Replicas != 2 || pod.Affinity.PodAntiAffinity == nil || (pod.PriorityClassName == "") != (name == HubName):
 			t.Errorf("%s does not survive the loss of a node", name)
 		}
@@ -116,8 +115,8 @@ func TestWhatRunsHasNoRightsOnItsNode(t *testing.T) {
 	}
 }
 
-// Every port that something names is one of the container's, and what selects pods selects
-// those of one Deployment.
+// Every port name exists in the container, and every selector selects the pods of exactly one
+// Deployment.
 func TestNamesFit(t *testing.T) {
 	objects := everything()
 	all := deploymentsOf(t, objects)
@@ -136,7 +135,7 @@ func TestNamesFit(t *testing.T) {
 			rules, _, _ := unstructured.NestedSlice(o.Object, "spec", "ingress")
 			ports = collect(&unstructured.Unstructured{Object: rules[0].(map[string]any)}, "port", "ports")
 			if len(rules) != 1 || len(ports) == 0 {
-				t.Errorf("%s lets anybody in", install.Name(o))
+				t.Errorf("%s allows all ingress", install.Name(o))
 			}
 		default:
 			continue
@@ -154,7 +153,7 @@ func TestNamesFit(t *testing.T) {
 		}
 		for _, port := range ports {
 			if !slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == port }) {
-				t.Errorf("%s names port %s, which there is not", install.Name(o), port)
+				t.Errorf("%s uses port %s, which does not exist", install.Name(o), port)
 			}
 		}
 	}
@@ -165,7 +164,7 @@ func TestNamesFit(t *testing.T) {
 	}
 }
 
-// A hub that has load balancers lets their clients in, at any port, and needs no privilege for it.
+// A hub with load balancers accepts their clients at any port and needs no privileges.
 func TestHubWithLoadBalancers(t *testing.T) {
 	for _, args := range [][]string{{"--lb-addresses=192.0.2.1"}, {"--verbose", "--lb-addresses", "192.0.2.1"}} {
 		_, objects := Hub{Clusterset: "set", Args: args}.Manifests()
@@ -173,7 +172,8 @@ func TestHubWithLoadBalancers(t *testing.T) {
 		if problems := unrestricted(pod); len(problems) > 0 || len(pod.SecurityContext.Sysctls) != 1 {
 			t.Errorf("%v: %v, %v", args, problems, pod.SecurityContext.Sysctls)
 		}
-		// Its own ports are at its own address, so that load balancers can have them at theirs.
+		// The hub's own ports listen on the pod's address only, so that load balancers can use
+		// the same ports on their addresses.
 		hub := pod.Containers[0]
 		for i, flag := range []string{"--metrics-bind-address", "--health-probe-bind-address"} {
 			if want := fmt.Sprintf("%s=[$(POD_IP)]:%d", flag, hub.Ports[i].ContainerPort); !slices.Contains(hub.Args, want) || hub.Env[0].Name != "POD_IP" {
@@ -192,8 +192,8 @@ func TestHubWithLoadBalancers(t *testing.T) {
 	}
 }
 
-// Load balancers at nodes' addresses need the nodes' network, and perhaps their low ports. More than what is asked for a hub does not
-// get, and neither does HAProxy.
+// Load balancers on nodes' addresses need the host network, and perhaps low ports. Hub and
+// HAProxy get only the privileges that the flags request.
 func TestHubOnNodes(t *testing.T) {
 	for _, tt := range []struct {
 		low  bool
@@ -221,7 +221,7 @@ func TestHubOnNodes(t *testing.T) {
 			t.Errorf("the pod is %+v", pod)
 		}
 		if rolling := d.Spec.Strategy.RollingUpdate; rolling.MaxSurge.IntValue() != 0 || rolling.MaxUnavailable.IntValue() != 1 {
-			t.Errorf("an update needs room for two on a node: %+v", rolling)
+			t.Errorf("a rolling update would need two pods on a node: %+v", rolling)
 		}
 		for _, o := range objects {
 			if o.GetKind() == "Namespace" && o.GetLabels()["pod-security.kubernetes.io/enforce"] != "privileged" {
@@ -238,7 +238,7 @@ func TestHubOnNodes(t *testing.T) {
 	}
 }
 
-// Hub and HAProxy have a folder in common, and what HAProxy begins with is there.
+// Hub and HAProxy share a folder, and HAProxy's initial configuration exists.
 func TestHubBesideHAProxy(t *testing.T) {
 	_, objects := Hub{Clusterset: "set", HAProxyImage: "registry.test/haproxy:2.6"}.Manifests()
 	pod := deploymentsOf(t, objects)[HubName].Spec.Template.Spec
@@ -271,10 +271,10 @@ func TestHubBesideHAProxy(t *testing.T) {
 			}
 		}
 	}
-	t.Errorf("HAProxy is started with %v, and what it is to read is not there", beside.Args)
+	t.Errorf("HAProxy's arguments %v name a file that does not exist", beside.Args)
 }
 
-// collect returns one field of each of a list's elements.
+// collect returns a field of each element of a list.
 func collect(o *unstructured.Unstructured, field string, path ...string) []string {
 	list, _, _ := unstructured.NestedSlice(o.Object, path...)
 	var all []string
@@ -289,11 +289,11 @@ func TestWhatAPersonChooses(t *testing.T) {
 	_, with := Member{}.Manifests()
 	_, without := Member{NoWorkloads: true}.Manifests()
 	if len(without) == 0 || len(without) >= len(with) {
-		t.Errorf("%d objects without what runs, %d with it", len(without), len(with))
+		t.Errorf("%d objects without workloads, %d with workloads", len(without), len(with))
 	}
 	for _, o := range without {
 		if kind := o.GetKind(); kind == "Deployment" || kind == "PriorityClass" || kind == "Service" {
-			t.Errorf("%s is there without what runs", install.Name(o))
+			t.Errorf("%s is rendered without workloads", install.Name(o))
 		}
 	}
 	all := deployments(t, Member{Registry: "registry.test/mirror", Tag: "v9", Replicas: 3, AgentArgs: []string{"--region=eu"}})
@@ -313,7 +313,7 @@ func TestWhatAPersonChooses(t *testing.T) {
 	}
 }
 
-// What needs something comes after it: a namespace, a class, a configuration.
+// An object comes after its dependencies: namespace, priority class, configuration.
 func TestOrder(t *testing.T) {
 	_, objects := Member{}.Manifests()
 	first := map[string]int{}
@@ -330,8 +330,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// The namespaces from which nobody exports unless it is allowed are those into which nothing is
-// imported.
+// The namespaces without exports by default are the same as those without imports by default.
 func TestSystemNamespaces(t *testing.T) {
 	_, objects := Member{}.Manifests()
 	for _, o := range objects {

@@ -24,7 +24,7 @@ func TestSettle(t *testing.T) {
 	for name, c := range map[string]struct {
 		expected names.ClusterID
 		state    memberState
-		want     string // of the error, "" for none
+		want     string // part of the error, "" for no error
 	}{
 		"a new cluster":                {"", memberState{}, ""},
 		"as expected":                  {"c1", memberState{}, ""},

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// On a broker, ServiceImports have a column for the clusters; in all else the definitions are
-// the upstream ones.
+// On a broker, the CRD of ServiceImports has a column for the clusters. Otherwise the CRDs
+// equal the upstream CRDs.
 func TestBrokerShowsClusters(t *testing.T) {
 	crds, _ := BrokerManifests("set", "")
 	shows, upstream := serviceImports(t, crds), serviceImports(t, brokerCRDs())
@@ -30,11 +30,11 @@ func TestBrokerShowsClusters(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(shows.Object, upstream.Object) {
-		t.Errorf("in all else it differs from the upstream definition")
+		t.Errorf("apart from the column, the CRD differs from the upstream CRD")
 	}
 }
 
-// serviceImports is the definition of these that is among others.
+// serviceImports returns the CRD of ServiceImports.
 func serviceImports(t *testing.T, among []*unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	for _, crd := range among {

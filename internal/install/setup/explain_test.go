@@ -49,12 +49,12 @@ func TestExplainAnswers(t *testing.T) {
 			"the join file was already used, was revoked, or was replaced by a newer join file" + fresh},
 		"forbidden": {apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, "member-c1", errors.New("RBAC")), as("member-c1", time.Hour),
 			"refuses cluster c1 in clusterset set"},
-		"used for certain": {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "member-c1-x"), as("join-c1", time.Hour),
+		"already used": {apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "member-c1-x"), as("join-c1", time.Hour),
 			"was used already, but this cluster has no record of using it\nIf an earlier attempt to join this cluster was interrupted, create a new join file. Otherwise another cluster has joined as c1." +
 				" Remove that cluster first, which ends its exports in all clusters: atoll broker members remove c1 --clusterset set --force --context CONTEXT_OF_BROKER."},
-		"the answer was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may already have been used"},
-		"late":                {context.DeadlineExceeded, as("join-c1", time.Hour), "cannot be reached from this machine"},
-		"other":               {errors.New("boom"), as("join-c1", time.Hour), "connecting to the broker at https://b: boom"},
+		"the response was lost": {&joining.NoResponseError{Err: context.DeadlineExceeded}, as("join-c1", time.Hour), "the join file may already have been used"},
+		"late":                  {context.DeadlineExceeded, as("join-c1", time.Hour), "cannot be reached from this machine"},
+		"other":                 {errors.New("boom"), as("join-c1", time.Hour), "connecting to the broker at https://b: boom"},
 	} {
 		if got := explain(c.err, c.as, now); got == nil || !strings.Contains(got.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, got, c.want)
@@ -65,10 +65,10 @@ func TestExplainAnswers(t *testing.T) {
 	}
 }
 
-// What really goes wrong on the way to a broker is recognised through all layers of errors.
+// explain recognizes real connection errors through all layers of wrapping.
 func TestExplainConnections(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are meant to fail
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // discard the log of failed handshakes
 	server.StartTLS()
 	defer server.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

@@ -25,8 +25,8 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
-// Who else exports a service is read from the broker's records: not from those that are withdrawn, for the hub alone, or
-// not permitted.
+// Other exporters of a service are read from the broker's records. Records that are withdrawn,
+// for the hub only, or not permitted do not count.
 func TestExporters(t *testing.T) {
 	record := func(id, service string, change func(*brokerv1alpha1.ExportedService)) client.Object {
 		r := objects.Record(id, "shop", service, objects.Port(80))
@@ -53,12 +53,12 @@ func TestExporters(t *testing.T) {
 		}
 	}
 	if want := []string{"shared"}; !slices.Equal(shared, want) {
-		t.Errorf("others export %v, want %v", shared, want)
+		t.Errorf("other clusters export %v, want %v", shared, want)
 	}
 }
 
-// The effects of leaving follow from what this cluster has applied while the broker's records can't be read. An import
-// that another tool has made, or an import's status, counts for nothing.
+// If the broker's records cannot be read, the effects of leaving are derived from the records
+// that this cluster has applied. Imports of other tools and the status of imports do not count.
 func TestLeaveImpactWithoutBroker(t *testing.T) {
 	var asked atomic.Int32
 	broker := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

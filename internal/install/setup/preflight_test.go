@@ -14,7 +14,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 )
 
-// apiServer answers as an API server of a version that serves these resources, as "group/version/resource".
+// apiServer is an API server of a version that serves these resources, as
+// "group/version/resource".
 func apiServer(t *testing.T, gitVersion string, resources ...string) *install.Target {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +41,7 @@ func apiServer(t *testing.T, gitVersion string, resources ...string) *install.Ta
 	return &install.Target{Config: &rest.Config{Host: server.URL}}
 }
 
-// An API server that is too old is told from one that is not, with what to do about it.
+// supported reports an API server that is too old, and the fix.
 func TestSupported(t *testing.T) {
 	all := []string{"discovery.k8s.io/v1/endpointslices", "events.k8s.io/v1/events", "admissionregistration.k8s.io/v1/validatingadmissionpolicies"}
 	if err := supported(apiServer(t, "v1.36.0", all...)); err != nil {
@@ -53,7 +54,7 @@ func TestSupported(t *testing.T) {
 	} {
 		err := supported(server)
 		if err == nil || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "which Atoll needs") {
-			t.Errorf("without what %s has: %v", missing, err)
+			t.Errorf("without the API of %s: %v", missing, err)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 )
 
-// Pitfall 34: whose records they are they say themselves, so that a cluster that uses another one's id
-// does not remove these when it leaves.
+// Pitfall 34: records name their owner. So a cluster that uses another cluster's id does not
+// delete the other cluster's records when it leaves.
 func TestOwnerOfRecords(t *testing.T) {
 	entry := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{ClusterUID: "theirs"}}
 	left := entry.DeepCopy()
