@@ -71,10 +71,10 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 	}
 	defer p.providers.Serve(ctrlmetrics.Registry)()
 	metrics.ServeBuild(ctrlmetrics.Registry, "atoll-hub", version.String())
-	log.Info("starting", "version", version.String(), "broker", p.config.Host, "clusterset", options.Clusterset)
+	log.Info("Starting the hub", "version", version.String(), "broker", p.config.Host, "clusterset", options.Clusterset)
 	lifecycle.Terms(ctx, log, "checking for the clusterset and its CustomResourceDefinitions", p.served, p.term)
 	if err := p.providers.Close(); err != nil {
-		log.Error("stopping the load balancers failed", "error", err)
+		log.Error("Failed to stop the load balancers", "error", err)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (p *process) lead(ctx context.Context) error {
 	defer p.leading.Store(false)
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if err := p.published.Observe(ctx); err != nil {
-			p.log.Warn("Reading the members' Leases failed. The hub retries.", "error", err)
+			p.log.Warn("Failed to read the members' Leases. The hub retries", "error", err)
 		}
 	}, 10*time.Second, 0.1, true)
 	return nil

@@ -99,7 +99,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	setToken(t, "c1", secret, forge(t, m.Token, -8*24*3600, -24*3600))
 	said := &planes.Log{To: t.Output()}
 	startAgent(t, asAgent(t, "c1"), said)
-	said.Expect(t, "the broker rejects this cluster's token")
+	said.Expect(t, "The broker rejected this cluster's token")
 	expectImport(t, "c1", ns, "web", "c1")
 	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
 	create(t, "c1", export(ns, "late"))

@@ -61,7 +61,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			break
 		}
 		retry.failed()
-		c.log.Error("Reading the list of lost clusters failed. The agent retries, and imports no EndpointSlice until it has read the list.", "error", err)
+		c.log.Error("Failed to read the list of lost clusters. The agent retries, and imports no EndpointSlice until it has read the list", "error", err)
 		if !c.sleep(ctx, retry.at) {
 			return nil
 		}
@@ -84,7 +84,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			} else if ctx.Err() == nil {
 				retry.failed()
 				next = Earliest(next, retry.at)
-				c.log.Error("Storing the list of lost clusters failed. The agent retries.", "error", err)
+				c.log.Error("Failed to store the list of lost clusters. The agent retries", "error", err)
 			}
 		}
 		if !c.sleep(ctx, next) {
@@ -161,7 +161,7 @@ func (c *Controller) step(ctx context.Context) time.Time {
 		c.renew()
 	}
 	if majoritySilent && !c.majoritySilent {
-		c.log.Warn("Most clusters do not answer, so this cluster itself may be disconnected. The agent withdraws no more endpoints.", "withdrawn", withdrawn)
+		c.log.Warn("Stopped withdrawing endpoints. Most clusters do not answer, so this cluster itself may be disconnected", "withdrawnClusters", withdrawn)
 	}
 	c.majoritySilent = majoritySilent
 	c.note(withdrawn)
@@ -174,13 +174,13 @@ func (c *Controller) note(withdrawn []string) {
 	for _, id := range withdrawn {
 		if _, known := c.since[id]; !known {
 			c.since[id] = time.Now().UTC().Format(time.RFC3339)
-			c.log.Warn("A cluster is unreachable: it sends no heartbeat, and its endpoints do not answer. The agent withdraws the endpoints.", "member", id)
+			c.log.Warn("Withdrew the endpoints of an unreachable cluster. The cluster sends no heartbeat, and its endpoints do not answer", "cluster", id)
 		}
 	}
 	maps.DeleteFunc(c.since, func(id, since string) bool {
 		back := !slices.Contains(withdrawn, id)
 		if back {
-			c.log.Info("A cluster is back. Its endpoints are used again.", "member", id, "since", since)
+			c.log.Info("Restored the endpoints of a cluster that is reachable again", "cluster", id, "withdrawnSince", since)
 		}
 		return back
 	})

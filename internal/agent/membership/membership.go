@@ -94,7 +94,7 @@ func (m *Membership) Run(ctx context.Context) error {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			m.Log.Warn("renewing the membership failed; retrying", "error", err)
+			m.Log.Warn("Failed to renew the membership. The agent retries", "error", err)
 		}
 		timer := time.NewTimer(wait.Jitter(interval, 0.1))
 		select {
@@ -235,7 +235,7 @@ func (m *Membership) end() { <-m.turn }
 func (m *Membership) notice(lease *coordinationv1.Lease) {
 	now, last := layout.MarkOf(lease), m.last
 	if m.last = now; !last.IsReached(now) {
-		m.Log.Warn("This cluster's heartbeat on the broker is not the last heartbeat that the agent wrote. The broker may have been wiped or restored. The agent reads and publishes all objects again.")
+		m.Log.Warn("Detected that the broker may have been wiped or restored, because this cluster's heartbeat on the broker is not the last heartbeat that the agent wrote. The agent reads and publishes all objects again")
 		m.Restored()
 	}
 }

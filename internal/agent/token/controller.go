@@ -91,7 +91,7 @@ func (c *Controller) Await(ctx context.Context) (credential.Membership, error) {
 		}
 		if err.Error() != lastError {
 			lastError = err.Error()
-			c.log.Warn("This cluster is not a member of a clusterset. Join the cluster with a join file: "+command.Here.Atoll("join FILE"), "reason", err)
+			c.log.Warn("This cluster is not a member of a clusterset", "reason", err, "action", "Join the cluster with a join file: "+command.Here.Atoll("join FILE"))
 		}
 	}
 }
@@ -116,11 +116,11 @@ func (c *Controller) Token(m credential.Membership) *broker.Token {
 		claims, err := credential.ParseToken(token)
 		switch {
 		case err == nil && claims.IsJoiner(m.ClusterID, m.Clusterset):
-			c.log.Error(fmt.Sprintf("the broker rejects the join file's token: %s. This cluster is not a member and imports nothing. %s",
-				claims.WhyRefused(time.Now()), m.NewFile()), "server", m.Server)
+			c.log.Error("The broker rejected the join file's token. This cluster is not a member and imports nothing",
+				"reason", claims.WhyRefused(time.Now()), "server", m.Server, "action", m.NewFile())
 		default:
-			c.log.Error("the broker rejects this cluster's token. The token expired while the agent was off, or another cluster or a new join replaced the token, or the cluster was removed from the clusterset. "+
-				"Imported services keep working, but updates from other clusters are not received. "+m.NewFile(), "server", m.Server)
+			c.log.Error("The broker rejected this cluster's token. The token expired while the agent was off, or another cluster or a new join replaced the token, or the cluster was removed from the clusterset. "+
+				"Imported services keep working, but updates from other clusters are not received", "server", m.Server, "action", m.NewFile())
 		}
 	})
 }
@@ -148,7 +148,7 @@ func (c *Controller) Keep(ctx context.Context, m credential.Membership, token *b
 		next := decide(s, time.Now())
 		switch {
 		case next.use != "":
-			c.log.Info("using a new token for the broker")
+			c.log.Info("Switched to a new token for the broker")
 			token.Set(next.use)
 			s = state{used: next.use}
 			continue
@@ -222,11 +222,11 @@ func (c *Controller) renew(ctx context.Context, m credential.Membership, token *
 	if err != nil {
 		s.failures++
 		if !errors.Is(err, context.Canceled) {
-			c.log.Warn("renewing the token for the broker failed; retrying", "error", err, "in", retryAfter(s.failures))
+			c.log.Warn("Failed to renew the token for the broker. The agent retries", "error", err, "retryAfter", retryAfter(s.failures))
 		}
 		return s
 	}
-	c.log.Info("the token for the broker was renewed", "expires", fresh.ExpirationTimestamp.Time)
+	c.log.Info("Renewed the token for the broker", "expires", fresh.ExpirationTimestamp.Time)
 	token.Set(fresh.Token)
 	return state{used: fresh.Token, replaced: s.used, renewedAt: s.triedAt, triedAt: s.triedAt}
 }
@@ -238,12 +238,12 @@ func (c *Controller) logUseFailure(m credential.Membership, s state, err error) 
 	switch {
 	case errors.Is(err, context.Canceled):
 	case apierrors.IsAlreadyExists(err) && s.failures == 1:
-		c.log.Info("the join file was already used: waiting until the replica that used the join file stores the new token", "in", in)
+		c.log.Info("Waiting until the replica that used the join file stores the new token", "retryAfter", in)
 	case apierrors.IsAlreadyExists(err):
-		c.log.Error("the join file was already used, but no replica of this agent has stored a token from the join file. This cluster is not a member and imports nothing. "+
-			m.UsedFile(), "server", m.Server)
+		c.log.Error("The join file was already used, but no replica of this agent has stored a token from the join file. This cluster is not a member and imports nothing",
+			"server", m.Server, "action", m.UsedFile())
 	default:
-		c.log.Warn("using the join file failed; retrying", "error", err, "in", in)
+		c.log.Warn("Failed to use the join file. The agent retries", "error", err, "retryAfter", in)
 	}
 }
 
@@ -253,7 +253,7 @@ func (c *Controller) end(ctx context.Context, m credential.Membership, on kubern
 	defer cancel()
 	err := joining.End(ctx, on, m, bound)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		c.log.Warn("deleting the join file's ServiceAccount on the broker failed; retrying", "error", err)
+		c.log.Warn("Failed to delete the join file's ServiceAccount on the broker. The agent retries", "error", err)
 	}
 	return err == nil
 }
@@ -270,6 +270,6 @@ func (c *Controller) store(ctx context.Context, token string) {
 	secret.Data[credential.KeyToken] = []byte(token)
 	_, err = c.local.CoreV1().Secrets(names.SystemNamespace).Update(ctx, secret, metav1.UpdateOptions{})
 	if err != nil && !apierrors.IsConflict(err) { // a newer one is being stored
-		c.log.Warn("storing the renewed token failed; retrying", "error", err)
+		c.log.Warn("Failed to store the renewed token. The agent retries", "error", err)
 	}
 }

@@ -57,7 +57,7 @@ func (h *Hosts) Start(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if err := h.read(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn("The hub cannot read the addresses of its machine and its API server, and retries. The hub checks backends against the addresses that it read before.", "error", err)
+			h.log.Warn("Failed to read the addresses of the hub's machine and API server. The hub retries, and checks backends against the addresses that it read before", "error", err)
 		}
 	}
 }

@@ -181,10 +181,10 @@ func (p *Providers) StandDown() {
 	p.metrics.forgetAll()
 	clear(p.known) // the new leader's state is newer
 	p.made = map[string]cloudprovider.MCSLoadBalancer{}
-	p.log.Info("Another replica is the leader. This replica stops its load balancers.", "providers", slices.Sorted(maps.Keys(made)))
+	p.log.Info("Stopping this replica's load balancers, because another replica is the leader", "providers", slices.Sorted(maps.Keys(made)))
 	p.ending.Go(func() {
 		if err := closeAll(made); err != nil {
-			p.log.Error("stopping the load balancers failed", "error", err)
+			p.log.Error("Failed to stop the load balancers", "error", err)
 		}
 	})
 }

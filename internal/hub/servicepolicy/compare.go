@@ -67,7 +67,7 @@ func (v *Comparer) Start(ctx context.Context) error {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			v.Log.Warn("Comparing the ServicePolicies with the MultiClusterServices failed. The hub retries.", "error", err)
+			v.Log.Warn("Failed to compare the ServicePolicies with the MultiClusterServices. The hub retries", "error", err)
 		}
 		select {
 		case <-ctx.Done():
