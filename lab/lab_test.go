@@ -97,7 +97,7 @@ func down(t *testing.T, l *lab.Lab) {
 	}
 }
 
-// pids are the process ids of the units.
+// pids returns the process ids of the units.
 func pids(t *testing.T, l *lab.Lab) map[string]int {
 	t.Helper()
 	status, err := l.Status()
@@ -156,7 +156,7 @@ func TestControlPlaneOnly(t *testing.T) {
 	down(t, l)
 }
 
-// TestLabUpDown goes through the life of a lab with pods, crashes included.
+// TestLabUpDown tests the life of a lab with pods, including crashes.
 func TestLabUpDown(t *testing.T) {
 	o := options(t, lab.Shape{Clusters: 1, Nodes: 2, IPFamily: lab.Dual})
 	bystander := bystander(t, o.Name)

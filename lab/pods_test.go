@@ -204,7 +204,7 @@ func ready(p corev1.Pod) bool {
 	})
 }
 
-// waitReady waits until a namespace has just so many Pods, all ready.
+// waitReady waits until a namespace has exactly this many Pods, all ready.
 func (p *podLab) waitReady(t *testing.T, ns string, count int) (pods []corev1.Pod) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d ready pods", count), func() (bool, string) {

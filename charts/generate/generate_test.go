@@ -38,7 +38,7 @@ func TestCurrent(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, made := files[strings.TrimPrefix(filepath.ToSlash(file), "../")]; !made && bytes.HasPrefix(text, []byte(header)) {
-				t.Errorf("%s is not generated any more: remove it", file)
+				t.Errorf("%s is no longer generated. Delete the file.", file)
 			}
 		}
 	}

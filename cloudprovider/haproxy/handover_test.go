@@ -42,7 +42,7 @@ func TestServersThatBeginResting(t *testing.T) {
 	w.refresh() // as after a change of a server's health
 	w.must(w.give(web, forwarded(8080, []netip.AddrPort{p}, a)))
 	if got := answered(); got["a\n"] != 10 {
-		t.Errorf("one is not draining: %v", got)
+		t.Errorf("a single backend is not draining: %v", got)
 	}
 	w.must(w.give(web, forwarded(8080, nil, a)))
 	found, err := states(context.Background(), w.process.worker(), "n_web_8080")
@@ -73,7 +73,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 		})
 	}
 	making.Wait()
-	w.eventually("all have one that does not answer", func() error {
+	w.eventually("each load balancer has an unreachable backend", func() error {
 		for _, m := range all {
 			if got := w.Unreachable(cloudprovider.KeyOf(m)); !slices.Equal(got, []netip.AddrPort{dead}) {
 				return fmt.Errorf("%s: %v", m.Name, got)
@@ -120,7 +120,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 	}
 	late, listen := w.refuse()
 	w.must(w.give(all[0], forwarded(8100, nil, a, late)))
-	w.eventually("it does not answer", func() error {
+	w.eventually("the server is unreachable", func() error {
 		if got := w.Unreachable(cloudprovider.KeyOf(all[0])); !slices.Equal(got, []netip.AddrPort{late}) {
 			return fmt.Errorf("%v", got)
 		}
@@ -128,7 +128,7 @@ func TestReloadForgetsNobody(t *testing.T) {
 	})
 	w.must(w.give(mcs("third"), forwarded(8082, nil, a)))
 	listen()
-	w.eventually("it answers again", func() error {
+	w.eventually("the server is reachable again", func() error {
 		if got := w.Unreachable(cloudprovider.KeyOf(all[0])); len(got) > 0 {
 			return fmt.Errorf("%v", got)
 		}

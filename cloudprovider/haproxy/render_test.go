@@ -20,7 +20,7 @@ import (
 
 var at = netip.MustParseAddrPort
 
-// everything uses all there is in the template.
+// everything is a balancer that uses every feature of the template.
 func everything(t *testing.T) *balancer {
 	t.Helper()
 	b, err := plan(types.NamespacedName{Namespace: "shop", Name: "web"}, []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
@@ -77,7 +77,7 @@ listen shop_web_443
 		}
 	}
 
-	// Servers make no difference to the version, and everything else does.
+	// Servers do not affect the version; all other fields do.
 	o := outlineOf(text)
 	if len(o.places) != 4 || o.places[3] != at("[2001:db8::1]:443") {
 		t.Errorf("listens at %v", o.places)

@@ -188,7 +188,7 @@ func TestHAProxyIsSlow(t *testing.T) {
 	w.must(echoes(conn, "still there"))
 }
 
-// Clients stay with their backends over a reload: the old worker hands its table over.
+// Clients stay with their backends across a reload: the old worker passes its stick table on.
 func TestAffinityOverReload(t *testing.T) {
 	w := newWorld(t)
 	web := mcs("web")

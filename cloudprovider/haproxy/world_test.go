@@ -44,7 +44,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// container has HAProxy run as its own container in a pod does.
+// container runs HAProxy like a separate container of a pod.
 type container struct {
 	*testing.T
 	dir, program string
@@ -138,7 +138,7 @@ func (w *world) report(name types.NamespacedName) {
 	}
 }
 
-// newWorld has HAProxy run, and a provider with these options.
+// newWorld starts HAProxy and a provider with these options.
 func newWorld(t *testing.T, options ...string) *world {
 	w := newWorldWithout(t, options...)
 	w.haproxy.start()
@@ -146,7 +146,7 @@ func newWorld(t *testing.T, options ...string) *world {
 	return w
 }
 
-// newWorldWithout has no HAProxy run yet.
+// newWorldWithout returns a world without a running HAProxy.
 func newWorldWithout(t *testing.T, options ...string) *world {
 	dir := folder(t)
 	w := &world{
@@ -202,7 +202,7 @@ func (w *world) apply(m *networkingv1alpha1.MultiClusterService, affinity time.D
 	return w.give(m, s)
 }
 
-// give has a load balancer forward a Service.
+// give makes a load balancer forward a Service.
 func (w *world) give(m *networkingv1alpha1.MultiClusterService, s cloudprovider.Service) error {
 	w.mu.Lock()
 	w.services[cloudprovider.KeyOf(m)] = s
@@ -214,7 +214,7 @@ func (w *world) give(m *networkingv1alpha1.MultiClusterService, s cloudprovider.
 	return err
 }
 
-// within is apply with little time.
+// within is apply with a short timeout.
 func (w *world) within(d time.Duration, m *networkingv1alpha1.MultiClusterService, ports int, server netip.AddrPort) error {
 	w.mu.Lock()
 	s := cloudprovider.Service{}

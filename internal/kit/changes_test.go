@@ -29,7 +29,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A source begins with everything, at low priority, and ends with its controller.
+// A source delivers all objects at low priority first, and ends with its controller.
 func TestOn(t *testing.T) {
 	var c Changes[string]
 	q := priorityqueue.New[string]("on")

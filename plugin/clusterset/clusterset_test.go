@@ -368,7 +368,7 @@ func (f *fixture) serve(t *testing.T, r *dns.Msg, tcp bool) *dns.Msg {
 	return rec.Msg
 }
 
-// overUDP asks over UDP without EDNS.
+// overUDP queries over UDP without EDNS.
 func (f *fixture) overUDP(t *testing.T, id uint16, qname string, qtype uint16) *dns.Msg {
 	t.Helper()
 	r := new(dns.Msg)

@@ -65,7 +65,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// The manual knows all metrics.
+// The manual documents all metrics.
 func TestManualHasAllMetrics(t *testing.T) {
 	manual, err := os.ReadFile("README.md")
 	if err != nil {

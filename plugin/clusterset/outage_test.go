@@ -63,7 +63,7 @@ func (s *apiServer) Watch(o metav1.ListOptions) (watch.Interface, error) {
 // IsWatchListSemanticsUnSupported makes the reflector list first.
 func (*apiServer) IsWatchListSemanticsUnSupported() bool { return true }
 
-// be goes away or comes back, and then has these objects.
+// be starts or stops the API server, with these objects.
 func (s *apiServer) be(away bool, objects ...runtime.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func TestDayWithoutAPIServer(t *testing.T) {
 			t.Error("the SOA's serial is 0")
 		}
 
-		// Pitfall 26: every change is answered.
+		// Pitfall 26: the responses reflect every change.
 		imported, sliced := imports.watched[0], slices.watched[0]
 		sliced.Modify(slice(pets, "c1", "a", "10.0.0.1", "10.0.0.2"))
 		imported.Modify(vip("shop", "web", "10.42.42.42", "10.42.42.43"))

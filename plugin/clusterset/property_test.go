@@ -190,7 +190,7 @@ func (f *fixture) compare(t *rapid.T, zone string, want zonefile.File) {
 	}
 }
 
-// difference says where an answer is not the reference's; "" if nowhere.
+// difference describes where a response differs from the reference; "" if nowhere.
 func difference(want zonefile.File, got *dns.Msg) string {
 	question := got.Question[0]
 	rcode, answer, extra := want.Resolve(question.Name, question.Qtype)

@@ -225,7 +225,7 @@ func (s seen) checkStable(t *rapid.T, before seen, all map[string]int) {
 	}
 }
 
-// Hosts with names alike are spread over all places.
+// The places of hosts with similar names are evenly distributed.
 func TestRankSpreads(t *testing.T) {
 	const hosts, places = 10_000, 10
 	var count [places]int

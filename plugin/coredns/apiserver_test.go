@@ -43,7 +43,7 @@ type cluster struct {
 	file   string // the server's kubeconfig
 }
 
-// TestWithAPIServer follows a server through its life beside a real API server.
+// TestWithAPIServer tests a server with a real API server, from the start to an outage.
 func TestWithAPIServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server")
@@ -160,7 +160,7 @@ func (c *cluster) wantAsBefore() {
 	c.wantReady(http.StatusOK)
 }
 
-// newCluster starts an API server without any of our kinds.
+// newCluster starts an API server without any of Atoll's CRDs.
 func newCluster(t *testing.T) *cluster {
 	programs, err := kubebin.Ensure(t.Context(), os.Stderr, "", "")
 	if err != nil {

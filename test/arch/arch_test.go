@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// root is the repository's, seen from this folder.
+// root is the path of the repository.
 const root = "../.."
 
 // repository parses the repository's code.
@@ -22,7 +22,7 @@ func repository(t *testing.T) []Package {
 	return packages
 }
 
-// TestLaws holds the repository to every law.
+// TestLaws checks every law.
 func TestLaws(t *testing.T) {
 	packages := repository(t)
 	module, err := Module(root)
@@ -48,7 +48,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// TestAllowListIsCurrent keeps exceptions from outliving their reason.
+// TestAllowListIsCurrent reports exceptions that are no longer necessary.
 func TestAllowListIsCurrent(t *testing.T) {
 	sleeping := sleeps(nil, repository(t))
 	for file := range sleepsAllowed {

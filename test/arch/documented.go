@@ -59,7 +59,7 @@ func bare(declaration ast.Decl, fields bool) []*ast.Ident {
 	return nil
 }
 
-// exportedReceiver says whether a method can be called from outside at all.
+// exportedReceiver reports whether other packages can call a method.
 func exportedReceiver(function *ast.FuncDecl) bool {
 	if function.Recv == nil || len(function.Recv.List) == 0 {
 		return true
@@ -99,7 +99,7 @@ func bareSpec(spec ast.Spec, group, fields bool) (names []*ast.Ident) {
 	return names
 }
 
-// usualFields mean the same in every Kubernetes kind.
+// usualFields have the same meaning in every Kubernetes kind.
 var usualFields = []string{"Spec", "Status", "Items"}
 
 func bareFields(structure *ast.StructType) (names []*ast.Ident) {

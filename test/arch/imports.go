@@ -104,7 +104,7 @@ var table = []row{
 
 func join(lists ...[]string) []string { return slices.Concat(lists...) }
 
-// fits says whether the row is about the folder.
+// fits reports whether the row matches the folder.
 func (r row) fits(folder string) bool {
 	if base, ok := strings.CutSuffix(r.folder, "/..."); ok {
 		return below(folder, base)

@@ -85,7 +85,7 @@ func functionLengths(packages []Package) (broken []string) {
 	return broken
 }
 
-// commandLengths finds commands with logic of their own.
+// commandLengths finds commands that contain logic.
 func commandLengths(packages []Package) (broken []string) {
 	for _, p := range packages {
 		if path.Dir(p.Path) != "cmd" {

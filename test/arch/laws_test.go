@@ -10,7 +10,7 @@ import (
 
 const module = "example.com/m"
 
-// code makes packages of sources by file name.
+// code parses sources, given by file name.
 func code(t *testing.T, sources map[string]string) []Package {
 	t.Helper()
 	packages := map[string]*Package{}
@@ -96,7 +96,7 @@ func TestFoldersCanFail(t *testing.T) {
 	}
 }
 
-// places cuts the reasons off.
+// places removes the reasons from violations.
 func places(broken []string) []string {
 	var list []string
 	for _, place := range broken {

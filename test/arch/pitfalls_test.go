@@ -13,7 +13,7 @@ import (
 
 var (
 	pitfallRow = regexp.MustCompile(`(?m)^\| *(\d+) *\|(.*)$`)
-	// named are numbers in a test: "Pitfall 7", "Pitfalls 9 and 10".
+	// named matches citations in a test: "Pitfall 7", "Pitfalls 9 and 10".
 	named  = regexp.MustCompile(`Pitfalls?\s(?://\s)?(\d+(?:(?:, | and )\d+)*)`)
 	number = regexp.MustCompile(`\d+`)
 )

@@ -34,7 +34,7 @@ func parseRows(text string) rows {
 	return all
 }
 
-// has tells whether a row below a heading has a word in a column.
+// has reports whether a row below a heading contains a word in a column.
 func (r rows) has(word, heading string, column int) bool {
 	return slices.ContainsFunc(r[heading], func(row string) bool {
 		return slices.Contains(strings.FieldsFunc(strings.Split(row, "|")[column], func(c rune) bool { return !unicode.IsLetter(c) }), word)
@@ -56,7 +56,7 @@ func TestRulesAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := parseRows(string(text))
-	// Of each table, the column with the reasons.
+	// The column with the reasons, by table.
 	for kind, columns := range map[string]map[string]int{
 		"ServiceExportConditionReason": {"Conditions of a ServiceExport": 2, "Merge": 3},
 		"ServiceImportConditionReason": {"Conditions of a ServiceImport": 2},
@@ -85,7 +85,7 @@ func TestRulesAreComplete(t *testing.T) {
 	}
 }
 
-// words writes a field's name as people do.
+// words splits a field's name into words.
 func words(field string) string {
 	var text strings.Builder
 	for i, r := range strings.Replace(field, "IPF", "IP F", 1) {

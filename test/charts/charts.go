@@ -30,7 +30,7 @@ func Root() string {
 	return dir
 }
 
-// helm is the program's path, found once.
+// helm returns the program's path. It searches only once.
 var helm = sync.OnceValues(func() (string, error) {
 	command := exec.Command("go", "tool", "-modfile=tools/go.mod", "-n", "helm")
 	command.Dir = Root()

@@ -19,7 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// needsHelm skips a test where the quick ones are run: helm may have to be built.
+// needsHelm skips a test in short mode, because helm may have to be built.
 func needsHelm(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -27,7 +27,7 @@ func needsHelm(t *testing.T) {
 	}
 }
 
-// manifests are custom resource definitions, and all else.
+// manifests returns CustomResourceDefinitions and all other objects.
 type manifests = func() (crds, objects []*unstructured.Unstructured)
 
 // with adds objects to manifests.

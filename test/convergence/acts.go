@@ -121,7 +121,7 @@ func (w *world) someAct(some []act) act {
 	return some[slices.IndexFunc(some, func(a act) bool { n -= a.weight; return n < 0 })]
 }
 
-// happen has an act happen to a cluster.
+// happen runs an act in a cluster.
 func (w *world) happen(ctx context.Context, a act, c *cluster) error {
 	w.note("%s %s", c.id, a.what)
 	if err := a.do(ctx, w, c); err != nil {
@@ -201,7 +201,7 @@ func changeEndpoints(ctx context.Context, w *world, c *cluster) error {
 	case w.random.IntN(4) == 0:
 		return c.deleteSlice(ctx, have)
 	}
-	// Some come, some go, some change.
+	// The update adds, removes and changes endpoints.
 	have = have.DeepCopy()
 	for i := range have.Endpoints {
 		if w.random.IntN(3) == 0 {

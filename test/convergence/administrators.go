@@ -49,7 +49,7 @@ func changePermission(ctx context.Context, w *world, c *cluster) error {
 	return w.permit(ctx)
 }
 
-// permit has the broker's administrators write the permissions.
+// permit writes the permissions as the broker's administrators would.
 func (w *world) permit(ctx context.Context) error {
 	if w.permitted == nil {
 		return nil

@@ -118,7 +118,7 @@ func (c *cluster) startAgents() {
 	}
 }
 
-// endAgents ends all agents.
+// endAgents stops all agents.
 func (c *cluster) endAgents() error {
 	var failed error
 	for _, p := range c.agents {
@@ -127,7 +127,8 @@ func (c *cluster) endAgents() error {
 	return failed
 }
 
-// clock is by how much the cluster's clocks are fast, of its API server and of its agents.
+// clock returns by how much the cluster's clocks are fast: those of its API server and of its
+// agents.
 func (c *cluster) clock() time.Duration { return time.Duration(c.fast.Load()) }
 
 // setClock sets them.

@@ -112,7 +112,7 @@ func try(t *testing.T, seed uint64, run func(*world, context.Context) error) *wo
 	return w
 }
 
-// begin has a world become right, and guards watch from then on.
+// begin waits until a world has converged and starts the guards.
 func (w *world) begin(ctx context.Context) error {
 	for _, c := range w.clusters {
 		if err := c.makeSteady(ctx); err != nil {
@@ -132,7 +132,7 @@ func (w *world) begin(ctx context.Context) error {
 	return nil
 }
 
-// run has a world three times break and heal.
+// run breaks and heals a world three times.
 func (w *world) run(ctx context.Context) error {
 	for round := range 3 {
 		if round > 0 {

@@ -101,7 +101,7 @@ func TestWithdrawnPolicyRestrictsItsExport(t *testing.T) {
 				policy := &brokerv1alpha1.ServicePolicy{ObjectMeta: made.Meta(broker.DefaultNamespace, "web.shop"), Spec: spec}
 				policy.Annotations = map[string]string{names.AnnotationRevision: "5"}
 				planes.Create(t, p.admin, policy)
-				p.within("it is exported", time.Minute, p.published("web", true))
+				p.within("the service is exported", time.Minute, p.published("web", true))
 				follows := func(when string) {
 					t.Helper()
 					export, policy := made.Export("shop", "web"), brokerv1alpha1.ServicePolicySpec{}

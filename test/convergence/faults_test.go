@@ -42,7 +42,7 @@ type faultTest struct {
 	wire http.RoundTripper
 }
 
-// withFaults has members and a broker in a bubble.
+// withFaults runs f with members and a broker in a bubble.
 func withFaults(t *testing.T, f func(*faultTest)) {
 	inBubble(t, func(t *testing.T) {
 		p := &faultTest{held: make(chan *http.Request, 1)}
@@ -121,16 +121,16 @@ func TestFaults(t *testing.T) {
 		// higher than before.
 		"restored with higher versions": func(p *faultTest) {
 			p.export("ended", "10.1.1.3")
-			p.within("it is imported", time.Minute, p.has("ended", "10.1.1.3"))
+			p.within("the service is imported", time.Minute, p.has("ended", "10.1.1.3"))
 			backup := p.broker.Backup()
 			p.unexport("ended")
 			p.export("since", "10.1.1.4")
-			p.within("what was done since", time.Minute, p.has("ended"), p.has("since", "10.1.1.4"))
+			p.within("changes since the backup are imported", time.Minute, p.has("ended"), p.has("since", "10.1.1.4"))
 			<-time.After(15 * time.Second) // heartbeats tell
 			p.keeps(func() {
 				p.broker.Restore(backup)
 				p.broker.Bump(1_000_000)
-				p.within("it is repaired", usual, p.published("ended", false), p.published("since", true))
+				p.within("the exporter repairs the broker", usual, p.published("ended", false), p.published("since", true))
 				<-time.After(usual)
 			}, "10.1.1.1")
 			p.within("all is right", time.Second, p.has("ended"), p.has("since", "10.1.1.4"))
@@ -140,22 +140,22 @@ func TestFaults(t *testing.T) {
 		// since the backup and has an older record now. They withdraw nothing before.
 		"the exporter's own API server is restored": func(p *faultTest) {
 			p.export("again", "10.1.1.5")
-			p.within("it is imported", time.Minute, p.has("again", "10.1.1.5"))
+			p.within("the service is imported", time.Minute, p.has("again", "10.1.1.5"))
 			backup := p.exporter.API.Backup()
 			<-time.After(2 * time.Second) // creation times have seconds
 			p.unexport("again")
-			p.within("it is withdrawn", time.Minute, p.has("again"))
+			p.within("the service is withdrawn", time.Minute, p.has("again"))
 			planes.Create(p.T, p.from, made.Export("shop", "again"))
-			p.within("it is imported again", time.Minute, p.has("again", "10.1.1.5"))
+			p.within("the service is imported again", time.Minute, p.has("again", "10.1.1.5"))
 			record, _ := p.record("again")
 			before := layout.Revision(record)
 			p.roll("web", "10.1.1.2")
 			p.export("since", "10.1.1.4")
-			p.within("what was done since", time.Minute, p.has("web", "10.1.1.2"), p.has("since", "10.1.1.4"))
+			p.within("changes since the backup are imported", time.Minute, p.has("web", "10.1.1.2"), p.has("since", "10.1.1.4"))
 			p.keeps(func() {
 				p.exporter.API.Restore(backup)
-				p.within("what is higher is taken", usual, p.has("web", "10.1.1.1"), p.has("since"))
-				p.within("what is lower is believed", usual, func() error {
+				p.within("higher revisions are imported", usual, p.has("web", "10.1.1.1"), p.has("since"))
+				p.within("lower revisions are accepted", usual, func() error {
 					record, _ := p.record("again")
 					imp := made.Import("shop", "again")
 					planes.Read(p.T, p.to, imp)
@@ -172,14 +172,14 @@ func TestFaults(t *testing.T) {
 		"removed, and joined again from a backup": func(p *faultTest) {
 			backup := p.exporter.API.Backup()
 			p.export("since", "10.1.1.4")
-			p.within("what was done since", time.Minute, p.has("since", "10.1.1.4"))
+			p.within("changes since the backup are imported", time.Minute, p.has("since", "10.1.1.4"))
 			planes.NoError(p.T, p.exporter.Stop())
 			member := made.Member(p.exporter.ID.String()) // as atoll broker members remove does
 			planes.Change(p.T, p.admin, member, func(m *brokerv1alpha1.MemberCluster) { m.Spec.State = brokerv1alpha1.MemberRemoved })
-			p.within("all of it is dropped", 5*time.Second, p.has("web"), p.has("since"))
+			p.within("all imports of the member are dropped", 5*time.Second, p.has("web"), p.has("since"))
 			p.exporter.API.Restore(backup)
 			planes.NoError(p.T, p.exporter.Start(p.Context()))
-			p.within("it is imported again", time.Minute, p.has("web", "10.1.1.1"), p.has("since"))
+			p.within("the services are imported again", time.Minute, p.has("web", "10.1.1.1"), p.has("since"))
 		},
 		// A paused replica is no longer the leader when its write arrives. The write conflicts;
 		// after a restore the write may succeed, and then its revision is lower.
@@ -215,22 +215,22 @@ func TestFaults(t *testing.T) {
 		// A withdrawal does not count if the same service was exported again later.
 		"restored to a state between an end and the next beginning": func(p *faultTest) {
 			p.unexport("web")
-			p.within("it is withdrawn", time.Minute, p.has("web"))
+			p.within("the service is withdrawn", time.Minute, p.has("web"))
 			backup := p.broker.Backup()
 			planes.Create(p.T, p.from, made.Export("shop", "web"))
-			p.within("it is imported again", time.Minute, p.has("web", "10.1.1.1"))
+			p.within("the service is imported again", time.Minute, p.has("web", "10.1.1.1"))
 			<-time.After(15 * time.Second)
 			p.keeps(func() {
 				p.broker.Restore(backup)
-				p.within("it is repaired", usual, p.published("web", true))
+				p.within("the exporter repairs the broker", usual, p.published("web", true))
 				<-time.After(usual)
 			}, "10.1.1.1")
 		},
-		// The restore was found when the Lease was read.
+		// The agent detected the restore when it read the Lease.
 		"restored, and the answer to the first renewal is lost": func(p *faultTest) {
 			backup := p.broker.Backup()
 			p.export("since", "10.1.1.4")
-			p.within("what was done since", time.Minute, p.has("since", "10.1.1.4"))
+			p.within("changes since the backup are imported", time.Minute, p.has("since", "10.1.1.4"))
 			<-time.After(15 * time.Second)
 			p.keeps(func() {
 				p.broker.Restore(backup)
@@ -241,7 +241,7 @@ func TestFaults(t *testing.T) {
 					}
 					return nil
 				})
-				p.within("it is repaired", usual, p.published("since", true))
+				p.within("the exporter repairs the broker", usual, p.published("since", true))
 				<-time.After(usual)
 			}, "10.1.1.1")
 			p.within("all is right", time.Second, p.has("since", "10.1.1.4"))
@@ -259,7 +259,7 @@ func TestFaults(t *testing.T) {
 			p.within("its endpoints are withdrawn", 2*time.Minute, p.has("web"))
 			p.dead.Store(false)
 			planes.NoError(p.T, p.exporter.Start(p.Context()))
-			p.within("it is back", time.Minute, p.has("web", "10.1.1.1"))
+			p.within("the service is imported again", time.Minute, p.has("web", "10.1.1.1"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) { withFaults(t, f) })

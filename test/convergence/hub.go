@@ -65,7 +65,7 @@ func hinderHub(_ context.Context, w *world, _ *cluster) error {
 	return nil
 }
 
-// changeExposure has a user create or change a MultiClusterService on the broker.
+// changeExposure creates or changes a MultiClusterService on the broker.
 func changeExposure(ctx context.Context, w *world, _ *cluster) error {
 	if w.hub == nil {
 		return nil
@@ -86,7 +86,7 @@ func changeExposure(ctx context.Context, w *world, _ *cluster) error {
 	return w.admin.Update(ctx, have)
 }
 
-// endExposure has a user delete a MultiClusterService.
+// endExposure deletes a MultiClusterService.
 func endExposure(ctx context.Context, w *world, _ *cluster) error {
 	all, err := list(ctx, w.admin, &networkingv1alpha1.MultiClusterServiceList{})
 	if err != nil || len(all.Items) == 0 {

@@ -167,7 +167,7 @@ type source struct {
 	Endpoints []string // sorted
 }
 
-// published are the sources of an exported service on the broker, by the slice's name.
+// published returns the sources of an exported service on the broker, by slice name.
 func (c *cluster) published(export merge.Export) map[string]source {
 	all := map[string]source{}
 	service := export.Service()
@@ -275,7 +275,7 @@ func writePorts(all []discoveryv1.EndpointPort) string {
 	return strings.Join(texts, ", ")
 }
 
-// writeEndpoint writes everything of an endpoint but its hints.
+// writeEndpoint formats an endpoint without its hints.
 func writeEndpoint(e discoveryv1.Endpoint) string {
 	return fmt.Sprintf("%v ready=%s serving=%s terminating=%s host=%s zone=%s node=%s pod=%s", e.Addresses,
 		writeBool(e.Conditions.Ready), writeBool(e.Conditions.Serving), writeBool(e.Conditions.Terminating), ptr.Deref(e.Hostname, "-"), ptr.Deref(e.Zone, "-"),

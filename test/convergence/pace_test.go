@@ -49,7 +49,7 @@ func TestChangesAreWrittenAtTheirTime(t *testing.T) {
 			{10 * time.Millisecond, "b", add(7)}, // slices do not share a limit
 			{20 * time.Millisecond, "a", unready(1)},
 			{60 * time.Millisecond, "a", remove(1)},
-			// After a second of calm.
+			// The rate limiter is full again after a second without changes.
 			{1000 * time.Millisecond, "a", add(8)},
 			{1010 * time.Millisecond, "b", remove(7)},
 		} {
@@ -107,7 +107,7 @@ func TestWhatChangesAllTheTime(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				p := newPaced(t)
 				planes.Create(t, p.admin, made.Record("other", "shop", "web", made.Port(80)), made.Published("other", "shop", "x", "web", "10.1.0.1"))
-				p.within("it is imported", time.Minute, p.has("web", "10.1.0.1", "10.200.0.100", "10.200.0.101"))
+				p.within("the service is imported", time.Minute, p.has("web", "10.1.0.1", "10.200.0.100", "10.200.0.101"))
 				w, err := p.to.Watch(t.Context(), tt.list, client.InNamespace("shop"))
 				planes.NoError(t, err)
 				written := make(chan int, 1)
@@ -200,7 +200,7 @@ func at(s *discoveryv1.EndpointSlice, number int) int {
 	return slices.IndexFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == endpoint(number).Addresses[0] })
 }
 
-// change updates a slice as Kubernetes' controller does, with the time of the change.
+// change updates a slice as Kubernetes' controller does, with a trigger time.
 func (p *paced) change(name string, now time.Duration, f func(*discoveryv1.EndpointSlice)) {
 	p.Helper()
 	s := p.slices[name]

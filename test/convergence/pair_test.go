@@ -33,7 +33,7 @@ type pair struct {
 	from, to client.WithWatch
 }
 
-// newPair has members join in a bubble.
+// newPair starts two members in a bubble.
 func newPair(t *testing.T, o simulation.Options) *pair {
 	t.Helper()
 	b, err := simulation.MemoryBroker()
@@ -129,7 +129,7 @@ func (p *pair) imported(c client.Client, address string) func() error {
 	}
 }
 
-// vip is the clusterset IP of web in a cluster.
+// vip returns the clusterset IP of web in a cluster.
 func (p *pair) vip(c client.Client) string {
 	p.Helper()
 	imp := made.Import("shop", "web")
@@ -175,7 +175,7 @@ func (p *pair) within(what string, limit time.Duration, checks ...func() error) 
 	}
 }
 
-// trip is a way of requests.
+// trip is a function as a RoundTripper.
 type trip func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.

@@ -277,7 +277,7 @@ func usersOwn[T any, P interface {
 	return others
 }
 
-// exportProblems looks at ServiceExports and their conditions.
+// exportProblems checks ServiceExports and their conditions.
 func (c *cluster) exportProblems(ctx context.Context, f *findings, others map[types.NamespacedName]*corev1.Service, t *truth) error {
 	have, err := list(ctx, c.admin, &mcsv1beta1.ServiceExportList{})
 	if err != nil {

@@ -48,7 +48,7 @@ func TestWhatIsRefusedForLongIsNotGone(t *testing.T) {
 			}
 		}
 		full.Store(false)
-		p.within("it is published again", 2*time.Minute, func() error {
+		p.within("the service is published again", 2*time.Minute, func() error {
 			list := &discoveryv1.EndpointSliceList{}
 			if err := p.admin.List(t.Context(), list, in); err != nil || len(list.Items) == 0 {
 				return errors.Join(err, errors.New("no EndpointSlice is published"))

@@ -43,7 +43,7 @@ func newUsers() *users {
 	}
 }
 
-// slicesOf are the slices of a service, sorted by name.
+// slicesOf returns the slices of a service, sorted by name.
 func (u *users) slicesOf(service types.NamespacedName) []*discoveryv1.EndpointSlice {
 	var all []*discoveryv1.EndpointSlice
 	for _, s := range u.slices {

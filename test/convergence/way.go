@@ -26,7 +26,7 @@ type trouble struct {
 	slow   time.Duration // the longest delay of a request or of a part of its response
 }
 
-// way is how the programs of a cluster get to an API server.
+// way is the connection of a cluster's programs to an API server.
 type way struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -60,14 +60,14 @@ func (w *way) reset() {
 	w.during, w.end = context.WithCancel(context.Background())
 }
 
-// worsen has requests run into trouble.
+// worsen sets the probabilities of faults.
 func (w *way) worsen(t trouble) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.trouble = t
 }
 
-// heal has everything get through again.
+// heal ends all faults of the connection.
 func (w *way) heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,21 +77,21 @@ func (w *way) heal() {
 	}
 }
 
-// revoke has the credentials of the way's programs be invalid, or valid again.
+// revoke makes the credentials of the connection invalid, or valid again.
 func (w *way) revoke(revoked bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.revoked = revoked
 }
 
-// allowComparisons has comparisons get through or not.
+// allowComparisons lets comparisons pass, or makes them fail.
 func (w *way) allowComparisons(allowed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.uncompared = !allowed
 }
 
-// isComparison reports whether a request lists metadata: of agents, only comparisons do.
+// isComparison reports whether a request lists metadata: agents do so only in comparisons.
 func isComparison(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
 }
@@ -129,7 +129,7 @@ func (w *way) hold(ctx context.Context) {
 	pause(ctx, delay)
 }
 
-// pause returns after a while, or when ctx is done.
+// pause waits for a while, or until ctx is done.
 func pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

@@ -60,7 +60,7 @@ type world struct {
 	imported  int           // their sum
 }
 
-// newWorld makes a world by a seed: how many members, how many agents in each.
+// newWorld creates the world of a seed, with a random number of members and of agents in each.
 func newWorld(seed uint64, log *slog.Logger) (*world, error) {
 	w := &world{random: rand.New(rand.NewPCG(seed, 0)), broker: apiserver.New(250), began: time.Now()}
 	var err error
@@ -222,7 +222,7 @@ func (w *world) verdict() error {
 	return nil
 }
 
-// await returns an error unless everything becomes right within a time.
+// await returns an error unless the world converges in time.
 func (w *world) await(ctx context.Context, allowed time.Duration) error {
 	began := time.Now()
 	for step := 100 * time.Millisecond; ; step = min(2*step, 5*time.Second) {
@@ -268,7 +268,7 @@ func (w *world) settle(ctx context.Context, allowed time.Duration) error {
 	return err
 }
 
-// allowComparisons has members' comparisons reach the broker or not.
+// allowComparisons lets members' comparisons with the broker pass, or makes them fail.
 func (w *world) allowComparisons(allowed bool) {
 	for _, c := range w.clusters {
 		c.broker.allowComparisons(allowed)

@@ -59,7 +59,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// Every link within the repository leads somewhere, headings included.
+// Every link within the repository has a target, including headings.
 func TestLinks(t *testing.T) {
 	_, all := read(t)
 	links := 0
@@ -95,7 +95,7 @@ func read(t *testing.T) (*checker, []pages.Page) {
 	return c, all
 }
 
-// block returns why a block can't be relied upon.
+// block returns an error for an invalid block.
 func (c *checker) block(b pages.Block) error {
 	switch b.Language {
 	case "", "console", "sh":
@@ -233,7 +233,7 @@ func TestWrongBlocks(t *testing.T) {
 		{"```\nexport PATH=$(atoll lab programms)\n```", "no command programms"},
 		{"```\nmake demmo\n```", "no target demmo"},
 		{"```\nmake bench BENSH=1\n```", "no variable BENSH"},
-		{"```\nkubectl get serviceimprots\n```", `nobody defines "serviceimprots"`},
+		{"```\nkubectl get serviceimprots\n```", `unknown resource "serviceimprots"`},
 		{"```\nkubectl aply -f x\n```", "unknown here"},
 		{"```\nkubectl apply --file x\n```", "unknown here"},
 		{"```\nhelm install atoll charts/atoll-agnt\n```", "no such file"},

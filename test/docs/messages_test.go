@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	// verb is a verb of fmt's.
+	// verb matches a verb of package fmt.
 	verb = regexp.MustCompile(`%(\[\d+\])?[+#]?[a-z]`)
 	// advice matches a text that tells the reader to run a command. Help texts do not match.
 	// Commands of labs have no contexts.
@@ -103,7 +103,7 @@ func messages(file *ast.File, check func(line string) error) (wrong []mistake) {
 	return wrong
 }
 
-// The test above can fail.
+// TestCommandsInMessages can fail.
 func TestWrongCommandsInMessages(t *testing.T) {
 	for _, text := range []string{`"install it: atoll join FILE"`, `"kubectl -n atoll-system get pods"`, `on.Atoll(format)`, `on.Atoll("no such")`, `on.Kubectl("get nothing")`} {
 		file, err := parser.ParseFile(token.NewFileSet(), "", "package x\nvar y = "+text, 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/pages"
 )
 
-// A checker tells of commands whether they could be run.
+// A checker checks whether commands are valid.
 type checker struct {
 	root      string
 	targets   []string // make's targets
@@ -215,7 +215,7 @@ func (c *checker) kubectl(args []string) error {
 		kinds, _, named := strings.Cut(word, "/")
 		for _, kind := range strings.Split(kinds, ",") {
 			if !slices.Contains(c.resources, kind) {
-				return fmt.Errorf("kubectl %s: nobody defines %q (if Kubernetes does, say so in test/docs/words.go)", words[0], kind)
+				return fmt.Errorf("kubectl %s: unknown resource %q (add built-in kinds to test/docs/words.go)", words[0], kind)
 			}
 		}
 		if !named {

@@ -107,7 +107,7 @@ func importer(t *testing.T, b *bed.Bed) bed.Metrics {
 
 func median(all []time.Duration) time.Duration { return slices.Sorted(slices.Values(all))[len(all)/2] }
 
-// follower changes the endpoint of a Service in c1, and sees when the change has come to c2.
+// follower changes the endpoint of a Service in c1 and detects when c2 has imported the change.
 type follower struct {
 	exporter client.Client
 	importer *bed.Observer
@@ -231,7 +231,7 @@ func floodRecord(service string, n, ports int) *brokerv1alpha1.ExportedService {
 	return r
 }
 
-// start has the member write, each flow on a connection of its own, until stop is called.
+// start starts the member's writes, each flow on its own connection, until stop is called.
 func (f *flood) start(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	var all sync.WaitGroup

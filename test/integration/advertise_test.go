@@ -150,7 +150,7 @@ func TestOverlappingRangesAreRefused(t *testing.T) {
 		`10.102.0.0/16 overlaps this cluster's Service CIDR 10.102.0.0/16.`
 	expectRefusals(t, ns, want)
 
-	// Whatever happens then is not told again.
+	// Later changes cause no further Event.
 	for i := range 3 {
 		change(t, lab.Broker, c9.slice, func(s *discoveryv1.EndpointSlice) {
 			s.Endpoints[0].Addresses = []string{fmt.Sprintf("10.102.0.%d", 10+i)}
@@ -198,7 +198,7 @@ func stranger(t *testing.T, id names.ClusterID, namespace, ip, serviceCIDR strin
 	return m
 }
 
-// expectRefusals waits until c2 has said these, each once, about the import of web.
+// expectRefusals waits until c2 has sent these Events about the import of web, each once.
 func expectRefusals(t *testing.T, namespace string, want ...string) {
 	t.Helper()
 	for _, w := range want {

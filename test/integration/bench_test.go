@@ -52,7 +52,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// interrupted has many rounds be made, and ends them after a second.
+// interrupted runs many rounds and interrupts them after a second.
 func interrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -74,7 +74,7 @@ func interrupted(t *testing.T) {
 	}
 }
 
-// expectMeasured wants figures of everything, of as many rounds as there were.
+// expectMeasured checks that there are figures for every measurement, from all rounds.
 func expectMeasured(t *testing.T, text string) {
 	t.Helper()
 	var r bench.Report
@@ -91,7 +91,7 @@ func expectMeasured(t *testing.T, text string) {
 	expectBrokerEmpty(t, r.Namespace)
 }
 
-// members are clusters of the lab as members.
+// members returns clusters of the lab as members.
 func members(ctx context.Context, names ...string) ([]trial.Member, error) {
 	var all []trial.Member
 	for _, name := range names {

@@ -51,7 +51,7 @@ func expectWarning(t *testing.T, ns, reason, note string) {
 	}
 }
 
-// provider makes the Service web in a cluster, with two ports and an endpoint.
+// provider creates the Service web in a cluster, with two ports and an endpoint.
 func provider(t *testing.T, cluster, ns, address string) {
 	t.Helper()
 	create(t, cluster, service(ns, "web", 80, 81))
@@ -164,7 +164,7 @@ func TestUsersOwnExportSurvives(t *testing.T) {
 	expectExposed(t, mcs, "Exported", metav1.ConditionTrue, `by "c1", "c2"`)
 	expectImport(t, "c1,c2", ns, "web", withPorts(from("c1"), 80, 81))
 	expectAddresses(t, "c1,c2", ns, "c1/10.1.1.1")
-	eventually(t, "what only the hub is for is published with the one port", func() error {
+	eventually(t, "the export for the hub only is published with a single port", func() error {
 		published := &discoveryv1.EndpointSliceList{}
 		if err := on[lab.Broker].List(t.Context(), published, client.MatchingLabels{"atoll.dev/service-namespace": ns}); err != nil {
 			return err

@@ -147,7 +147,7 @@ func expectVersions(t *testing.T, namespace string, before map[string]client.Obj
 	}
 }
 
-// everything returns all of a namespace's, in all clusters.
+// everything returns all objects of a namespace, in all clusters.
 func everything(t *testing.T, namespace string) map[string]client.Object {
 	t.Helper()
 	all := map[string]client.Object{}

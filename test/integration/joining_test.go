@@ -91,7 +91,7 @@ func TestNoFalseConflictWhileAnotherClusterJoins(t *testing.T) {
 			t.Errorf("%s: only %d conditions were seen", whose, len(conditions))
 		}
 		for key, had := range conditions {
-			// Ready may have been Pending before the record was written, and is before an import is there.
+			// Ready may be Pending until the record is written and until an import exists.
 			if strings.HasSuffix(key, "/Ready") && len(had) == 2 && strings.Contains(had[0], "/Pending") {
 				had = had[1:]
 			}

@@ -55,7 +55,7 @@ func metricsAt(t *testing.T, url string) string {
 	return string(text)
 }
 
-// noneIsGoing is nil when no namespace of a cluster is being deleted.
+// noneIsGoing returns nil if no namespace of a cluster is being deleted.
 func noneIsGoing(t *testing.T, cluster string) error {
 	list := &corev1.NamespaceList{}
 	if err := on[cluster].List(t.Context(), list); err != nil {
@@ -69,11 +69,11 @@ func noneIsGoing(t *testing.T, cluster string) error {
 	return nil
 }
 
-// TestMetrics follows a service's endpoints from c1 to c2 by the metrics of both agents.
+// TestMetrics follows a service's endpoints from c1 to c2 in the metrics of both agents.
 func TestMetrics(t *testing.T) {
 	const ns = "metrics"
 	for _, cluster := range []string{"c1", "c2"} {
-		eventually(t, "what earlier tests have left behind is gone", func() error { return noneIsGoing(t, cluster) })
+		eventually(t, "namespaces of earlier tests are deleted", func() error { return noneIsGoing(t, cluster) })
 	}
 	at := map[string]string{"c1": measuredAgent(t, "c1", false), "c2": measuredAgent(t, "c2", true)}
 	namespace(t, ns, "c1", "c2")

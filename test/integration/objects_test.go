@@ -85,7 +85,8 @@ func mark(t *testing.T, cluster, namespace, in, key, value string) {
 	t.Cleanup(func() { noError(t, client.IgnoreNotFound(set(""))) })
 }
 
-// share has a cluster export a Service with port 80 and a slice of these addresses, and returns its ServiceExport.
+// share exports a Service with port 80 and a slice of these addresses, and returns its
+// ServiceExport.
 func share(t *testing.T, cluster, namespace, name string, addresses ...string) *mcsv1beta1.ServiceExport {
 	t.Helper()
 	e := export(namespace, name)
@@ -147,7 +148,7 @@ func expectCondition(t *testing.T, clusters string, e *mcsv1beta1.ServiceExport,
 	return c
 }
 
-// hasIP approves of imports with a clusterset IP.
+// hasIP checks that an import has a clusterset IP.
 func hasIP(imp *mcsv1beta1.ServiceImport) error {
 	if len(imp.Spec.IPs) != 1 || !meta.IsStatusConditionTrue(imp.Status.Conditions, "Ready") {
 		return fmt.Errorf("no clusterset IP or not ready: %+v", imp)
@@ -225,7 +226,8 @@ func expectAddresses(t *testing.T, clusters, namespace string, want ...string) {
 	}
 }
 
-// saysNoMore waits until a ServiceExport of c1's is Ready and its message does not have the words.
+// saysNoMore waits until a ServiceExport of c1 is Ready and its message does not contain the
+// words.
 func saysNoMore(t *testing.T, e *mcsv1beta1.ServiceExport, words string) {
 	t.Helper()
 	eventually(t, "the condition no longer mentions it", func() error {

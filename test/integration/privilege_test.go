@@ -15,10 +15,10 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// agentUser is the agent's name in its own cluster.
+// agentUser is the agent's user name in its own cluster.
 const agentUser = "system:serviceaccount:atoll-system:atoll-agent"
 
-// derivedLike is a Service such as the agent makes.
+// derivedLike is a Service like those that the agent creates.
 func derivedLike(namespace, name string, change ...func(*corev1.Service)) *corev1.Service {
 	s := service(namespace, name, 80)
 	s.Labels = map[string]string{"atoll.dev/managed-by": "agent.atoll.dev", "multicluster.kubernetes.io/service-name": "web"}
@@ -28,7 +28,7 @@ func derivedLike(namespace, name string, change ...func(*corev1.Service)) *corev
 	return s
 }
 
-// importedLike is an EndpointSlice such as the agent makes.
+// importedLike is an EndpointSlice like those that the agent creates.
 func importedLike(namespace, name string, change ...func(*discoveryv1.EndpointSlice)) *discoveryv1.EndpointSlice {
 	s := slice(namespace, name, "web-clusterset", "10.1.1.1")
 	s.Labels = map[string]string{
@@ -157,8 +157,8 @@ func TestPriorityClassIsTheAgents(t *testing.T) {
 		}
 		return on["c1"].Create(t.Context(), pod, client.DryRunAll)
 	}
-	eventually(t, "Atoll's own pods have it", func() error { return try("atoll-system", "atoll") }) // accounts come by a controller
-	eventually(t, "pods have none", func() error { return try(ns, "") })
+	eventually(t, "Atoll's pods may use the priority class", func() error { return try("atoll-system", "atoll") }) // accounts come by a controller
+	eventually(t, "pods without a priority class are allowed", func() error { return try(ns, "") })
 	eventually(t, "the policy holds", func() error { return isForbidden(try(ns, "atoll")) })
 	expectForbidden(t, "a pod of that priority", try(ns, "atoll"), "PriorityClass atoll is for atoll-agent and atoll-dns alone")
 	expectForbidden(t, "one in kube-system", try("kube-system", "atoll"), "PriorityClass atoll")

@@ -15,7 +15,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// as returns the client of a user of c1's.
+// as returns the client of a user in c1.
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	config, err := theLab.RESTConfig("c1")
@@ -153,7 +153,7 @@ func expectRefused(t *testing.T, namespace string) {
 		"kubectl label namespace "+namespace+" --overwrite atoll.dev/exports=allowed --context CONTEXT_OF_THIS_CLUSTER")
 }
 
-// expectAllowed waits until an export from a namespace of c1's can be made.
+// expectAllowed waits until the API server allows exports from a namespace of c1.
 func expectAllowed(t *testing.T, namespace string) *mcsv1beta1.ServiceExport {
 	t.Helper()
 	e := export(namespace, "allowed")

@@ -120,7 +120,7 @@ func (c *counter) expect(what string, want map[string][]string) {
 	}
 }
 
-// counts writes how often each line is there, sorted by the line.
+// counts formats the number of occurrences of each line, sorted by line.
 func counts(lines []string) []string {
 	var counted []string
 	slices.Sort(lines)
@@ -158,7 +158,7 @@ func (c *counter) replaced(sources []*discoveryv1.EndpointSlice, n int) {
 	for i := range n {
 		replace(sources[0], i, i)
 	}
-	eventually(c.t, "c2 has the last one", func() error {
+	eventually(c.t, "c2 has the last change", func() error {
 		for _, s := range slicesOf(c.t, "c2", c.namespace) {
 			if slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Addresses[0] == fmt.Sprintf("11.1.98.%d", n-1) }) {
 				return nil

@@ -68,7 +68,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	change(t, c1, func(s *discoveryv1.EndpointSlice) {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.9"}})
 	})
-	eventually(t, "one that is allowed", func() error { return p.has(name, "80>c1/10.1.0.9:8080") })
+	eventually(t, "the permitted backend", func() error { return p.has(name, "80>c1/10.1.0.9:8080") })
 	change(t, allowed, func(c *corev1.ConfigMap) { c.Data = nil })
 	eventually(t, "all are allowed", func() error { return p.has(name, "80>c1/10.1.0.1:8080", "80>c1/10.1.0.9:8080") })
 	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints = s.Endpoints[1:] })
@@ -220,7 +220,7 @@ func TestWhatIsLeftBehind(t *testing.T) {
 	crossed(two)
 	setType(t, one, networkingv1alpha1.ExposureTypeLoadBalancer)
 	create(t, published("c1", ns, "one", "10.1.0.1"))
-	eventually(t, "its endpoints are known again", func() error { return provided["steered"].has(nameOf(one), "80>c1/10.1.0.1:8080") })
+	eventually(t, "the hub watches the endpoints again", func() error { return provided["steered"].has(nameOf(one), "80>c1/10.1.0.1:8080") })
 }
 
 func TestDeleting(t *testing.T) {
@@ -288,7 +288,7 @@ func TestRestart(t *testing.T) {
 	expectGone(t, gone)
 	start(t)
 	expect(t, fresh, loadbalancer.ConditionReady, "False/PortsNotCarried")
-	eventually(t, "the one that has gone", func() error { return p.has(nameOf(gone), "none") })
+	eventually(t, "the load balancer of the deleted object is deleted", func() error { return p.has(nameOf(gone), "none") })
 	p.madeWith(t, old)
 }
 

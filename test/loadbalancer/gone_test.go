@@ -67,7 +67,7 @@ func TestFollowedWithoutService(t *testing.T) {
 	stop()
 	move(t, c1, "10.1.0.3")
 	start(t)
-	eventually(t, "it is told", func() error {
+	eventually(t, "the condition reports the problem", func() error {
 		if c := expect(t, mcs, loadbalancer.ConditionReady, "False/InvalidServiceType"); len(mcs.Status.LoadBalancer.Ingress) != 1 ||
 			!strings.Contains(c.Message, "does not change an existing load balancer") {
 			return fmt.Errorf("%s: %+v", c.Message, mcs.Status.LoadBalancer)

@@ -93,7 +93,7 @@ func prepare(ctx context.Context, l *lab.Lab) (err error) {
 	return hub.Create(ctx, objects.Namespace(clusterset))
 }
 
-// start runs the controller, as a hub does, until stop or the end of the test.
+// start runs the controller like a hub, until stop is called or the test ends.
 func start(t *testing.T) (stop func()) {
 	t.Helper()
 	providers, err := loadbalancer.NewProviders("steered", []string{"other="}, nil, slog.New(slog.DiscardHandler))

@@ -44,7 +44,7 @@ func TestBackendsAreRefused(t *testing.T) {
 	hostile.Ports = append(hostile.Ports, discoveryv1.EndpointPort{Name: ptr.To("bad"), Port: ptr.To[int32](70000), Protocol: ptr.To(corev1.ProtocolTCP)})
 	create(t, hostile)
 	create(t, published("c2", ns, "web", "10.2.0.1"))
-	eventually(t, "only what may be backends", func() error {
+	eventually(t, "only valid backends", func() error {
 		return p.has(nameOf(mcs), "80>c1/10.1.0.1:8080", "80>c2/10.2.0.1:8080")
 	})
 	c := expect(t, mcs, loadbalancer.ConditionAccepted, "False/Refused")

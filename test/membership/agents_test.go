@@ -19,7 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-// asAgent is how a cluster's agent reaches its own API server, with its own rights.
+// asAgent returns the agent's configuration for its own API server, with its own permissions.
 func asAgent(t *testing.T, cluster string) *rest.Config {
 	t.Helper()
 	config, err := theLab.RESTConfig(cluster)

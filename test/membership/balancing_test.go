@@ -45,7 +45,7 @@ func balanced(t *testing.T, ns string, change ...func(*hub.Options)) (*networkin
 	t.Cleanup(func() { // before the hub stops, because the hub releases the address
 		ctx := context.Background()
 		noError(t, on[lab.Broker].Delete(ctx, mcs))
-		eventually(t, "it is gone", func() error { return planes.IsGone(on[lab.Broker].Get(ctx, client.ObjectKeyFromObject(mcs), mcs)) })
+		eventually(t, "the MultiClusterService is deleted", func() error { return planes.IsGone(on[lab.Broker].Get(ctx, client.ObjectKeyFromObject(mcs), mcs)) })
 	})
 	return mcs, net.JoinHostPort(address, "18080")
 }
@@ -87,14 +87,14 @@ func TestFormerLeaderStandsDown(t *testing.T) {
 	})
 	planes.Succeeds(t, "after that", accepts(address))
 	hold("another-replica")
-	eventually(t, "it carries no traffic", func() error {
+	eventually(t, "the load balancer stops", func() error {
 		if err := accepts(address); !errors.Is(err, syscall.ECONNREFUSED) {
 			return fmt.Errorf("got %v", err)
 		}
 		return nil
 	})
 	hold("")
-	eventually(t, "it does again", func() error { return accepts(address) })
+	eventually(t, "the load balancer runs again", func() error { return accepts(address) })
 	expectCondition(t, mcs, "LoadBalancerReady", metav1.ConditionTrue, strings.TrimSuffix(address, ":18080"))
 }
 

@@ -125,7 +125,7 @@ func ports(all ...mcsv1beta1.ServicePort) func(*brokerv1alpha1.ExportedService) 
 	return func(e *brokerv1alpha1.ExportedService) { e.Spec.Ports = all }
 }
 
-// manyPorts are ports with the longest names and application protocols.
+// manyPorts returns ports with the longest names and application protocols.
 func manyPorts(n int) []mcsv1beta1.ServicePort {
 	var all []mcsv1beta1.ServicePort
 	for i := range n {
@@ -493,7 +493,7 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 	deployBroker(t)
 }
 
-// expectListed keeps the list of attempts in the manual true.
+// expectListed keeps the manual's list of attempts current.
 func expectListed(t *testing.T, all []attempt) {
 	t.Helper()
 	const manual, begin, end = "../../docs/reference/hostile-member.md", "<!-- attempts -->\n", "<!-- /attempts -->"

@@ -122,7 +122,7 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 		return on[lab.Broker].Create(t.Context(), s)
 	})
 	h.quiet(time.Second)
-	eventually(t, "it is taken", func() error { return on[lab.Broker].Create(t.Context(), h.mcs(0)) })
+	eventually(t, "the broker accepts the MultiClusterService", func() error { return on[lab.Broker].Create(t.Context(), h.mcs(0)) })
 	began := time.Now()
 	h.each(func(i int) error {
 		if i == 0 {

@@ -272,7 +272,8 @@ func unauthorized(err error) error {
 	return fmt.Errorf("the answer is %v", err)
 }
 
-// listed are the lines of `atoll broker token list` about a cluster, without its id and the times.
+// listed returns the lines of `atoll broker token list` about a cluster, without its id and the
+// times.
 func listed(t *testing.T, id string) []string {
 	t.Helper()
 	var states []string

@@ -73,7 +73,7 @@ func ends(t *testing.T, status int, stdin, line string, words ...string) {
 	planes.Says(t, "atoll "+line, r.Stderr, words...)
 }
 
-// removedAfterwards has members removed after the test.
+// removedAfterwards removes members after the test.
 func removedAfterwards(t *testing.T, ids ...string) {
 	for _, id := range ids {
 		t.Cleanup(func() { must(t, "", "broker members remove "+id+" --yes --context broker --force") })

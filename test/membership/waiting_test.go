@@ -27,7 +27,7 @@ func TestAgentWaitsForItsCluster(t *testing.T) {
 	local := asAgent(t, "c1")
 	ctx := t.Context()
 
-	// The custom resources are not there.
+	// The CRDs are missing.
 	crds, _ := render.Member{}.Manifests()
 	withdraw := func() {
 		for _, crd := range crds {
@@ -48,15 +48,15 @@ func TestAgentWaitsForItsCluster(t *testing.T) {
 	noError(t, on["c1"].Create(ctx, export(ns, "web")))
 	expectImport(t, "c1", ns, "web", "c1")
 
-	// They go, with all objects, and come back.
+	// The CRDs are deleted with all their objects, and created again.
 	withdraw()
 	expectGone(t, "c1", service(ns, "web-clusterset"))
 	noError(t, planes.Target(t, theLab, "c1").CRDs(ctx, crds, false))
-	eventually(t, "it is exported again", func() error { return client.IgnoreAlreadyExists(on["c1"].Create(ctx, export(ns, "late"))) })
+	eventually(t, "the ServiceExport is created again", func() error { return client.IgnoreAlreadyExists(on["c1"].Create(ctx, export(ns, "late"))) })
 	expectImport(t, "c1", ns, "late", "c1")
 	noError(t, on["c1"].Delete(ctx, export(ns, "late")))
 
-	// The API server is started again.
+	// The API server restarts.
 	noError(t, theLab.Kill(ctx, "c1/apiserver"))
 	noError(t, theLab.Start(ctx, "c1/apiserver"))
 	noError(t, on["c1"].Create(ctx, export(ns, "web")))

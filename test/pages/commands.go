@@ -140,7 +140,7 @@ func (s *shell) afterBreak(end rune) (string, []Command, error) {
 	return s.word(end)
 }
 
-// WithoutRedirections returns a command without where its output goes.
+// WithoutRedirections returns a command without redirections of its output.
 func (c Command) WithoutRedirections() Command {
 	var kept Command
 	for i := 0; i < len(c); i++ {

@@ -53,7 +53,7 @@ func anchorOf(heading string) string {
 	return strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), ""), " ", "-")
 }
 
-// Broken returns why a link leads nowhere, in the repository in the folder root with the given pages, or nil.
+// Broken returns the reason why a link is broken, or nil. root is the repository's folder.
 func Broken(root string, pages []Page, link Link) error {
 	to := link.To
 	if to == "" {

@@ -29,7 +29,7 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.To.Write(p)
 }
 
-// Expect waits until all these words were said.
+// Expect waits until the log contains all these words.
 func (l *Log) Expect(t *testing.T, words ...string) {
 	t.Helper()
 	for _, w := range words {

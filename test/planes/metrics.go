@@ -19,7 +19,8 @@ var (
 	servedLabel      = regexp.MustCompile(`(\w+)="`)
 )
 
-// MetricsDocumented compares the agents' metrics, or else the hub's, as they are served with the tables of docs/reference/metrics.md.
+// MetricsDocumented compares the served metrics of agents, or of the hub, with the tables of
+// docs/reference/metrics.md.
 func MetricsDocumented(t *testing.T, hub bool, text string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(charts.Root(), "docs", "reference", "metrics.md"))
@@ -37,7 +38,7 @@ func MetricsDocumented(t *testing.T, hub bool, text string) {
 	}
 }
 
-// kinds are the types and labels of metrics, by their names.
+// kinds returns the types and labels of metrics by name.
 func kinds(text string, metric, label *regexp.Regexp) map[string]string {
 	all := map[string]string{}
 	for _, found := range metric.FindAllStringSubmatch(text, -1) {

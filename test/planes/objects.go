@@ -257,7 +257,7 @@ func Endpoints(ctx context.Context, c client.Client, of ...client.ListOption) (a
 	return all, err
 }
 
-// Refused wants an attempt to be forbidden, by a message with these words.
+// Refused requires that an attempt is forbidden with a message that contains these words.
 func Refused(t *testing.T, what string, err error, words ...string) {
 	t.Helper()
 	switch {
@@ -270,7 +270,7 @@ func Refused(t *testing.T, what string, err error, words ...string) {
 	}
 }
 
-// Says wants a text to have these words.
+// Says requires that a text contains these words.
 func Says(t *testing.T, what, text string, words ...string) {
 	t.Helper()
 	for _, w := range words {

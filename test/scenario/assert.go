@@ -116,7 +116,7 @@ func (r *Run) save(name string, pattern ...string) error {
 	return nil
 }
 
-// compilePattern lets ^ and $ match at lines.
+// compilePattern makes ^ and $ match at line boundaries.
 func compilePattern(text string) (*regexp.Regexp, error) {
 	return regexp.Compile("(?m)" + text)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/charts"
 )
 
-// manyRecords is how many records an answer can have before only their number is written.
+// manyRecords is the number of records above which only the number is shown.
 const manyRecords = 12
 
 // notAsked marks a query that the cluster's own DNS would forward to servers outside the lab.
@@ -72,7 +72,7 @@ type dnsAnswer struct {
 	sections map[string][][]string
 }
 
-// dig asks from the first node's network.
+// dig queries from the network of the first node.
 func (r *Run) dig(ctx context.Context, cluster string, args ...string) (dnsAnswer, error) {
 	result := r.do(ctx, cluster, Command{Program: "dig", Args: args})
 	if result.Err != nil {
@@ -117,7 +117,7 @@ func (r dnsRow) String() string {
 
 var rowPattern = regexp.MustCompile("^\\| `([^` ]+ [A-Z]+(?: by TCP)?)` \\| ([^|]*) \\| ([^|]*) \\|")
 
-// readDNSTable finds the rows in a page.
+// readDNSTable parses the rows of a page.
 func readDNSTable(page string) ([]dnsRow, error) {
 	data, err := os.ReadFile(filepath.Join(charts.Root(), page))
 	if err != nil {

@@ -88,7 +88,7 @@ func unitList() string {
 
 var unitNumber = regexp.MustCompile(`-[a-z]?\d+$`)
 
-// kindOf takes the number off a unit's name.
+// kindOf removes the number from a unit's name.
 func kindOf(unit string) string { return unitNumber.ReplaceAllString(unit, "") }
 
 func checkPair(s *Script, _ bool, args []string) error {
@@ -154,7 +154,7 @@ func (r *Run) cleanUp(ctx context.Context) error {
 	return failed
 }
 
-// backupVerbs take the broker's data away, and back.
+// backupVerbs remove and restore the broker's data.
 func backupVerbs() []Verb {
 	return []Verb{
 		{

@@ -14,7 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/pages"
 )
 
-// followTime is how long the commands of a section may take.
+// followTime limits the time of a section's commands.
 const followTime = 5 * time.Minute
 
 func followVerbs() []Verb {

@@ -147,7 +147,7 @@ func endpointPort(name string, number int32) discoveryv1.EndpointPort {
 	return discoveryv1.EndpointPort{Name: &name, Port: &number, Protocol: ptr.To(corev1.ProtocolTCP)}
 }
 
-// many adds so many endpoints and ports to a slice.
+// many adds n endpoints and ports to a slice.
 func many(count, ports int) func(*slice) {
 	return func(s *slice) {
 		for i := range count {

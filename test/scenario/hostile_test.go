@@ -59,7 +59,7 @@ func hostile(nightly bool) form {
 		if nightly && !group("in its own cluster", w.inItsCluster()) {
 			return
 		}
-		// From now on c1's objects on the broker are what its administrator writes.
+		// From now on c1's administrator writes c1's objects on the broker.
 		planes.NoError(t, w.lab.Kill(t.Context(), "c1/agent"))
 		defer w.heartbeats(t)()
 		if nightly && !group("on the broker", w.onTheBroker()) {
@@ -207,7 +207,7 @@ func (w *world) openBroker(t *testing.T) {
 		anything := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
 		d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = anything
 	})
-	planes.Eventually(t, "the broker takes what it refused", func() error {
+	planes.Eventually(t, "the broker accepts invalid objects", func() error {
 		r := record(sharedNamespace, "anything", 1)
 		r.Spec.Type, r.Spec.ClusterID = "Anycast", "c2"
 		return w.member.Create(t.Context(), r, client.DryRunAll)
@@ -232,7 +232,7 @@ var (
 	)
 )
 
-// changeRecord changes a record's specification, and leaves its valid port.
+// changeRecord changes a record's spec and keeps its valid port.
 func changeRecord(t *rapid.T, s *recordSpec) {
 	for range rapid.IntRange(0, 3).Draw(t, "changes") {
 		switch rapid.IntRange(0, 9).Draw(t, "field") {
@@ -261,7 +261,7 @@ func changeRecord(t *rapid.T, s *recordSpec) {
 	}
 }
 
-// changeSlice changes a slice, and leaves its valid port and its valid endpoint.
+// changeSlice changes a slice and keeps its valid port and endpoint.
 func changeSlice(t *rapid.T, s *slice) {
 	for range rapid.IntRange(0, 3).Draw(t, "changes") {
 		switch rapid.IntRange(0, 4).Draw(t, "field") {
@@ -332,7 +332,7 @@ func (w *world) runGenerated(t *testing.T, nightly bool) {
 	}
 }
 
-// generate writes a record and a slice.
+// generate writes a random record and slice.
 func (w *world) generate(t *testing.T, seed int, address string) generated {
 	g := generated{service: fmt.Sprintf("evil-generated-%d", seed)}
 	g.record = rapid.Custom(func(t *rapid.T) *brokerv1alpha1.ExportedService {
@@ -397,7 +397,7 @@ func (w *world) checkGenerated(t *testing.T, g generated, address string) (reach
 	return reached
 }
 
-// hasPort tells whether the valid port is left in both.
+// hasPort reports whether both lists still contain the valid port.
 func hasPort(record []mcsv1beta1.ServicePort, endpoints []discoveryv1.EndpointPort) bool {
 	return slices.ContainsFunc(record, func(p mcsv1beta1.ServicePort) bool {
 		return p.Name == "good" && p.Port == 80 && p.Protocol == corev1.ProtocolTCP

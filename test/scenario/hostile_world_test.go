@@ -479,7 +479,7 @@ func (w *world) problems(cluster string, s *discoveryv1.EndpointSlice) (found []
 	return found
 }
 
-// same tells whether two parts of objects say the same.
+// same reports whether two parts of objects are equal.
 var same = equality.Semantic.DeepEqual
 
 // newest returns a revision above all others. Importers ignore lower revisions.
@@ -524,7 +524,7 @@ func (w *world) put(ctx context.Context, object client.Object) error {
 	}
 }
 
-// refused tells whether an error is the broker's refusal.
+// refused reports whether an error is a refusal of the broker.
 func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) ||
 		apierrors.IsTooManyRequests(err) || err != nil && strings.Contains(err.Error(), "request is too large")

@@ -105,7 +105,8 @@ func (ls *labs) down(t *testing.T) {
 }
 
 func takeDown(t *testing.T, name string) {
-	// Not the test's context: a lab goes down also when the test was interrupted.
+	// The test's context is not used, because the lab must be deleted after an interruption
+	// too.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if err := lab.Down(ctx, name); err != nil && !errors.Is(err, lab.ErrNoLab) {

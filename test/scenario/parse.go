@@ -26,7 +26,7 @@ func (w word) String() string {
 	return b.String()
 }
 
-// is says whether the word is the bare, unquoted text.
+// is reports whether the word is this unquoted text.
 func (w word) is(text string) bool {
 	return len(w) == 1 && !w[0].quoted && w[0].text == text
 }
@@ -109,7 +109,7 @@ func (s *Script) parseLine(number int, text string) error {
 	return nil
 }
 
-// splitChain cuts the words at each bare "then".
+// splitChain splits the words at each unquoted "then".
 func splitChain(words []word) [][]word {
 	chain := [][]word{nil}
 	for _, w := range words {

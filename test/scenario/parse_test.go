@@ -199,7 +199,7 @@ func TestWords(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the table of verbs into the manual")
 
-// TestManual keeps the table of verbs in the manual true.
+// TestManual keeps the manual's table of verbs current.
 func TestManual(t *testing.T) {
 	const manual = "../../docs/contributing/scenarios.md"
 	data, err := os.ReadFile(manual)

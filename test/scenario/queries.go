@@ -60,7 +60,7 @@ func runQueries(ctx context.Context, r *Run, args []string) error {
 	return errors.Join(append(failed, p.rules(ctx))...)
 }
 
-// queriesIn are the queries of a dashboard, or of a file of rules.
+// queriesIn returns the queries of a dashboard or of a file of rules.
 func queriesIn(file string) ([]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

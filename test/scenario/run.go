@@ -199,7 +199,7 @@ func (d *deletions) wait() error {
 }
 
 const (
-	// defaultTimeout is how long "eventually" tries where the script does not say.
+	// defaultTimeout is the default timeout of "eventually".
 	defaultTimeout = 30 * time.Second
 	// interval between two attempts. An attempt may start kubectl (see get), which
 	// costs a tenth of a second of processor time.
@@ -263,7 +263,7 @@ func (p *repeat) steadily(ctx context.Context, attempt func(context.Context) err
 	})
 }
 
-// poll asks until the answer is true.
+// poll repeats attempt until it succeeds.
 func poll(ctx context.Context, ask wait.ConditionWithContextFunc) error {
 	err := wait.PollUntilContextCancel(ctx, interval, true, ask)
 	if err != nil && ctx.Err() != nil {
@@ -272,7 +272,7 @@ func poll(ctx context.Context, ask wait.ConditionWithContextFunc) error {
 	return err
 }
 
-// reportTimeout bounds the look at the clusters after a failure.
+// reportTimeout limits the collection of the clusters' state after a failure.
 const reportTimeout = 30 * time.Second
 
 // report logs the objects in the scenario's namespaces.

@@ -48,7 +48,7 @@ func (f *fakeLab) called(prefix string) (n int) {
 	return n
 }
 
-// order says whether the calls were made in this order.
+// order reports whether the calls were made in this order.
 func (f *fakeLab) order(prefixes ...string) bool {
 	from := 0
 	for _, prefix := range prefixes {
@@ -233,7 +233,8 @@ func TestRunning(t *testing.T) {
 		},
 		{lab: answering("lost", "c1/a"), script: "steadily 5s ! " + one, line: 1, want: "succeeded, but must fail"},
 
-		// A mistake in the script must neither pass as an expected failure nor be tried again until the time is over.
+		// A mistake in the script must not pass as an expected failure, and must not be retried
+		// until the timeout.
 		{lab: saying(""), script: "! equal $MISSING b", line: 1, want: "$MISSING is not set"},
 		{lab: saying(""), script: "eventually 1m ! http $WHERE http://x", line: 1, want: "$WHERE is not set"},
 		{lab: saying(""), script: "save P\n! http $P http://x", line: 2, want: "is not CLUSTER/NS/POD"},

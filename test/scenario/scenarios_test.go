@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestScenarios runs every script, and the hostile member, in a lab of the shape that it needs.
+// TestScenarios runs every script and the hostile member, each in a lab of the required shape.
 //
 // Pitfall 35: hostile.
 func TestScenarios(t *testing.T) {
@@ -184,7 +184,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// failureLines is how many of the last lines of a failure are told again.
+// failureLines is the number of last lines of a failure in the summary.
 const failureLines = 60
 
 // failures collects failures of several goroutines.

@@ -253,7 +253,7 @@ func digit(value string) (int, error) {
 	return number, nil
 }
 
-// calls are all calls in the script.
+// calls returns all calls of the script.
 func (s *Script) calls() (all []call) {
 	for _, l := range s.lines {
 		all = append(all, l.calls...)

@@ -170,7 +170,7 @@ func checkBackends(s *Script, _ bool, args []string) error {
 	return nil
 }
 
-// backends compares how many different pods of each cluster have answered.
+// backends compares the number of pods of each cluster that have answered.
 func (r *Run) backends(want []string) error {
 	counts := map[string]int{}
 	for pod := range sets.New(r.answers...) {

@@ -70,7 +70,7 @@ func (s *Script) checkClusters(list string, broker bool) error {
 	return nil
 }
 
-// clusters resolves such a list.
+// clusters returns the clusters of a comma-separated list, or all for "all".
 func (r *Run) clusters(list string) []string {
 	if list == "all" {
 		return r.lab.Shape().names()

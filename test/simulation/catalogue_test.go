@@ -59,7 +59,7 @@ func TestCatalogueIsNotFoughtOver(t *testing.T) {
 	}
 	written(4) // both write
 	began := time.Now()
-	// Each changes the entry twice a second, and then its status.
+	// Each member changes the entry twice a second, and then its status.
 	if n, limit := written(40), 10+int(2*2*2*time.Since(began).Seconds()); n > limit {
 		t.Errorf("%d writes in %v, at most %d", n, time.Since(began), limit)
 	}
@@ -153,7 +153,7 @@ func TestCatalogueFollowsWhatIsBelieved(t *testing.T) {
 	})
 	planes.Delete(t, b.Admin, objects.Entry("shop", "web", "", ""))
 	planes.NoError(t, first.Start(t.Context()))
-	planes.Until(t, "who is awaited is told", first.Client, imp, func() error {
+	planes.Until(t, "the import names the cluster that it waits for", first.Client, imp, func() error {
 		if c := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); c == nil || !strings.Contains(c.Message, "sim2") {
 			return fmt.Errorf("%v", c)
 		}

@@ -53,7 +53,7 @@ func joinOver(t *testing.T, count int) (*network, []*Member) {
 	return n, joinTo(t, b, count, Options{Args: []string{"--lease-timeout=2s"}, Dial: n.dial})
 }
 
-// pass ends when the member's way to the broker is cut, and so does the response.
+// pass ends with the member's connection to the broker, and so does the response.
 func (n *network) pass(id names.ClusterID, next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	n.mu.Lock()
 	cut, during := n.cut[id], n.during[id]
@@ -208,7 +208,7 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	asked := func(prefix string, times int) {
 		t.Helper()
 		want := n.dials(prefix) + times
-		eventually(t, "it is asked", func(context.Context) error {
+		eventually(t, "the endpoints are probed", func(context.Context) error {
 			if have := n.dials(prefix); have < want {
 				return fmt.Errorf("%d times, want %d", have, want)
 			}

@@ -136,7 +136,7 @@ func importsReady(ctx context.Context, m *Member, imports, inAll int) error {
 	return nil
 }
 
-// holds is nil when all addresses are in an API server's managed slices.
+// holds returns nil if an API server's managed slices contain all addresses.
 func holds(ctx context.Context, c client.Client, addresses []string) error {
 	have, err := planes.Endpoints(ctx, c)
 	for _, a := range addresses {
@@ -196,7 +196,7 @@ func settled(t *testing.T, members []*Member) {
 	})
 }
 
-// versionsOf are the versions of all slices on an API server, by name.
+// versionsOf returns the versions of all slices on an API server, by name.
 func versionsOf(t *testing.T, c client.Client) map[string]string {
 	t.Helper()
 	list := &discoveryv1.EndpointSliceList{}

@@ -61,7 +61,7 @@ func RealBroker(config *rest.Config) (*Broker, error) {
 	}}, nil
 }
 
-// invite makes the member's account and role, if need be, and a token.
+// invite creates the member's account and role, if necessary, and a token.
 func invite(ctx context.Context, admin client.Client, config *rest.Config, id names.ClusterID) (*rest.Config, error) {
 	member := rights.Member(broker.DefaultNamespace, id)
 	account := member.ServiceAccount
@@ -202,7 +202,7 @@ func AgentOptions(id names.ClusterID, args []string) (agent.Options, error) {
 	return options, nil
 }
 
-// await returns when the broker has the member's entry.
+// await waits until the broker has the member's entry.
 func (m *Member) await(ctx context.Context) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()

@@ -18,7 +18,7 @@ func waits(t *testing.T) {
 	t.Parallel()
 }
 
-// joinAll has members join a broker in memory, and ends their agents with the test.
+// joinAll starts members with an in-memory broker, and stops their agents after the test.
 func joinAll(t *testing.T, count int, o Options) (*Broker, []*Member) {
 	t.Helper()
 	b, err := MemoryBroker()
@@ -26,7 +26,7 @@ func joinAll(t *testing.T, count int, o Options) (*Broker, []*Member) {
 	return b, joinTo(t, b, count, o)
 }
 
-// joinTo has members join a broker, and ends their agents with the test.
+// joinTo starts members of a broker, and stops their agents after the test.
 func joinTo(t *testing.T, b *Broker, count int, o Options) []*Member {
 	t.Helper()
 	members, err := JoinAll(t.Context(), b, count, o)
@@ -44,7 +44,7 @@ func eventually(t *testing.T, what string, f func(context.Context) error) {
 	planes.Eventually(t, what, func() error { return f(t.Context()) })
 }
 
-// shop makes the namespace shop in members.
+// shop creates the namespace shop in members.
 func shop(t *testing.T, members ...*Member) {
 	t.Helper()
 	for _, m := range members {

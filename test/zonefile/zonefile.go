@@ -91,7 +91,7 @@ func WriteReverse(reverse, primary string, imports []*mcsv1beta1.ServiceImport, 
 	return z
 }
 
-// writeClusterSetIP is section 2.3 of the specification.
+// writeClusterSetIP implements section 2.3 of the specification.
 func (z File) writeClusterSetIP(name string, i *mcsv1beta1.ServiceImport) {
 	z.add(name, 0, "")
 	for _, ip := range i.Spec.IPs {

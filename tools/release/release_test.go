@@ -77,7 +77,7 @@ func built(t *testing.T) string {
 	return folder
 }
 
-// made is a folder with images and archives, of a release v1.2.3.
+// made creates the images and archives of a release v1.2.3 and returns their folder.
 func made(t *testing.T, programs string) string {
 	t.Helper()
 	out := t.TempDir()
@@ -90,7 +90,7 @@ func made(t *testing.T, programs string) string {
 	return out
 }
 
-// unpacked is the OCI layout of an image's file.
+// unpacked returns the OCI layout of an image file.
 func unpacked(t *testing.T, file string) layout.Path {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -281,7 +281,7 @@ func sumsIn(t *testing.T, out string) string {
 	return string(text)
 }
 
-// A bill of materials names each module once, with its version and its sum.
+// A bill of materials names each module once, with its version and checksum.
 func TestBill(t *testing.T) {
 	out := made(t, built(t))
 	text, err := os.ReadFile(filepath.Join(out, "sbom", "atoll-agent-linux-arm64.cdx.json"))

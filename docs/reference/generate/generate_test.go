@@ -52,7 +52,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A type without comments is found out.
+// The generator reports a type without comments.
 func TestUndocumentedField(t *testing.T) {
 	folder := t.TempDir()
 	text := "package p\n\n// Thing is one.\n//\n// +kubebuilder:object:root=true\ntype Thing struct {\n\tName string `json:\"name\"`\n}\n"

@@ -15,7 +15,7 @@ import (
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 
-// exports are of clusters, the oldest first.
+// exports returns exports of clusters, the oldest first.
 func exports(clusters string) []merge.Export {
 	var all []merge.Export
 	for i, id := range strings.Fields(clusters) {

@@ -61,7 +61,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// Addresses are pods' as long as a node has their range, of whatever length.
+// A pod range stays in the set while any node has it, whatever its length.
 func TestPodRanges(t *testing.T) {
 	h := newHosts()
 	var added []string

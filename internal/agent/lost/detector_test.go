@@ -46,7 +46,7 @@ func (s scene) Confirmed(at time.Time) {
 
 func second(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
 
-// silence has members be missed, probed without an answer, and the own heartbeat come back.
+// silence makes members miss heartbeats and probes while the own heartbeat arrives.
 func (s scene) silence(at int, members string) {
 	for id := range strings.FieldsSeq(members) {
 		s.Missed(id, second(at))
@@ -111,7 +111,7 @@ func TestADeadMemberIsWithdrawn(t *testing.T) {
 	s.gone("")
 	s.Confirmed(second(44))
 	s.gone("")
-	s.probed(44, "a") // once more: this cluster may have been cut off, and not be any more
+	s.probed(44, "a") // a second probe: this cluster may have been cut off before
 	s.Probed("a", false, second(47))
 	s.gone("")
 	s.Confirmed(second(48))
@@ -156,7 +156,7 @@ func TestNothingIsWithdrawnUnconfirmed(t *testing.T) {
 	}
 	s.gone("")
 	s.Renewed("b", second(400))
-	// And all begins anew, also after an answer between two probes.
+	// The detector starts again after a successful probe between two failed probes.
 	s.Missed("a", second(500))
 	s.probed(500, "a")
 	s.Probed("a", false, second(503))
@@ -305,13 +305,13 @@ type truth struct {
 	reached int  // seconds for which this cluster has been able to reach the member
 }
 
-// see has a heartbeat be there when this cluster begins to look.
+// see adds a member whose heartbeat exists when the cluster starts.
 func (w *world) see(id string) {
 	w.detector.Known(id, start)
 	w.observer.Renewed(id, start)
 }
 
-// step lets a second pass.
+// step advances the time by a second.
 func (w *world) step() {
 	w.now++
 	at := second(w.now)
@@ -342,7 +342,7 @@ func (w *world) step() {
 	}
 }
 
-// own renews the own heartbeat, and reads all.
+// own renews the own heartbeat and reads all heartbeats.
 func (w *world) own(at time.Time) {
 	for _, id := range slices.Sorted(keys(w.members)) {
 		if m := w.members[id]; m.renewed {

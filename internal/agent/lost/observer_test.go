@@ -81,7 +81,7 @@ func TestWhoRenewsInTimeIsNeverLost(t *testing.T) {
 	})
 }
 
-// When a member was heard of is no matter of whether looking began anew.
+// A restart of the observation does not change the time of a member's last heartbeat.
 func TestRenewals(t *testing.T) {
 	s := newWatched(t)
 	s.see(0, "self a", "a")

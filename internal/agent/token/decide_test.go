@@ -10,14 +10,14 @@ import (
 
 var start = time.Unix(1_800_000_000, 0)
 
-// issued makes an unsigned token of an hour's life, issued some time after start.
+// issued returns an unsigned token that is valid for an hour, issued some time after start.
 func issued(after time.Duration, subject string) string {
 	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	at := start.Add(after).Unix()
 	return encode("{}") + "." + encode(fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, subject, at, at+3600)) + ".x"
 }
 
-// rebound is the same token, of a later join.
+// rebound returns the same token from a later join.
 func rebound(after time.Duration, subject string) string {
 	parts := strings.Split(issued(after, subject), ".")
 	claims, err := base64.RawURLEncoding.DecodeString(parts[1])

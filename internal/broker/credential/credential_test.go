@@ -165,7 +165,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// Whatever a clock says, a token is renewed while four fifths of its life are left.
+// At any time a token is renewed while four fifths of its life are left.
 func TestRenewIn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		issued := rapid.Int64Range(0, 1<<32).Draw(t, "issued")

@@ -21,7 +21,7 @@ import (
 
 const joinerUID = "11111111-2222-3333-4444-555555555555"
 
-// token is a ServiceAccount token without a signature.
+// token returns a ServiceAccount token without a signature.
 func token(uid string) string {
 	payload, _ := json.Marshal(map[string]any{
 		"sub": "system:serviceaccount:set:join-c1", "exp": 1, "kubernetes.io": map[string]any{"serviceaccount": map[string]any{"uid": uid}},

@@ -90,7 +90,7 @@ func (m *model) publish(name string) {
 	m.broker.objects[name] = object{max(m.broker.objects[name].revision+1, m.inputs[name]), m.wanted(name) == none, m.wanted(name), len(m.wants[name])}
 }
 
-// compareBegin and compareEnd are a comparison of the owner's.
+// compareBegin and compareEnd are the owner's comparison.
 func (m *model) compareBegin() { b := m.broker.copy(); m.compares = &b }
 
 func (m *model) compareEnd() {
@@ -206,7 +206,7 @@ func (m *model) restart(t *rapid.T) {
 	m.connect(t)
 }
 
-// connect has a new connection show everything.
+// connect opens a new connection, which replays all objects.
 func (m *model) connect(t *rapid.T) {
 	all := map[string]*Object[object]{}
 	for _, name := range modelled {

@@ -112,7 +112,7 @@ func (w *world) want(t *rapid.T) {
 	}
 }
 
-// content ends a read of a stub.
+// content completes the read of a stub.
 func (w *world) content(t *rapid.T) {
 	i := slices.IndexFunc(w.reading, func(r reading) bool { return r.stub != nil })
 	if i < 0 {

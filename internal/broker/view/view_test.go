@@ -195,7 +195,7 @@ func (c *clusterset) show(t *rapid.T) {
 	c.view.records.event(c.from.Border, kit.Event[*brokerv1alpha1.ExportedService]{Old: old, New: record})
 }
 
-// connect has the view follow a new connection.
+// connect makes the view use a new connection.
 func (c *clusterset) connect() {
 	c.cached = map[kit.Scope]client.Object{}
 	var policies []*brokerv1alpha1.ServicePolicy

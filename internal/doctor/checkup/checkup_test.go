@@ -95,7 +95,7 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// The API server is asked about each permission of a ServiceAccount, with its groups.
+// checkup asks the API server about each permission of a ServiceAccount, with its groups.
 func TestMay(t *testing.T) {
 	r, kube := reads(t)
 	var fails error

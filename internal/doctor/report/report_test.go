@@ -87,7 +87,7 @@ func slicesOf(cluster string, addresses ...string) discoveryv1.EndpointSlice {
 	return s
 }
 
-// own has the asked cluster export the service itself, with a condition.
+// own adds an export of the service in the surveyed cluster, with a condition.
 func own(s *survey.Survey, condition metav1.Condition) {
 	s.Cluster.Exports = append(s.Cluster.Exports, mcsv1beta1.ServiceExport{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", CreationTimestamp: ago(10)},

@@ -181,7 +181,7 @@ func TestReadClusterset(t *testing.T) {
 	}
 }
 
-// The age of a heartbeat is by the broker's clock, and counts the last write.
+// The age of a heartbeat is measured with the broker's clock, from the last write.
 func TestSilence(t *testing.T) {
 	at := time.Unix(1000, 0)
 	lease := func(name string, seconds *int32, created int64, written ...int64) coordinationv1.Lease {

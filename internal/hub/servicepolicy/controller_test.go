@@ -120,7 +120,8 @@ func policyOf(m *networkingv1alpha1.MultiClusterService, withdrawn bool) *broker
 	return p
 }
 
-// The policies' life: created, updated, withdrawn, and deleted after keepWithdrawn. Each write increases the revision.
+// The life of a policy: created, updated, withdrawn, and deleted after keepWithdrawn. Each
+// write increases the revision.
 func TestApply(t *testing.T) {
 	usual := multiClusterService()
 	for name, tt := range map[string]struct {
@@ -290,7 +291,7 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// Events report changes, and problems from the start.
+// The hub sends Events about changes, and about problems of new objects.
 func TestChangedConditions(t *testing.T) {
 	found := metav1.Condition{Type: "a", Status: "True", Reason: networkingv1alpha1.ReasonFound}
 	missing := metav1.Condition{Type: "a", Status: "False", Reason: "NoService", Message: "1"}

@@ -35,7 +35,7 @@ func deploymentsOf(t *testing.T, objects []*unstructured.Unstructured) map[strin
 	return all
 }
 
-// converted is an object as its own type.
+// converted converts an object to its type.
 func converted[T any](t *testing.T, o *unstructured.Unstructured, into *T) *T {
 	t.Helper()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {

@@ -26,7 +26,7 @@ import (
 
 var now = time.Unix(1_800_000_000, 0)
 
-// tokenOf makes an unsigned token of an account.
+// tokenOf returns an unsigned token of an account.
 func tokenOf(account string, expires time.Time) string {
 	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	return encode("{}") + "." + encode(fmt.Sprintf(`{"sub":"system:serviceaccount:set:%s","iat":1,"exp":%d}`, account, expires.Unix())) + ".x"

@@ -88,7 +88,7 @@ func TestWhatThereIs(t *testing.T) {
 	}
 }
 
-// series are the values of a metric by its only label.
+// series returns the values of a metric by its only label.
 func series(t *testing.T, m *Metrics, name string) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()

@@ -260,7 +260,7 @@ func TestMessagesStayShort(t *testing.T) {
 	}
 }
 
-// Of many ports a message lists the first ones and counts the rest.
+// For many ports the message lists the first and counts the others.
 func TestPortsInAMessageAreCounted(t *testing.T) {
 	var exports []Export
 	for i := range 200 {

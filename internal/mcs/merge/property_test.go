@@ -48,7 +48,7 @@ func drawExport(t *rapid.T, cluster string) Export {
 	return e
 }
 
-// contradicts is the Service rule, written apart from the code under test.
+// contradicts implements the Service rule independently of the code under test.
 func contradicts(ports []mcsv1beta1.ServicePort, p mcsv1beta1.ServicePort) bool {
 	protocol := func(p mcsv1beta1.ServicePort) corev1.Protocol {
 		if p.Protocol == "" {

@@ -26,7 +26,7 @@ func drawReady(t *rapid.T) Ready {
 	return ready
 }
 
-// union is where any of the slices has ready endpoints.
+// union returns the places with ready endpoints in any slice.
 func union(slices map[string]Ready, except ...string) Ready {
 	all := Ready{}
 	for name, ready := range slices {

@@ -89,7 +89,7 @@ func drawEndpoint(t *rapid.T, zonesMax int) discoveryv1.Endpoint {
 	return endpoint(zone, node, rapid.SampledFrom([]*bool{nil, ptr.To(true), ptr.To(false)}).Draw(t, "ready"))
 }
 
-// hinted returns the slices as an agent writes them, each cluster's apart.
+// hinted returns the slices as an agent writes them, separately for each cluster.
 func (w world) hinted(distribution string) []discoveryv1.EndpointSlice {
 	ready := Ready{}
 	for i := range w.slices {

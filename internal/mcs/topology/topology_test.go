@@ -30,7 +30,7 @@ func places(text string) map[Place]bool {
 	return set
 }
 
-// written writes shares as "c1/a:a,b c2/a:".
+// written formats shares as "c1/a:a,b c2/a:".
 func written(shares map[Place][]string) string {
 	var all []string
 	for place, zones := range shares {

@@ -250,7 +250,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzSlice does so with EndpointSlices.
+// FuzzSlice cleans arbitrary EndpointSlices of other clusters.
 func FuzzSlice(f *testing.F) {
 	f.Add([]byte(`{"addressType":"IPv4","ports":[{"name":"http","port":70000},{"name":"http","port":80}],"endpoints":[{"addresses":["10.0.0.1","x"],"zone":" ","hostname":"A"},{"addresses":[]}]}`))
 	f.Add([]byte(`{"metadata":{"annotations":{"atoll.dev/source-slice":"a","atoll.dev/source-part":"0","atoll.dev/refused":"7 x"}},"addressType":"IPv6","endpoints":[{"addresses":["fd00::0:1"]}]}`))

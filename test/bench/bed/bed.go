@@ -44,7 +44,7 @@ type Bed struct {
 	addresses map[string]addresses
 }
 
-// addresses are where an agent can be asked about itself.
+// addresses are an agent's addresses for metrics and profiles.
 type addresses struct{ metrics, profiles string }
 
 // Up starts a bed and returns when its agents work.
@@ -127,7 +127,7 @@ func (b *Bed) Agents(ctx context.Context, do func(ctx context.Context, unit stri
 	return nil
 }
 
-// AgentsReady returns when each member's exports reach all of them.
+// AgentsReady waits until each member's exports reach all members.
 func (b *Bed) AgentsReady(ctx context.Context) error {
 	const namespace = "bench-ready"
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)

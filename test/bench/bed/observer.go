@@ -102,7 +102,7 @@ func (o *Observer) update(change func()) {
 	o.changed = make(chan struct{})
 }
 
-// onImport is called with mu held.
+// onImport handles an event of a ServiceImport. The caller holds mu.
 func (o *Observer) onImport(e watch.Event, at time.Time) {
 	imp, ok := e.Object.(*mcsv1beta1.ServiceImport)
 	switch {
@@ -117,7 +117,7 @@ func (o *Observer) onImport(e watch.Event, at time.Time) {
 	o.note(Exists(imp.Name), at)
 }
 
-// onSlice is called with mu held.
+// onSlice handles an event of a slice. The caller holds mu.
 func (o *Observer) onSlice(e watch.Event, at time.Time) {
 	slice, ok := e.Object.(*discoveryv1.EndpointSlice)
 	if !ok {
@@ -146,14 +146,14 @@ func (o *Observer) onSlice(e watch.Event, at time.Time) {
 	o.note(Endpoints(service, o.counts[service]), at)
 }
 
-// note is called with mu held. The first time counts.
+// note records a mark. The first time counts. The caller holds mu.
 func (o *Observer) note(m Mark, at time.Time) {
 	if _, ok := o.marks[m]; !ok {
 		o.marks[m] = at
 	}
 }
 
-// Await returns when all marks have been seen, with the time of the last.
+// Await waits until all marks have been seen, and returns the time of the last.
 func (o *Observer) Await(ctx context.Context, marks ...Mark) (last time.Time, err error) {
 	for len(marks) > 0 {
 		o.mu.Lock()

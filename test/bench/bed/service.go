@@ -21,7 +21,7 @@ import (
 // PerSlice is the number of endpoints in a full slice.
 const PerSlice = 100
 
-// writers is how many requests are under way at a time where many objects are made.
+// writers limits the parallel requests when many objects are created.
 const writers = 16
 
 // Service is a service with endpoints to export.
@@ -36,7 +36,7 @@ type Service struct {
 	First int
 }
 
-// Address returns the address of a number, outside all ranges of the lab's.
+// Address returns the address with a number. It is outside all ranges of the lab.
 func Address(number int) string {
 	return netip.AddrFrom4([4]byte{11, byte(number >> 16), byte(number >> 8), byte(number)}).String()
 }

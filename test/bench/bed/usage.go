@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// AgentMemory returns a cluster's agent's share of the machine's memory, in bytes.
+// AgentMemory returns the memory of a cluster's agent, in bytes.
 func (b *Bed) AgentMemory(cluster string) (int64, error) {
 	units, err := b.Lab.Status()
 	if err != nil {

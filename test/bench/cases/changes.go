@@ -173,7 +173,7 @@ func rolling(r *Run) comparison {
 	}
 }
 
-// absent is how many endpoints are missing at a time during a rolling replacement.
+// absent is the number of endpoints that are missing at a time during a rolling replacement.
 const absent = 10
 
 // replacement replaces all endpoints of the block's slices, in the same order in each run. The

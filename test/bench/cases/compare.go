@@ -54,7 +54,7 @@ type comparison struct {
 	copied bool
 	// results are the reported figures.
 	results []result
-	// slices checks how many writes of slices each step causes in every cluster.
+	// slices checks the number of slice writes of each step in every cluster.
 	slices func(figure.Figure) figure.Figure
 }
 
@@ -242,7 +242,7 @@ func (m *measurement) prepare(ctx context.Context, b *block) (err error) {
 	return bed.Pause(ctx, 2*time.Second)
 }
 
-// measure makes the steps and notes when their effects are seen.
+// measure runs the steps and records when their effects are seen.
 func (m *measurement) measure(ctx context.Context, b *block) error {
 	steps := m.comparison.steps(b)
 	began := make([]time.Time, len(steps))
@@ -298,7 +298,7 @@ func (m *measurement) add(b *block, stage string, took time.Duration) {
 	m.times[b.of][stage] = append(m.times[b.of][stage], took)
 }
 
-// clear deletes the block's services, and returns when their imports are gone.
+// clear deletes the block's services and waits until their imports are deleted.
 func (m *measurement) clear(ctx context.Context, b *block) error {
 	err := bed.Each(ctx, b.services, func(ctx context.Context, s bed.Service) error { return s.Delete(ctx, b.from) })
 	for _, s := range b.services {

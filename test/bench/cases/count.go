@@ -57,12 +57,12 @@ func byAgent(w audit.Write) bool {
 	return strings.HasPrefix(w.User, "system:serviceaccount:atoll-") && w.Resource != "leases"
 }
 
-// ofSlices are the writes of EndpointSlices.
+// ofSlices returns the writes of EndpointSlices.
 func ofSlices(writes []audit.Write) []audit.Write {
 	return slices.DeleteFunc(slices.Clone(writes), func(w audit.Write) bool { return w.Resource != "endpointslices" })
 }
 
-// places say where the writes to a cluster's API server are.
+// places names the origins of the writes to a cluster's API server.
 var places = map[string]string{lab.Broker: "on the broker", exporter: "in the exporting cluster", importer: "in an importing cluster"}
 
 // kinds summarizes writes, such as "2 x create services".

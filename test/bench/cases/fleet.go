@@ -17,7 +17,7 @@ const (
 	fleetSlices, fleetEndpoints = 1500, 100000
 )
 
-// fleet are simulated members. They live in this process, with the same agents.
+// fleet is a set of simulated members in this process, with real agents.
 type fleet struct {
 	members []*simulation.Member
 	// services are the members' exports, one per member, each in its own namespace.

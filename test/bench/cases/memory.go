@@ -14,7 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/figure"
 )
 
-// agentHeap returns the importer's agent's live heap, in MiB.
+// agentHeap returns the live heap of the importer's agent, in MiB.
 func (r *Run) agentHeap(ctx context.Context) (float64, error) {
 	metrics, err := r.Bed.AgentMetrics(ctx, importer)
 	return metrics.Sum("go_memstats_heap_alloc_bytes") / mib, err

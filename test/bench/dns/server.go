@@ -74,7 +74,7 @@ type server struct {
 	address string // host:port
 }
 
-// patience is how long a server has to read the cluster, and a change to be answered.
+// patience limits the time in which a server must read the cluster, or answer with a change.
 const patience = 5 * time.Minute
 
 // start starts a server and waits until it answers all kinds of queries correctly.

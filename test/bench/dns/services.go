@@ -30,10 +30,10 @@ func (i service) name() string      { return fmt.Sprintf("svc-%d", i) }
 func (i service) domain() string    { return i.name() + "." + i.namespace() + ".svc.clusterset.local" }
 func (i service) ip() netip.Addr    { return address(10, int(i)) }
 
-// host is the name of an endpoint.
+// host returns the name of an endpoint.
 func host(n int) string { return fmt.Sprintf("pod-%d", n) }
 
-// endpoint is the address of an endpoint of a cluster.
+// endpoint returns the address of an endpoint of a cluster.
 func (i service) endpoint(cluster, n int) netip.Addr {
 	return address(11+byte(cluster), int(i)*endpointsEach+n)
 }

@@ -54,10 +54,10 @@ func Times(name, unit string, durations, floor []time.Duration) Figure {
 	return New(name, unit, in(durations), in(floor)...)
 }
 
-// value is the figure: of several values the median.
+// value returns the median of the values.
 func (f Figure) value() float64 { return spread.Of(f.values).P50 }
 
-// ratio is the value by the floor.
+// ratio returns the value divided by the floor.
 func (f Figure) ratio() float64 { return f.value() / spread.Of(f.floor).P50 }
 
 // AtMostFloors sets the target: at most this multiple of the floor.

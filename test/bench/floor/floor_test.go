@@ -44,7 +44,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// wrote fails unless a server has had just these writes.
+// wrote fails the test unless a server has had exactly these writes.
 func wrote(t *testing.T, name string, server *apiserver.Server, want map[string]int) {
 	t.Helper()
 	got := server.Writes()

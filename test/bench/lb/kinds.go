@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// kind is a sort of traffic.
+// kind is a kind of traffic.
 type kind struct {
 	name, unit string
 	udp        bool
@@ -26,7 +26,7 @@ const (
 
 const messageSize = 64
 
-// clients is how many clients there are at a time, where there are several.
+// clients is the number of parallel clients.
 const clients = 8
 
 var kinds = []kind{

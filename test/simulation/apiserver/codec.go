@@ -128,7 +128,7 @@ func decode(k *kind, body []byte) (Object, error) {
 	return typed, nil
 }
 
-// fail answers with an error as a Status.
+// fail responds with an error as a Status.
 func fail(w http.ResponseWriter, err error) {
 	status := apierrors.NewInternalError(err).Status()
 	var known apierrors.APIStatus

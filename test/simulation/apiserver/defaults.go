@@ -25,7 +25,7 @@ func (s *store) complete(o Object) {
 	}
 }
 
-// completeService gives a Service its addresses, of IPv4 alone, and its defaults.
+// completeService sets a Service's addresses (IPv4 only) and defaults.
 func (s *store) completeService(spec *corev1.ServiceSpec) {
 	spec.Type = cmp.Or(spec.Type, corev1.ServiceTypeClusterIP)
 	spec.SessionAffinity = cmp.Or(spec.SessionAffinity, corev1.ServiceAffinityNone)

@@ -51,7 +51,7 @@ type table struct {
 	watches map[*stream]bool
 }
 
-// place is where an object is.
+// place identifies an object.
 type place struct {
 	kind *kind
 	key  types.NamespacedName
@@ -95,7 +95,7 @@ func (s *store) get(t target) (Object, error) {
 	return s.lookup(t)
 }
 
-// lookup is called with mu held.
+// lookup returns an object. The caller holds mu.
 func (s *store) lookup(t target) (Object, error) {
 	if o := s.tables[t.kind].objects[t.key()]; o != nil {
 		return o, nil
@@ -136,7 +136,7 @@ func (s *store) list(f filter) ([]Object, uint64) {
 	return s.selected(f), s.version
 }
 
-// selected is called with mu held.
+// selected returns the matching objects. The caller holds mu.
 func (s *store) selected(f filter) []Object {
 	var found []Object
 	for _, o := range s.tables[f.kind].objects {
@@ -277,7 +277,7 @@ func (s *store) put(p place, old, new Object) {
 	}
 }
 
-// own notes the owners of an object, or forgets them.
+// own updates the index of owners for an object.
 func (s *store) own(p place, o Object, owned bool) {
 	if o == nil {
 		return
@@ -294,7 +294,7 @@ func (s *store) own(p place, o Object, owned bool) {
 	}
 }
 
-// current is the newest version.
+// current returns the newest version.
 func (s *store) current() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,7 @@ func newStream(f filter, after uint64) *stream {
 	return &stream{filter: f, after: after, more: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-// end has the server end the watch.
+// end ends the watch from the server's side.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
