@@ -39,7 +39,7 @@ func member(t *testing.T, objects ...client.Object) *Cluster {
 	}
 }
 
-// going has an object be deleted, as far as its finalizers let it.
+// going marks an object as being deleted, with a finalizer.
 func going[T client.Object](object T) T {
 	object.SetDeletionTimestamp(&metav1.Time{Time: metav1.Unix(1, 0).Time})
 	object.SetFinalizers([]string{"example.org/keep"})
@@ -77,16 +77,17 @@ func TestOwn(t *testing.T) {
 				t.Errorf("gathered %+v", own)
 			}
 			if own.Validity.Reason != tt.reason {
-				t.Errorf("the verdict is %+v", own.Validity)
+				t.Errorf("the validity is %+v", own.Validity)
 			}
 			if own.Contribution != nil && own.Contribution.ClusterID != "c1" {
-				t.Errorf("it contributes %+v", own.Contribution)
+				t.Errorf("the contribution is %+v", own.Contribution)
 			}
 		})
 	}
 }
 
-// What a ServiceExport was made for restricts it while no policy is known, and after the policy is withdrawn.
+// The policy for which a ServiceExport was created restricts the export while no policy is
+// known, and after the policy is withdrawn.
 func TestOwnFollowsThePolicyOfItsExport(t *testing.T) {
 	const annotation = `{"serviceNamespace":"shop","serviceName":"web","scope":"Clusterset","consumers":["c2"],"ports":[{"port":80}]}`
 	believed := &brokerv1alpha1.ServicePolicy{
@@ -123,20 +124,20 @@ func TestOwnFollowsThePolicyOfItsExport(t *testing.T) {
 			}
 			own, err := c.Own(t.Context(), web)
 			if err != nil || own.Contribution == nil {
-				t.Fatalf("it contributes %+v, %v", own, err)
+				t.Fatalf("the contribution is %+v, error %v", own, err)
 			}
 			var ports []int32
 			for _, p := range own.Contribution.Ports {
 				ports = append(ports, p.Port)
 			}
 			if got := fmt.Sprint(own.Contribution.Consumers, ports); got != tt.want {
-				t.Errorf("it contributes %s, want %s", got, tt.want)
+				t.Errorf("the contribution is %s, want %s", got, tt.want)
 			}
 		})
 	}
 }
 
-// Nothing is imported into a namespace that is not there, or is going.
+// The agent imports nothing into a namespace that does not exist or is being deleted.
 func TestNamespacesThatAreNotThere(t *testing.T) {
 	named := func(name string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -147,7 +148,7 @@ func TestNamespacesThatAreNotThere(t *testing.T) {
 	}{{nil, 0}, {[]client.Object{going(named(web.Namespace))}, 0}, {[]client.Object{named(web.Namespace)}, 1}} {
 		exported, err := member(t, append(tt.objects, export(), service("ClusterIP"))...).Exports(t.Context(), web)
 		if err != nil || len(exported.Imported) != tt.want {
-			t.Errorf("with %v it imports %v, %v", tt.objects, exported.Imported, err)
+			t.Errorf("with %v: imports %v, error %v", tt.objects, exported.Imported, err)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestWait(t *testing.T) {
 			}
 		}
 		if got := p.Wait("b", false, start.Add(asks[len(asks)-1].at)); got != 0 {
-			t.Errorf("%s: another one waits %v", name, got)
+			t.Errorf("%s: another object waits %v", name, got)
 		}
 	}
 }
@@ -49,8 +49,9 @@ func TestWithoutLimitsNothingWaits(t *testing.T) {
 	}
 }
 
-// Whatever changes when: a change is written when it was to wait until, a withdrawal after 50 ms at the latest, and there are no more writes of
-// additions than tokens. What does not matter any more is forgotten.
+// For any sequence of changes: a change is written at the announced time, a withdrawal after at
+// most 50 ms, and there are no more writes of additions than tokens. The state of settled
+// objects is deleted.
 func TestPace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := New[int](limits)
@@ -58,7 +59,7 @@ func TestPace(t *testing.T) {
 		type thing struct {
 			writes    int
 			withdrew  int
-			waitUntil map[bool]time.Time // by whether it withdraws
+			waitUntil map[bool]time.Time // by withdrawal or not
 		}
 		things := map[int]*thing{}
 		for range rapid.IntRange(1, 100).Draw(t, "changes") {
@@ -78,7 +79,7 @@ func TestPace(t *testing.T) {
 			switch due := it.waitUntil[withdraws]; {
 			case wait > 0:
 				if !due.IsZero() && !now.Before(due) {
-					t.Fatalf("it was to wait until %v, and at %v for another %v", due, now, wait)
+					t.Fatalf("the write was announced for %v, but at %v it waits another %v", due, now, wait)
 				}
 				it.waitUntil[withdraws] = now.Add(wait)
 			default:
@@ -92,7 +93,7 @@ func TestPace(t *testing.T) {
 				}
 			}
 		}
-		for key := range things { // nothing waits any more
+		for key := range things { // no write is waiting
 			for now = now.Add(limits.Interval); p.Wait(key, false, now) > 0; now = now.Add(limits.Interval) {
 			}
 		}

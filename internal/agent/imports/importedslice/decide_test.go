@@ -90,7 +90,7 @@ func TestDecide(t *testing.T) {
 				}
 				got = strings.Join(addresses, " ")
 				if d.want.Name != "web-x.c2" || d.want.Annotations[names.AnnotationRevision] != "7" || d.want.Labels[discoveryv1.LabelServiceName] != "web-clusterset" {
-					t.Errorf("it is %+v", d.want)
+					t.Errorf("the slice is %+v", d.want)
 				}
 			}
 			var reasons []string

@@ -38,7 +38,7 @@ var (
 	ownReq    = Request{Cluster: "c1", Source: types.NamespacedName{Namespace: "shop", Name: "web-x"}}
 )
 
-// world is cluster c1 without a broker. It records the writes, and answers them with err.
+// world is cluster c1 without a broker. It records writes and answers them with err.
 type world struct {
 	*Reconciler
 	writes []string
@@ -189,14 +189,14 @@ func TestReconcile(t *testing.T) {
 				o := exported()
 				tt.change(o)
 				w := newWorld(t, o.list()...)
-				for range 3 { // the last time writes nothing
+				for range 3 { // the last reconcile must write nothing
 					if _, err := w.Reconcile(t.Context(), ownReq); err != nil {
 						t.Fatal(err)
 					}
 					<-time.After(withdrawDelay)
 				}
 				if got := strings.Join(w.writes, ", "); got != tt.writes || len(w.Problems.Of(web)) > 0 != strings.Contains(name, "has the name") {
-					t.Errorf("it writes %q, want %q; problems %v", got, tt.writes, w.Problems.Of(web))
+					t.Errorf("writes %q, want %q; problems %v", got, tt.writes, w.Problems.Of(web))
 				}
 				have, left := &discoveryv1.EndpointSlice{}, []string{}
 				if err := client.IgnoreNotFound(w.Cluster.Client.Get(t.Context(), usualName, have)); err != nil {
@@ -206,21 +206,21 @@ func TestReconcile(t *testing.T) {
 					left = append(left, e.Addresses...)
 				}
 				if got := strings.Join(left, " "); got != tt.left {
-					t.Errorf("it leaves %q, want %q", got, tt.left)
+					t.Errorf("addresses afterwards %q, want %q", got, tt.left)
 				}
 			})
 		})
 	}
 }
 
-// A slice with the alternative name keeps it, also after the user's slice is gone.
+// A slice with the alternative name keeps it, even after the user's slice is deleted.
 func TestOtherName(t *testing.T) {
 	o := exported()
 	o.have = ours("10.1.0.9")
 	o.have.Name = names.OtherImportedSlice(usualName.Name)
 	w := newWorld(t, o.list()...)
 	if _, err := w.Reconcile(t.Context(), ownReq); err != nil || strings.Join(w.writes, ", ") != "update "+o.have.Name {
-		t.Errorf("it writes %q, %v", w.writes, err)
+		t.Errorf("writes %q, error %v", w.writes, err)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestRequests(t *testing.T) {
 			got += r.Cluster.String() + "/" + r.Source.Name
 		}
 		if got != tt.want {
-			t.Errorf("%s: it queues %q, want %q", name, got, tt.want)
+			t.Errorf("%s: queued %q, want %q", name, got, tt.want)
 		}
 	}
 }
@@ -279,7 +279,7 @@ func TestRefusedWrites(t *testing.T) {
 		}
 		w.err = nil
 		if _, err := w.Reconcile(t.Context(), ownReq); err != nil || len(w.writes) != 1 || len(w.Problems.Of(web)) > 0 {
-			t.Errorf("%s: later it writes %q, %v, problems %v", name, w.writes, err, w.Problems.Of(web))
+			t.Errorf("%s: later writes %q, error %v, problems %v", name, w.writes, err, w.Problems.Of(web))
 		}
 	}
 }

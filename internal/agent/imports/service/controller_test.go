@@ -32,7 +32,8 @@ import (
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 
-// world is a cluster's API server. It records the writes, and refuses a Create or an Update with an error from refuse.
+// world is a cluster's API server. It records writes, and refuses a Create or an Update with
+// the error of refuse.
 type world struct {
 	*Reconciler
 	events chan string
@@ -130,7 +131,7 @@ func TestReconcile(t *testing.T) {
 	for name, tt := range map[string]struct {
 		imp     *mcsv1beta1.ServiceImport
 		objects []client.Object
-		writes  string // until nothing changes
+		writes  string // writes until nothing changes
 		says    string // in an Event
 		problem string
 	}{
@@ -165,11 +166,11 @@ func TestReconcile(t *testing.T) {
 				w.reconcile(t, web)
 			}
 			if got := strings.Join(w.writes, ", "); got != tt.writes {
-				t.Errorf("it writes %q, want %q", got, tt.writes)
+				t.Errorf("writes %q, want %q", got, tt.writes)
 			}
 			w.events <- ""
 			if said := <-w.events; !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
-				t.Errorf("it says %q, want %q", said, tt.says)
+				t.Errorf("Events %q, want %q", said, tt.says)
 			}
 			if got := w.problems.Of(web)[status.Part{}].Failure; !strings.Contains(got, tt.problem) || tt.problem == "" && got != "" {
 				t.Errorf("the problem is %q, want %q", got, tt.problem)
@@ -206,7 +207,7 @@ func TestRefusedWrites(t *testing.T) {
 			}
 			w.refuse = func(*corev1.Service) error { return nil }
 			if w.reconcile(t, web); len(w.writes) != 1 || len(w.problems.Of(web)) > 0 {
-				t.Errorf("later it writes %q, with problems %v", w.writes, w.problems.Of(web))
+				t.Errorf("later writes %q, problems %v", w.writes, w.problems.Of(web))
 			}
 		})
 	}
@@ -223,8 +224,8 @@ func TestFormerAddresses(t *testing.T) {
 		return s
 	}
 	for name, tt := range map[string]struct {
-		other   *corev1.Service // which has addresses
-		refused string          // for a Service that asks for 10.0.0.1
+		other   *corev1.Service // another Service with addresses
+		refused string          // error for a Service that requests 10.0.0.1
 		want    string
 		fails   bool
 	}{
@@ -250,7 +251,7 @@ func TestFormerAddresses(t *testing.T) {
 			}
 			_, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
 			if (err != nil) != tt.fails || (len(w.writes) == 1) == tt.fails {
-				t.Fatalf("it wrote %q, %v", w.writes, err)
+				t.Fatalf("writes %q, error %v", w.writes, err)
 			}
 			if tt.fails {
 				return
@@ -273,7 +274,7 @@ func TestDeletedImportIsNotServed(t *testing.T) {
 		w := newWorld(t, serviceImport(addressed))
 		w.cluster.Live = newWorld(t, live...).cluster.Client
 		if w.reconcile(t, web); len(w.writes) > 0 {
-			t.Errorf("%s: it writes %q", name, w.writes)
+			t.Errorf("%s: unexpected writes %q", name, w.writes)
 		}
 	}
 }
@@ -300,6 +301,6 @@ func TestTrafficDistribution(t *testing.T) {
 		}
 	}
 	if len(w.writes) != 2 || refused != 1 {
-		t.Errorf("it writes %q after %d refusals", w.writes, refused)
+		t.Errorf("writes %q after %d refusals, want 2 writes after 1", w.writes, refused)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// The import of this cluster's own new export comes after the record, or after recordLead without one. Another cluster's export needs none.
+// The agent creates the import of its own new export after the record, or after recordLead
+// without a record. Imports of other clusters' exports do not wait.
 func TestTheRecordComesFirst(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := brokerv1alpha1.AddToScheme(scheme); err != nil {
@@ -47,7 +48,7 @@ func TestTheRecordComesFirst(t *testing.T) {
 			}
 			result, err := kit.OutcomeOf(r.awaitRecord(t.Context(), web, exports)).Result("waiting")
 			if err != nil || (result.RequeueAfter > 0) != tt.waits || result.RequeueAfter > recordLead {
-				t.Errorf("it waits %v, %v", result.RequeueAfter, err)
+				t.Errorf("the reconciler waits %v, error %v", result.RequeueAfter, err)
 			}
 		})
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
 
-// The Event about a refused export counts towards the limit of the member that exports, whatever the service's name.
+// An Event about a refused export counts towards the limit of the exporting member, whatever
+// the service's name.
 func TestRefusedExportNamesItsMember(t *testing.T) {
 	recorder := status.NewBounded(events.NewFakeRecorder(10), time.Now)
 	r := &Reconciler{recorder: recorder}

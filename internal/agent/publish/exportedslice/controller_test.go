@@ -21,7 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// indexed is a fake client's builder that takes the indexes of layout.
+// indexed is a fake client builder that accepts the indexes of layout.
 type indexed struct{ *fake.ClientBuilder }
 
 func (b indexed) IndexField(_ context.Context, o client.Object, field string, keys client.IndexerFunc) error {
@@ -29,8 +29,8 @@ func (b indexed) IndexField(_ context.Context, o client.Object, field string, ke
 	return nil
 }
 
-// Cluster IPs are published for services with a clusterset IP only. An export for the load balancer alone publishes
-// pods, because no cluster imports it.
+// Cluster IPs are published only for services with a clusterset IP. An export for load
+// balancers only publishes pods, because no cluster imports it.
 func TestByClusterIP(t *testing.T) {
 	record := func(id string, kind mcsv1beta1.ServiceImportType, scope brokerv1alpha1.ExportScope, at int64) *brokerv1alpha1.ExportedService {
 		r := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{

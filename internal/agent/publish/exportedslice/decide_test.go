@@ -27,7 +27,7 @@ func source(version string, addresses ...string) *discoveryv1.EndpointSlice {
 	return s
 }
 
-// inputsOfSource is what a slice's publication depends on while the Service is exported.
+// inputsOfSource returns the inputs for a slice of an exported Service.
 func inputsOfSource(s *discoveryv1.EndpointSlice) inputsOf {
 	of := inputsOf{service: web, exported: true, clusterIPs: []string{"10.0.0.1"}, export: &endpoints.Export{
 		Cluster: "c1", Service: web, BrokerNamespace: "set", Ports: []mcsv1beta1.ServicePort{{Port: 80}},
@@ -44,7 +44,7 @@ func ofRecord(of inputsOf, revision int64) inputsOf {
 	return of
 }
 
-// published is what is on the broker of a source slice, as this package writes it.
+// published returns the broker's slice of a source slice, as this package writes it.
 func published(s *discoveryv1.EndpointSlice, revision int64, withdrawn bool) *discoveryv1.EndpointSlice {
 	of := inputsOfSource(s)
 	slice, _ := of.want("web-x")
@@ -62,9 +62,9 @@ func TestDecide(t *testing.T) {
 		have   *discoveryv1.EndpointSlice
 		of     inputsOf
 		gone   time.Duration
-		writes int   // how many endpoints, -1 for no write
-		to     int64 // the revision
-		ends   bool  // it is withdrawn
+		writes int   // number of written endpoints, -1 for no write
+		to     int64 // written revision
+		ends   bool  // the write withdraws the slice
 		delete bool
 		wait   bool
 	}{
@@ -88,19 +88,19 @@ func TestDecide(t *testing.T) {
 			want, _ := tt.of.want("web-x")
 			d := decide(tt.have, want, tt.of, tt.gone)
 			if d.remove != tt.delete || (d.wait > 0) != tt.wait || (d.write == nil) != (tt.writes < 0) {
-				t.Fatalf("it decides on %+v", d)
+				t.Fatalf("the decision is %+v", d)
 			}
 			if d.write == nil {
 				return
 			}
 			if len(d.write.Endpoints) != tt.writes || layout.Revision(d.write) != tt.to || layout.Withdrawn(d.write) != tt.ends {
-				t.Errorf("it writes %+v", d.write)
+				t.Errorf("the write is %+v", d.write)
 			}
 		})
 	}
 }
 
-// Pods and cluster IPs are published in place of each other, never beside each other.
+// A service publishes either pods or cluster IPs, never both.
 func TestClusterIP(t *testing.T) {
 	for _, byClusterIP := range []bool{false, true} {
 		for _, clusterIP := range []bool{false, true} {

@@ -30,7 +30,8 @@ import (
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 
-// world is cluster c1 and its broker. It records the writes to ServiceExports, and answers them with err.
+// world is cluster c1 and its broker. It records writes of ServiceExports and answers them with
+// err.
 type world struct {
 	*Reconciler
 	events chan string
@@ -87,7 +88,8 @@ func policy(providers ...string) *brokerv1alpha1.ServicePolicy {
 	return p
 }
 
-// ofAnother is another service's policy: the view knows then that this service has none.
+// ofAnother returns a policy of another service. With it the view knows that this service has
+// no policy.
 func ofAnother() *brokerv1alpha1.ServicePolicy {
 	p := policy()
 	p.Name, p.Spec.ServiceName = names.ServicePolicy(web.Namespace, "db"), "db"
@@ -162,13 +164,13 @@ func TestReconcile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tt.policy, tt.objects...)
-			for range 2 { // the second time writes nothing
+			for range 2 { // the second reconcile must write nothing
 				if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if got := strings.Join(w.writes, ", "); got != tt.writes || len(w.events) > 0 {
-				t.Errorf("it writes %q, want %q; Events: %d", got, tt.writes, len(w.events))
+				t.Errorf("writes %q, want %q; %d Events", got, tt.writes, len(w.events))
 			}
 			have, left := &mcsv1beta1.ServiceExport{}, "user's"
 			if err := w.cluster.Client.Get(t.Context(), web, have); err != nil {
@@ -177,13 +179,13 @@ func TestReconcile(t *testing.T) {
 				left = "ours " + have.Annotations[names.AnnotationRevision]
 			}
 			if _, kept := have.Annotations["example.org/kept"]; left != tt.left || tt.writes == "patch" && !kept {
-				t.Errorf("it leaves %q, want %q: %+v", left, tt.left, have.ObjectMeta)
+				t.Errorf("afterwards the export is %q, want %q: %+v", left, tt.left, have.ObjectMeta)
 			}
 		})
 	}
 }
 
-// A user who applies the policy's ServiceExport after the cache's state owns it.
+// A user who applies the policy's ServiceExport, unseen by the cache, owns it.
 func TestReleasesWhatAUserApplied(t *testing.T) {
 	for name, live := range map[string]*mcsv1beta1.ServiceExport{
 		"taken over":    export(),
@@ -192,7 +194,7 @@ func TestReleasesWhatAUserApplied(t *testing.T) {
 		w := newWorld(t, withdrawn(), service(corev1.ServiceTypeClusterIP), export(byPolicy))
 		w.cluster.Live = newWorld(t, nil, live).cluster.Client
 		if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil || len(w.writes) > 0 {
-			t.Errorf("%s: it writes %q, %v", name, w.writes, err)
+			t.Errorf("%s: writes %q, error %v", name, w.writes, err)
 		}
 	}
 }

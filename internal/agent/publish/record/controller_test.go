@@ -25,7 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 )
 
-// indexed is a fake client's builder that takes the indexes of layout.
+// indexed is a fake client builder that accepts the indexes of layout.
 type indexed struct{ *fake.ClientBuilder }
 
 func (b indexed) IndexField(_ context.Context, o client.Object, field string, keys client.IndexerFunc) error {
@@ -33,7 +33,8 @@ func (b indexed) IndexField(_ context.Context, o client.Object, field string, ke
 	return nil
 }
 
-// Whatever keeps a record from the broker is the export's problem until a write succeeds. Conflicts are none.
+// An error that keeps a record from the broker is a problem of the export until a write
+// succeeds. A conflict is not a problem.
 func TestProblems(t *testing.T) {
 	records := brokerv1alpha1.GroupVersion.WithResource("exportedservices").GroupResource()
 	for name, tt := range map[string]struct {

@@ -20,7 +20,7 @@ func spec(exported int64, port int32) *brokerv1alpha1.ExportedServiceSpec {
 	}
 }
 
-// own is what a cluster exports whose ServiceExport has resource version 7 and whose Service has 9.
+// own returns an own export: its ServiceExport has resource version 7, its Service 9.
 func own(contribution *brokerv1alpha1.ExportedServiceSpec) local.Own {
 	if contribution == nil {
 		return local.Own{}
@@ -44,7 +44,8 @@ func TestDecide(t *testing.T) {
 		have    *brokerv1alpha1.ExportedService
 		want    *brokerv1alpha1.ExportedServiceSpec
 		expired bool
-		// what follows is what is written: nothing, a withdrawal or the contribution, with a revision; or that the record is deleted.
+		// Expected write: none, a withdrawal or the contribution, with a revision; or the
+		// deletion of the record.
 		writes, withdraws, deletes bool
 		revision                   int64
 	}{
@@ -64,10 +65,10 @@ func TestDecide(t *testing.T) {
 			before := tt.have.DeepCopy()
 			d := decide("set", tt.have, own(tt.want), tt.expired)
 			if d.remove != tt.deletes || (d.write != nil) != tt.writes {
-				t.Fatalf("it decides on %+v", d)
+				t.Fatalf("the decision is %+v", d)
 			}
 			if tt.have != nil && (tt.have.Annotations["atoll.dev/revision"] != before.Annotations["atoll.dev/revision"] || layout.Withdrawn(tt.have) != layout.Withdrawn(before)) {
-				t.Error("it changes a record in the cache")
+				t.Error("decide changed a cached record")
 			}
 			if d.write == nil {
 				return
@@ -76,11 +77,11 @@ func TestDecide(t *testing.T) {
 				t.Errorf("revision %d, withdrawn %t", got, layout.Withdrawn(d.write))
 			}
 			if !tt.withdraws && d.write.Spec.Ports[0].Port != tt.want.Ports[0].Port || d.write.Name != "web.shop.c1" {
-				t.Errorf("it writes %+v", d.write)
+				t.Errorf("the write is %+v", d.write)
 			}
 		})
 	}
 	if keepWithdrawn < 5*time.Minute {
-		t.Error("importers that were away would miss that a record was withdrawn")
+		t.Error("keepWithdrawn is too short: importers that were disconnected would miss a withdrawal")
 	}
 }

@@ -86,11 +86,12 @@ func TestFailingWritesInTime(t *testing.T) {
 	}
 }
 
-// What can't be exported leaves an export valid and ready, and is named there.
+// If parts of an export are refused, it stays valid and ready, and its condition names these
+// parts.
 func TestRefusedPartsAreAWarning(t *testing.T) {
 	own := local.Own{Export: &mcsv1beta1.ServiceExport{}, Validity: contribution.Validity{Valid: true, Reason: "Valid"}}
 	if got := Warnings(own, false); got != nil {
-		t.Errorf("of nothing: %v", got)
+		t.Errorf("without refused parts: %v", got)
 	}
 	own.Refused = []validation.Refused{{Part: `exported label "team"`, Reason: "is not a label"}}
 	got, _ := Conditions(own, Progress{Endpoints: status.Problem{Warnings: Warnings(own, false)}, Tried: true}, time.Now())
@@ -99,8 +100,8 @@ func TestRefusedPartsAreAWarning(t *testing.T) {
 	}
 }
 
-// An export from a namespace that other clusters do not import into says so, with the label that changes it; and one
-// whose ports a MultiClusterService leaves out is not called exported.
+// The condition of an export from a namespace that other clusters do not import names the label
+// that allows imports. An export without any exposed port is not called exported.
 func TestReadyNamesWhyNobodyImports(t *testing.T) {
 	own := local.Own{Export: &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}, Validity: contribution.Validity{Valid: true}}
 	const open = "Clusters import this Service only if their namespace default has the label that allows imports. " +
@@ -121,8 +122,9 @@ func TestReadyNamesWhyNobodyImports(t *testing.T) {
 	}
 }
 
-// Valid is stated at once, whatever is known of the broker; what Ready and Conflict said stands
-// until the broker has been seen, and Ready's until the endpoints were tried.
+// Valid is set at once, without knowledge of the broker. Ready and Conflict keep their values
+// until the agent has read the broker; Ready also until the agent has tried to publish the
+// endpoints.
 func TestConditionsStandUntilMoreIsKnown(t *testing.T) {
 	before := metav1.Condition{Type: "Ready", Status: "True", Reason: "Exported", Message: "before", ObservedGeneration: 3, LastTransitionTime: metav1.Unix(9, 0)}
 	opposed := metav1.Condition{Type: "Conflict", Status: "True", Reason: "PortConflict", Message: "opposed", ObservedGeneration: 3, LastTransitionTime: metav1.Unix(9, 0)}
@@ -130,7 +132,7 @@ func TestConditionsStandUntilMoreIsKnown(t *testing.T) {
 		name                      string
 		before, brokerSeen, tried bool
 		record                    string
-		want                      string // the messages of Ready and Conflict, for what is said of them
+		want                      string // messages of Ready and Conflict
 	}{
 		{"restarted, no broker", true, false, false, "", "before|opposed"},
 		{"new, no broker", false, false, false, "", "The agent has not reached the broker yet."},

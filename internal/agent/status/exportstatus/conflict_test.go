@@ -9,8 +9,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 )
 
-// Pitfall 6: all conflicts are in one condition, none takes another's place; and when there
-// is none, it says so by a reason, without which the API would refuse it.
+// Pitfall 6: a single condition contains all conflicts, and no conflict replaces another.
+// Without conflicts the condition has a reason, because the API requires it.
 func TestConflict(t *testing.T) {
 	ports := merge.Conflict{Reason: "PortConflict", Message: "About ports."}
 	kind := merge.Conflict{Reason: "TypeConflict", Message: "About the type."}
@@ -36,7 +36,8 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// The message is bounded whatever is in conflict, and says how much it leaves out.
+// The message has a limited length for any number of conflicts, and states how many are
+// omitted.
 func TestConflictMessageIsBounded(t *testing.T) {
 	var conflicts []merge.Conflict
 	for range 9 {

@@ -25,7 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// indexed is a fake client's builder that takes the indexes of inputs and layout.
+// indexed is a fake client builder that accepts the indexes of inputs and layout.
 type indexed struct{ *fake.ClientBuilder }
 
 func (b indexed) IndexField(_ context.Context, o client.Object, field string, keys client.IndexerFunc) error {
@@ -33,12 +33,13 @@ func (b indexed) IndexField(_ context.Context, o client.Object, field string, ke
 	return nil
 }
 
-// From the record on the broker to the conditions. An export for the load balancer alone is merged with nothing.
+// The path from the record on the broker to the conditions. An export for load balancers only
+// is not merged.
 func TestProgress(t *testing.T) {
 	web := types.NamespacedName{Namespace: "shop", Name: "web"}
 	for name, tt := range map[string]struct {
 		scope   brokerv1alpha1.ExportScope
-		change  func(*brokerv1alpha1.ExportedService) // of the record
+		change  func(*brokerv1alpha1.ExportedService) // changes the record
 		none    bool                                  // no record
 		failure string
 		missing bool
@@ -84,7 +85,7 @@ func TestProgress(t *testing.T) {
 			c.View.Replace(nil, policies, nil)
 			own, err := c.Own(t.Context(), web)
 			if err != nil || own.Contribution == nil || own.Contribution.Scope != tt.scope {
-				t.Fatalf("it contributes %+v, %v", own.Contribution, err)
+				t.Fatalf("the contribution is %+v, error %v", own.Contribution, err)
 			}
 			if !tt.none {
 				r := layout.Record("set", *own.Contribution)

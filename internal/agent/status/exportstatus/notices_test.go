@@ -24,7 +24,7 @@ func TestNotices(t *testing.T) {
 		return s
 	}
 	if got := Notices([]*discoveryv1.EndpointSlice{slice("a", discoveryv1.AddressTypeIPv4, 10)}); len(got) > 0 {
-		t.Errorf("there is nothing to say, but: %v", got)
+		t.Errorf("unexpected notices: %v", got)
 	}
 	got := Notices([]*discoveryv1.EndpointSlice{
 		slice("a", discoveryv1.AddressTypeIPv4, 1000), slice("c", discoveryv1.AddressTypeFQDN, 1), slice("b", discoveryv1.AddressTypeFQDN, 1),

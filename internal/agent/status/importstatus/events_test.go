@@ -16,7 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Each Event counts towards the limit of the member that causes it, whatever the import's name.
+// Each Event counts towards the limit of the member that caused it, whatever the import's name.
 func TestEventsNameTheirMember(t *testing.T) {
 	lost := func(member names.ClusterID) map[about]string {
 		return map[about]string{{member, importedslice.ReasonClusterLost}: "lost"}

@@ -8,7 +8,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// What the condition Ready says in each case, word by word: people act on it.
+// The exact messages of the condition Ready in each case, because users act on them.
 func TestMessages(t *testing.T) {
 	const v4, v6 = corev1.IPv4Protocol, corev1.IPv6Protocol
 	imp := func(kind mcsv1beta1.ServiceImportType, clusters []string, ips ...string) *mcsv1beta1.ServiceImport {
