@@ -96,19 +96,19 @@ func TestReloadForgetsNobody(t *testing.T) {
 	if after == before {
 		t.Error("HAProxy was not reloaded")
 	}
-	for look := range 2 {
+	for attempt := range 2 {
 		found, err := states(context.Background(), w.process.worker(), "")
 		w.must(err)
 		for i, m := range all {
 			section := fmt.Sprintf("n_%s_%d", m.Name, 8100+i)
 			if got := found[section]; len(got) != 2 || !got[dead].down || got[a].down || got[dead].resting {
-				t.Errorf("look %d: HAProxy has %+v of %s", look, got, section)
+				t.Errorf("attempt %d: HAProxy has %+v of %s", attempt, got, section)
 			}
 			if got := w.Unreachable(cloudprovider.KeyOf(m)); !slices.Equal(got, []netip.AddrPort{dead}) {
-				t.Errorf("look %d: of %s %v do not answer", look, m.Name, got)
+				t.Errorf("attempt %d: of %s %v do not answer", attempt, m.Name, got)
 			}
 		}
-		if look == 0 { // the health checks of the new process agree
+		if attempt == 0 { // the health checks of the new process agree
 			w.must(w.give(mcs("another"), forwarded(8081, nil, a)))
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// shown returns the current value of a metric with this label: of a gauge or counter, or the
+// metricValue returns the current value of a metric with this label: of a gauge or counter, or the
 // count and sum of a histogram.
-func shown(t *testing.T, name, label string) (count, sum float64) {
+func metricValue(t *testing.T, name, label string) (count, sum float64) {
 	t.Helper()
 	families, err := prometheus.DefaultGatherer.Gather()
 	if err != nil {
@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 		"service_updates_total":   2,
 		"update_duration_seconds": 1,
 	} {
-		if got, _ := shown(t, name, label); got != want {
+		if got, _ := metricValue(t, name, label); got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
@@ -123,9 +123,9 @@ func TestProgrammingDuration(t *testing.T) {
 		}
 	}, 0)
 
-	count, sum := shown(t, "programming_duration_seconds", headlessKind)
+	count, sum := metricValue(t, "programming_duration_seconds", headlessKind)
 	f.observe(changes{triggers: []time.Time{time.Now().Add(-90 * time.Second)}}, time.Now())
-	newCount, newSum := shown(t, "programming_duration_seconds", headlessKind)
+	newCount, newSum := metricValue(t, "programming_duration_seconds", headlessKind)
 	if took := newSum - sum; newCount != count+1 || took < 90 || took > 120 {
 		t.Errorf("%v observed, %v s", newCount-count, took)
 	}

@@ -25,9 +25,9 @@ type seen struct {
 	bytes     map[string]int             // size of the records, by type or name
 }
 
-// look sends all possible queries. It finds hosts by SRV records and by the names that
+// queryAll sends all possible queries. It finds hosts by SRV records and by the names that
 // endpoints may have.
-func (f *fixture) look(t *rapid.T, i *mcsv1beta1.ServiceImport, of map[string]*discoveryv1.EndpointSlice) seen {
+func (f *fixture) queryAll(t *rapid.T, i *mcsv1beta1.ServiceImport, of map[string]*discoveryv1.EndpointSlice) seen {
 	s := seen{map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]int{}}
 	self := i.Name + "." + i.Namespace + ".svc." + testZone
 	id := rapid.Uint16().Draw(t, "id")
@@ -127,7 +127,7 @@ func TestSubset(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				f.update()
-				now := f.look(t, i, of)
+				now := f.queryAll(t, i, of)
 				now.check(t, room, hostNames(i, of))
 				now.checkStable(t, before, hostNames(i, of))
 				before = now

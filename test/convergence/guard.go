@@ -88,12 +88,12 @@ func (g *guard) see(e watch.Event) {
 		} else {
 			g.slices[o.Name] = *o
 		}
-		g.look()
+		g.checkEndpoints()
 	}
 }
 
-// look checks the endpoints. The caller holds mu.
-func (g *guard) look() {
+// checkEndpoints checks the endpoints. The caller holds mu.
+func (g *guard) checkEndpoints() {
 	here := map[string]bool{}
 	for _, s := range g.slices {
 		for _, e := range s.Endpoints {

@@ -145,8 +145,8 @@ func lost(ctx context.Context, m *Member, want ...string) error {
 	return nil
 }
 
-// sayings counts an agent's Events, by reason and object name.
-type sayings struct {
+// eventCounts counts an agent's Events, by reason and object name.
+type eventCounts struct {
 	mu    sync.Mutex
 	count map[string]int
 	want  map[string]int // expected counts at the end of the test
@@ -154,9 +154,9 @@ type sayings struct {
 
 // listen counts the Events of a member's agents from now on. The cleanup stops the agent and
 // checks that no expected Event was sent more often.
-func listen(t *testing.T, m *Member) *sayings {
+func listen(t *testing.T, m *Member) *eventCounts {
 	t.Helper()
-	s := &sayings{count: map[string]int{}, want: map[string]int{}}
+	s := &eventCounts{count: map[string]int{}, want: map[string]int{}}
 	m.API.OnEvent(func(e *eventsv1.Event) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func listen(t *testing.T, m *Member) *sayings {
 }
 
 // expect waits for n Events. The cleanup checks that no more were sent.
-func (s *sayings) expect(t *testing.T, n int, reason, about string) {
+func (s *eventCounts) expect(t *testing.T, n int, reason, about string) {
 	t.Helper()
 	what := reason + " " + about
 	eventually(t, fmt.Sprintf("%d Events %s on %s", n, reason, about), func(context.Context) error {

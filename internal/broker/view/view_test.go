@@ -289,8 +289,8 @@ func (c *clusterset) answers(service types.NamespacedName) map[names.ClusterID]s
 	return all
 }
 
-// shown returns the view's answer about a slice.
-func (c *clusterset) shown(key kit.Scope) string {
+// sliceAnswer returns the view's answer about a slice.
+func (c *clusterset) sliceAnswer(key kit.Scope) string {
 	slice, known := c.view.Slice(key.Member, key.Slice)
 	if slice == nil {
 		return fmt.Sprint(known)
@@ -318,7 +318,7 @@ func TestAllChangesArePublished(t *testing.T) {
 		slicesBefore := map[kit.Scope]string{}
 		for _, id := range members {
 			for _, source := range sources {
-				slicesBefore[kit.Scope{Member: id, Slice: source}] = c.shown(kit.Scope{Member: id, Slice: source})
+				slicesBefore[kit.Scope{Member: id, Slice: source}] = c.sliceAnswer(kit.Scope{Member: id, Slice: source})
 			}
 		}
 		before := map[types.NamespacedName]map[names.ClusterID]string{}
@@ -363,7 +363,7 @@ func TestAllChangesArePublished(t *testing.T) {
 // that the indexes contain it, and that a wanted slice has its content or is being read.
 func (c *clusterset) checkSlices(t *rapid.T, before map[kit.Scope]string) {
 	for key, was := range before {
-		is := c.shown(key)
+		is := c.sliceAnswer(key)
 		published := func(service string) bool {
 			return slices.ContainsFunc(c.published, func(p kit.Scope) bool {
 				return p.Member == key.Member && p.Slice == key.Slice && (service == "" || p.Service.String() == service)
