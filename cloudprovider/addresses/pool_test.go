@@ -46,18 +46,18 @@ func TestAssign(t *testing.T) {
 		reason  string
 	}{
 		{"the first", "a", Request{Families: v4, Ports: http}, addrs("192.0.2.1"), ""},
-		{"one that nobody has, rather than one that another has", "b", Request{Families: v4, Ports: dns}, addrs("192.0.2.2"), ""},
-		{"then one with the port free", "c", Request{Families: v4, Ports: http}, addrs("192.0.2.2"), ""},
-		{"none has it free", "d", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
-		{"the same for who has it", "a", Request{Families: v4, Ports: http}, addrs("192.0.2.1"), ""},
-		{"with other ports too", "a", Request{Families: v4, Ports: append(slices.Clone(dns), http...)}, addrs("192.0.2.1"), ""},
+		{"an unused address is preferred to a shared one", "b", Request{Families: v4, Ports: dns}, addrs("192.0.2.2"), ""},
+		{"then an address with a free port", "c", Request{Families: v4, Ports: http}, addrs("192.0.2.2"), ""},
+		{"no address has the port free", "d", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
+		{"an owner keeps its address", "a", Request{Families: v4, Ports: http}, addrs("192.0.2.1"), ""},
+		{"an owner keeps its address with more ports", "a", Request{Families: v4, Ports: append(slices.Clone(dns), http...)}, addrs("192.0.2.1"), ""},
 		{"both families, the preferred one first", "a", Request{Families: dual, Ports: http}, addrs("2001:db8::", "192.0.2.1"), ""},
 		{"a port that another has", "c", Request{Families: v4, Ports: append(slices.Clone(dns), http...)}, nil, cloudprovider.ReasonPortConflict},
-		{"it keeps what it had", "d", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
+		{"a failed request changes nothing", "d", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
 		{"asked for, and had by another", "d", Request{Families: v4, Ports: http, Requested: addrs("192.0.2.2")}, nil, cloudprovider.ReasonPortConflict},
-		{"asked for, and none of these", "d", Request{Families: v4, Ports: http, Requested: addrs("192.0.2.3")}, nil, cloudprovider.ReasonAddressRefused},
+		{"a requested address outside the pool", "d", Request{Families: v4, Ports: http, Requested: addrs("192.0.2.3")}, nil, cloudprovider.ReasonAddressRefused},
 		{"asked for, in another family than the Service's", "d", Request{Ports: http, Requested: addrs("2001:db8::5")}, addrs("2001:db8::5"), ""},
-		{"moves when it asks", "a", Request{Families: v4, Ports: dns, Requested: addrs("192.0.2.1")}, addrs("192.0.2.1"), ""},
+		{"an owner moves to a requested address", "a", Request{Families: v4, Ports: dns, Requested: addrs("192.0.2.1")}, addrs("192.0.2.1"), ""},
 		{"had formerly", "e", Request{Families: v4, Ports: http, Former: addrs("192.0.2.1")}, addrs("192.0.2.1"), ""},
 		{"had formerly, and another's now", "f", Request{Families: dual[:1], Ports: http, Former: addrs("2001:db8::5")}, addrs("2001:db8::"), ""},
 		{"of no family in particular", "g", Request{Ports: []Port{{corev1.ProtocolTCP, 81}}}, addrs("192.0.2.1"), ""},
@@ -179,11 +179,11 @@ func TestExisting(t *testing.T) {
 		want        []netip.Addr
 		reason      string
 	}{
-		{"a new one", "new", Request{Families: v4, Ports: http}, addrs("192.0.2.2"), ""},
-		{"another one, for which no address is left", "more", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
-		{"asked for", "more", Request{Ports: dns, Requested: addrs("192.0.2.1")}, nil, cloudprovider.ReasonPortConflict},
-		{"who had it, although its status says so no more", "a", Request{Families: v4, Ports: http}, addrs("192.0.2.1"), ""},
-		{"the other one that had it", "b", Request{Families: v4, Ports: dns}, addrs("192.0.2.1"), ""},
+		{"a new owner", "new", Request{Families: v4, Ports: http}, addrs("192.0.2.2"), ""},
+		{"another new owner, without a free address", "more", Request{Families: v4, Ports: http}, nil, cloudprovider.ReasonExhausted},
+		{"a request for a reserved address", "more", Request{Ports: dns, Requested: addrs("192.0.2.1")}, nil, cloudprovider.ReasonPortConflict},
+		{"the former owner, although its status is empty", "a", Request{Families: v4, Ports: http}, addrs("192.0.2.1"), ""},
+		{"the other former owner", "b", Request{Families: v4, Ports: dns}, addrs("192.0.2.1"), ""},
 	} {
 		got, err := p.Assign(owner(step.owner), step.request)
 		if !slices.Equal(got, step.want) || err == nil && step.reason != "" || err != nil && cloudprovider.Reason(err) != step.reason {

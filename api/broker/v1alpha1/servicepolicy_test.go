@@ -23,7 +23,7 @@ func TestPolicyRestrictsPorts(t *testing.T) {
 		{"by name", &ServicePolicySpec{Scope: ScopeClusterset, Ports: http}, "", "[http]"},
 		{"by number", &ServicePolicySpec{Scope: ScopeClusterset, Ports: dns}, "", "[dns dns-tcp]"},
 		{"by both", &ServicePolicySpec{Scope: ScopeClusterset, Ports: []PolicyPort{{Name: "dns", Port: 53}}}, "", "[dns]"},
-		{"none of them", &ServicePolicySpec{Scope: ScopeClusterset, Ports: []PolicyPort{{Name: "http", Port: 53}}}, "", "[]"},
+		{"no matching port", &ServicePolicySpec{Scope: ScopeClusterset, Ports: []PolicyPort{{Name: "http", Port: 53}}}, "", "[]"},
 		{"for the hub", &ServicePolicySpec{Scope: ScopeHub, Ports: http}, ScopeHub, "[http]"},
 		{"for the hub, exported by a person", &ServicePolicySpec{Scope: ScopeHub, Ports: http}, "", "[http dns dns-tcp]"},
 	} {

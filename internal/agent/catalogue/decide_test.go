@@ -39,11 +39,11 @@ func TestWriter(t *testing.T) {
 		{"the oldest is dead", "c2 c1", "c1 c2", "c1 c3", "c1"},
 		{"all but the youngest are dead", "c2 c1 c3", "c1 c2 c3", "c3 c4", "c3"},
 		{"a new exporter that is older", "c3 c1", "c1", "c1 c3", "c3"},
-		{"all exporters are dead: the entry stays as it is", "c1 c2", "c1 c2", "c3", ""},
-		{"nobody exports and there is no entry", "", "-", "c1", ""},
+		{"all exporters are lost: the entry does not change", "c1 c2", "c1 c2", "c3", ""},
+		{"no exports and no entry", "", "-", "c1", ""},
 		{"the last exporter removes the entry", "", "c3", "c1 c2 c3", "c3"},
-		{"the last exporters are dead: the first member removes it", "", "c3 c4", "c1 c2", "c1"},
-		{"an entry that names nobody", "", "", "c2 c3", "c2"},
+		{"the last exporters are lost: the first member deletes the entry", "", "c3 c4", "c1 c2", "c1"},
+		{"an entry without clusters", "", "", "c2 c3", "c2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var have *mcsv1beta1.ServiceImport

@@ -29,13 +29,13 @@ func TestZones(t *testing.T) {
 		{"a node", func() bool { return zones.Put(node("n1", "b")) }, true, []string{"b"}},
 		{"the same", func() bool { return zones.Put(node("n1", "b")) }, false, []string{"b"}},
 		{"another in its zone", func() bool { return zones.Put(node("n2", "b")) }, false, []string{"b"}},
-		{"one of another zone", func() bool { return zones.Put(node("n3", "a")) }, true, []string{"a", "b"}},
-		{"one without", func() bool { return zones.Put(node("n4", "")) }, false, []string{"a", "b"}},
-		{"one moves", func() bool { return zones.Put(node("n1", "a")) }, false, []string{"a", "b"}},
+		{"a node in another zone", func() bool { return zones.Put(node("n3", "a")) }, true, []string{"a", "b"}},
+		{"a node without a zone", func() bool { return zones.Put(node("n4", "")) }, false, []string{"a", "b"}},
+		{"a node changes its zone", func() bool { return zones.Put(node("n1", "a")) }, false, []string{"a", "b"}},
 		{"the last of its zone moves", func() bool { return zones.Put(node("n2", "a")) }, true, []string{"a"}},
-		{"one goes", func() bool { return zones.Remove(node("n1", "a")) }, false, []string{"a"}},
-		{"an unknown goes", func() bool { return zones.Remove(node("n9", "a")) }, false, []string{"a"}},
-		{"all go", func() bool { zones.Remove(node("n2", "a")); return zones.Remove(node("n3", "a")) }, true, nil},
+		{"a node is deleted", func() bool { return zones.Remove(node("n1", "a")) }, false, []string{"a"}},
+		{"an unknown node is deleted", func() bool { return zones.Remove(node("n9", "a")) }, false, []string{"a"}},
+		{"all nodes are deleted", func() bool { zones.Remove(node("n2", "a")); return zones.Remove(node("n3", "a")) }, true, nil},
 	} {
 		if changed := step.do(); changed != step.changed || !slices.Equal(zones.Sorted(), step.want) {
 			t.Errorf("%s: changed %t, zones %v; want %t, %v", step.what, changed, zones.Sorted(), step.changed, step.want)

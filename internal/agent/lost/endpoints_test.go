@@ -14,15 +14,15 @@ func TestEndpointsAreWithdrawnOneByOne(t *testing.T) {
 		rounds [][2]Outcome // outcomes for two endpoints of a service
 		want   []byte       // the endpoints that are withdrawn
 	}{
-		"both answer":                       {"web/80", [][2]Outcome{{Accepted, Accepted}, {Accepted, Accepted}, {Accepted, Accepted}}, nil},
-		"one stops answering":               {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, []byte{1}},
-		"one stops for two rounds":          {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, nil},
-		"one stops and recovers":            {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Accepted, Accepted}}, nil},
-		"one refuses after it accepted":     {"web/80", [][2]Outcome{{Accepted, Refused}, {Refused, Refused}, {Refused, Refused}, {Refused, Refused}}, []byte{1}},
-		"one never answers, the other does": {"web/80", [][2]Outcome{{Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, []byte{1}},
-		"neither ever accepts":              {"web/80", [][2]Outcome{{Silent, Refused}, {Silent, Refused}, {Silent, Refused}}, nil},
-		"one always refuses":                {"web/80", [][2]Outcome{{Refused, Accepted}, {Refused, Accepted}, {Refused, Accepted}}, nil},
-		"UDP service":                       {"", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, nil},
+		"both answer":                               {"web/80", [][2]Outcome{{Accepted, Accepted}, {Accepted, Accepted}, {Accepted, Accepted}}, nil},
+		"an endpoint stops answering":               {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, []byte{1}},
+		"an endpoint is silent for two rounds":      {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, nil},
+		"an endpoint recovers":                      {"web/80", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Accepted, Accepted}}, nil},
+		"an endpoint refuses after it accepted":     {"web/80", [][2]Outcome{{Accepted, Refused}, {Refused, Refused}, {Refused, Refused}, {Refused, Refused}}, []byte{1}},
+		"an endpoint never answers, the other does": {"web/80", [][2]Outcome{{Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, []byte{1}},
+		"neither ever accepts":                      {"web/80", [][2]Outcome{{Silent, Refused}, {Silent, Refused}, {Silent, Refused}}, nil},
+		"an endpoint always refuses":                {"web/80", [][2]Outcome{{Refused, Accepted}, {Refused, Accepted}, {Refused, Accepted}}, nil},
+		"UDP service":                               {"", [][2]Outcome{{Accepted, Accepted}, {Silent, Accepted}, {Silent, Accepted}, {Silent, Accepted}}, nil},
 	} {
 		followed := endpoints{}
 		for _, round := range tt.rounds {

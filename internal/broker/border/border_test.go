@@ -117,9 +117,9 @@ func TestRecords(t *testing.T) {
 		"one port invalid": {record(func(r *brokerv1alpha1.ExportedService) {
 			r.Spec.Ports = append(r.Spec.Ports, mcsv1beta1.ServicePort{Name: "bad", Port: 70000})
 		}), Full, "", 1},
-		"another's name":      {record(func(r *brokerv1alpha1.ExportedService) { r.Name = "web.shop.c3" }), Refused, `must have the name "web.shop.c2"`, 0},
-		"a type that is none": {record(func(r *brokerv1alpha1.ExportedService) { r.Spec.Type = "Anycast" }), Refused, "Anycast", 0},
-		"withdrawn":           {record(func(r *brokerv1alpha1.ExportedService) { withdrawn(r) }), Withdrawn, "", 1},
+		"another's name":  {record(func(r *brokerv1alpha1.ExportedService) { r.Name = "web.shop.c3" }), Refused, `must have the name "web.shop.c2"`, 0},
+		"an unknown type": {record(func(r *brokerv1alpha1.ExportedService) { r.Spec.Type = "Anycast" }), Refused, "Anycast", 0},
+		"withdrawn":       {record(func(r *brokerv1alpha1.ExportedService) { withdrawn(r) }), Withdrawn, "", 1},
 		"its own, with anything": {record(func(r *brokerv1alpha1.ExportedService) {
 			r.Name, r.Spec.ClusterID, r.Spec.Ports[0].Port = "web.shop.c1", "c1", 70000
 		}), Full, "", 1},

@@ -275,14 +275,14 @@ func TestRules(t *testing.T) {
 		"a stub after its content":  {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), stub(5)) }, "Kept 4"},
 		"a stub, and its content":   {func(s *Objects[string, string], _ *belief.Owner) { seen(s, stub(4)); read(s, object(4)) }, "Believed 4"},
 		"a stub, and older content": {func(s *Objects[string, string], _ *belief.Owner) { seen(s, object(4), stub(5)); read(s, object(3)) }, "Kept 4"},
-		"a stub that is gone":       {func(s *Objects[string, string], _ *belief.Owner) { seen(s, stub(4)); read(s, nil) }, "Unknown"},
+		"a deleted stub":            {func(s *Objects[string, string], _ *belief.Owner) { seen(s, stub(4)); read(s, nil) }, "Unknown"},
 		"over the limit, and then there is room": {func(s *Objects[string, string], _ *belief.Owner) {
 			seen(s, &Object[string]{Value: "over", Revision: 4, State: border.OverLimit})
 			s.rules.Waits = func(string) bool { return false }
 			s.Room("x", at(0))
 			read(s, object(4))
 		}, "Believed 4"},
-		"confirmed missing, then a lower one": {func(s *Objects[string, string], o *belief.Owner) {
+		"confirmed missing, then a lower revision": {func(s *Objects[string, string], o *belief.Owner) {
 			confirmed(object(4), nil, 3, nil, false)(s, o)
 			s.Put("x", object(1), at(300))
 		}, "Believed 1"},

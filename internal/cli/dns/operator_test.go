@@ -33,11 +33,11 @@ func TestReplaceLighthouseWhileTheOperatorRuns(t *testing.T) {
 		operator  client.Reader
 		err, note string
 	}{
-		{name: "it runs", operator: operator(map[string]any{"replicas": int64(1)}), err: refused},
-		{name: "it runs, by default", operator: operator(map[string]any{}), err: refused},
-		{name: "it is stopped", operator: operator(map[string]any{"replicas": int64(0)})},
-		{name: "it is not there", operator: clusterdns.Objects{}},
-		{name: "nobody knows", operator: forbidden{}, note: "If the operator runs, stop it"},
+		{name: "the operator runs", operator: operator(map[string]any{"replicas": int64(1)}), err: refused},
+		{name: "the operator runs with default replicas", operator: operator(map[string]any{}), err: refused},
+		{name: "the operator is stopped", operator: operator(map[string]any{"replicas": int64(0)})},
+		{name: "no operator", operator: clusterdns.Objects{}},
+		{name: "the operator cannot be read", operator: forbidden{}, note: "If the operator runs, stop it"},
 	} {
 		note, err := operatorStopped(t.Context(), tt.operator, "")
 		if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {

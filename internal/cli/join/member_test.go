@@ -17,14 +17,14 @@ func TestMemberFlags(t *testing.T) {
 		args []string // arguments of the agent
 		err  string
 	}{
-		"nothing":              {"", nil, ""},
-		"everything":           {"--region=eu --pod-cidr=10.1.0.0/16,10.2.0.0/16 --advertise-mode=cluster-ip --agent-arg=--lease-timeout=60s", []string{"--region=eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=10.2.0.0/16", "--advertise-mode=cluster-ip", "--lease-timeout=60s"}, ""},
-		"no replicas":          {"--replicas=0", nil, "--replicas must be at least 1"},
-		"no such mode":         {"--advertise-mode=vip", nil, "--advertise-mode"},
-		"no such range":        {"--pod-cidr=10.1.0.0", nil, "--pod-cidr"},
-		"no such argument":     {"--agent-arg=--lease-time=60s", nil, "the agent's arguments: unknown flag: --lease-time"},
-		"an argument's value":  {"--agent-arg=--lease-timeout=1s", nil, "--lease-timeout: 1s is less than"},
-		"what comes with join": {"--agent-arg=--cluster-id=c1", nil, "--cluster-id: set this flag only together with --broker-kubeconfig"},
+		"nothing":               {"", nil, ""},
+		"everything":            {"--region=eu --pod-cidr=10.1.0.0/16,10.2.0.0/16 --advertise-mode=cluster-ip --agent-arg=--lease-timeout=60s", []string{"--region=eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=10.2.0.0/16", "--advertise-mode=cluster-ip", "--lease-timeout=60s"}, ""},
+		"no replicas":           {"--replicas=0", nil, "--replicas must be at least 1"},
+		"no such mode":          {"--advertise-mode=vip", nil, "--advertise-mode"},
+		"no such range":         {"--pod-cidr=10.1.0.0", nil, "--pod-cidr"},
+		"no such argument":      {"--agent-arg=--lease-time=60s", nil, "the agent's arguments: unknown flag: --lease-time"},
+		"an argument's value":   {"--agent-arg=--lease-timeout=1s", nil, "--lease-timeout: 1s is less than"},
+		"a flag that join sets": {"--agent-arg=--cluster-id=c1", nil, "--cluster-id: set this flag only together with --broker-kubeconfig"},
 	} {
 		var m MemberFlags
 		flags := pflag.NewFlagSet("join", pflag.ContinueOnError)

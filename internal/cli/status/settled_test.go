@@ -26,10 +26,10 @@ func TestSettled(t *testing.T) {
 		err      error
 		took     time.Duration
 	}{
-		"all is done":    {looks: []any{status(warning)}, findings: 1},
-		"pods, then all": {looks: []any{status(pods, heartbeat), status(pods, heartbeat), status(warning, heartbeat), status()}, progress: "waiting for atoll-agent and 1 more: none of its pods is ready\nwaiting for cluster c1: it has not sent a heartbeat yet\n", took: 3 * time.Second},
-		"no server":      {looks: []any{refused}, progress: "waiting for the cluster: connection refused\n", err: refused, took: 10 * time.Second},
-		"it goes away":   {looks: []any{status(heartbeat), refused}, progress: "waiting for cluster c1: it has not sent a heartbeat yet\nwaiting for the cluster: connection refused\n", findings: 1, took: 10 * time.Second},
+		"all is done":                     {looks: []any{status(warning)}, findings: 1},
+		"pods, then all":                  {looks: []any{status(pods, heartbeat), status(pods, heartbeat), status(warning, heartbeat), status()}, progress: "waiting for atoll-agent and 1 more: none of its pods is ready\nwaiting for cluster c1: it has not sent a heartbeat yet\n", took: 3 * time.Second},
+		"no server":                       {looks: []any{refused}, progress: "waiting for the cluster: connection refused\n", err: refused, took: 10 * time.Second},
+		"the cluster becomes unreachable": {looks: []any{status(heartbeat), refused}, progress: "waiting for cluster c1: it has not sent a heartbeat yet\nwaiting for the cluster: connection refused\n", findings: 1, took: 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -146,8 +146,8 @@ func TestSight(t *testing.T) {
 		}{
 			"an address that is not there": {endpoints("web", "10.0.0.3"), false},
 			"of another Service":           {endpoints("api", "10.0.0.1"), false},
-			"one that is there":            {gone("web"), false},
-			"one that is not":              {gone("api"), true},
+			"an existing object":           {gone("web"), false},
+			"a missing object":             {gone("api"), true},
 		} {
 			if c.state(s.objects) != c.so {
 				t.Errorf("%s: %v", name, !c.so)

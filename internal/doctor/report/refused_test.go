@@ -56,7 +56,7 @@ func TestExplainRefused(t *testing.T) {
 			func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil; annotated(s, "*") }, DoesNotWork,
 			"error import The export of cluster c1 is not imported: annotation atoll.dev/refuse-imports of namespace shop refuses imports from the exporting cluster", "kubectl annotate namespace shop", "annotation atoll.dev/refuse-imports of namespace shop refuses imports from the exporting cluster",
 		},
-		"what can't be read": {
+		"an invalid annotation": {
 			func(s *survey.Survey) { annotated(s, "C 2") }, WorksInPart,
 			`warning import Annotation atoll.dev/refuse-imports of namespace shop has invalid entries, which are ignored: "C 2" is not a cluster id`, "kubectl annotate namespace shop --overwrite", "",
 		},

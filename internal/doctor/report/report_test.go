@@ -112,10 +112,10 @@ func TestExplainFindings(t *testing.T) {
 		want    string // beginnings of the findings, in order, one per line
 	}{
 		"all is well": {func(*survey.Survey) {}, Works, ""},
-		"nobody exports it": {func(s *survey.Survey) {
+		"no cluster exports the service": {func(s *survey.Survey) {
 			s.Broker.Exports, s.Broker.Slices, s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services = nil, nil, nil, nil, nil
 		}, DoesNotWork, "error export: No cluster exports this service."},
-		"nobody exports it, which is here": {func(s *survey.Survey) {
+		"no cluster exports the service, but it exists here": {func(s *survey.Survey) {
 			s.Broker.Exports, s.Broker.Slices, s.Cluster.Imports, s.Cluster.Slices = nil, nil, nil, nil
 			s.Cluster.Services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}}
 		}, DoesNotWork, "error export: No cluster exports this service. This cluster has"},
@@ -124,7 +124,7 @@ func TestExplainFindings(t *testing.T) {
 		}, DoesNotWork, "error import: This cluster has no namespace shop"},
 		"not imported yet": {func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil },
 			DoesNotWork, "pending import: This cluster has no ServiceImport of the service yet"},
-		"somebody else's import": {func(s *survey.Survey) { s.Cluster.Imports[0].Labels, s.Cluster.Slices = nil, nil },
+		"another tool's import": {func(s *survey.Survey) { s.Cluster.Imports[0].Labels, s.Cluster.Slices = nil, nil },
 			DoesNotWork, "error import: Another tool or person created this ServiceImport"},
 		"an import that fails": {func(s *survey.Survey) {
 			s.Cluster.Imports[0].Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "IPFamilyNotSupported", Message: "no IPv6"}
@@ -148,13 +148,13 @@ func TestExplainFindings(t *testing.T) {
 		}, WorksInPart, "warning DNS: The cluster's DNS forwards clusterset.local to 10.96.0.99, but atoll-dns has the address 10.96.0.53."},
 		"atoll-dns has stopped": {func(s *survey.Survey) { s.Cluster.Deployments[render.DNSName] = appsv1.Deployment{} },
 			DoesNotWork, "error DNS: No atoll-dns pod is ready"},
-		"what answers in its place": {func(s *survey.Survey) {
+		"another DNS server answers": {func(s *survey.Survey) {
 			s.Cluster.Deployments[render.DNSName] = appsv1.Deployment{}
 			s.Cluster.DNS = survey.DNS{}
 		}, Works, ""},
 		"no agent runs": {func(s *survey.Survey) { s.Cluster.Deployments[render.AgentName] = appsv1.Deployment{} },
 			WorksInPart, "warning agent: No atoll-agent pod is ready"},
-		"no agent has imported it": {func(s *survey.Survey) {
+		"no agent has imported the service": {func(s *survey.Survey) {
 			s.Cluster.Deployments[render.AgentName] = appsv1.Deployment{}
 			s.Cluster.Imports, s.Cluster.Slices = nil, nil
 		}, DoesNotWork, "warning agent: No atoll-agent pod is ready"},

@@ -86,10 +86,10 @@ func TestReadCluster(t *testing.T) {
 		scope                              Scope
 		exports, imports, services, slices string
 	}{
-		"all":               {Scope{}, "other/web shop/api shop/web", "other/web shop/web", "shop/web-clusterset", ""},
-		"a namespace":       {Scope{Namespace: "shop", Endpoints: true}, "shop/api shop/web", "shop/web", "shop/web-clusterset", "shop/api-x.c2 shop/web-x.c2"},
-		"a service":         {Scope{Namespace: "shop", Service: "web", Endpoints: true}, "shop/web", "shop/web", "shop/web shop/web-clusterset", "shop/web-x.c2"},
-		"none of this name": {Scope{Namespace: "shop", Service: "db", Endpoints: true}, "", "", "shop/web-clusterset", ""},
+		"all":                       {Scope{}, "other/web shop/api shop/web", "other/web shop/web", "shop/web-clusterset", ""},
+		"a namespace":               {Scope{Namespace: "shop", Endpoints: true}, "shop/api shop/web", "shop/web", "shop/web-clusterset", "shop/api-x.c2 shop/web-x.c2"},
+		"a service":                 {Scope{Namespace: "shop", Service: "web", Endpoints: true}, "shop/web", "shop/web", "shop/web shop/web-clusterset", "shop/web-x.c2"},
+		"no service with this name": {Scope{Namespace: "shop", Service: "db", Endpoints: true}, "", "", "shop/web-clusterset", ""},
 	} {
 		s := &Survey{}
 		if err := s.readCluster(t.Context(), server(t, nil, objects...), tt.scope); err != nil {

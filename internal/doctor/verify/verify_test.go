@@ -38,16 +38,16 @@ func TestEvaluate(t *testing.T) {
 		want string // the failures
 	}{
 		"healthy": {func(*probe.Report) {}, ""},
-		"one of two does not answer": {
+		"an exporter does not answer": {
 			func(r *probe.Report) { r.Connections[0].By = map[string]int{"c1": 40} }, "tcp connection to everywhere: cluster c2 has not answered",
 		},
-		"somebody else answers": {
+		"another cluster answers": {
 			func(r *probe.Report) { r.Connections[3].By = map[string]int{"c2": 1} }, "udp connection to only-1: cluster c1 has not answered; cluster c2 answered, but does not export the Service",
 		},
 		"some are lost": {
 			func(r *probe.Report) { r.Connections[1].Failed, r.Connections[1].Error = 3, "timeout" }, "udp connection to everywhere: 3 of 40 connections were not answered: timeout",
 		},
-		"one of two families": {
+		"only a single family": {
 			func(r *probe.Report) { r.Answers[1].Values, r.Answers[1].Error = nil, "no such host" },
 			"DNS answers for everywhere: a pod that uses the DNS server 10.0.0.10 gets no address: AAAA: no such host. To find the cause: atoll check",
 		},

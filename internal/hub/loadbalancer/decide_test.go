@@ -112,9 +112,9 @@ func TestForwards(t *testing.T) {
 		{"of several clusters, where a port may have another name", networkingv1alpha1.MultiClusterServiceSpec{},
 			[]*discoveryv1.EndpointSlice{published("c2", []string{"web:8000"}, "10.2.0.1"), published("c1", http, "10.1.0.1")},
 			"http 80: c1/10.1.0.1:8080 c2/10.2.0.1:8000; admin 81: c1/10.1.0.1:9090"},
-		{"of one that has none of the ports", networkingv1alpha1.MultiClusterServiceSpec{},
+		{"a cluster without any of the ports", networkingv1alpha1.MultiClusterServiceSpec{},
 			[]*discoveryv1.EndpointSlice{published("c3", []string{"other:7"}, "10.3.0.1")}, "http 80:; admin 81:"},
-		{"of one that exports nothing", networkingv1alpha1.MultiClusterServiceSpec{},
+		{"a cluster without exports", networkingv1alpha1.MultiClusterServiceSpec{},
 			[]*discoveryv1.EndpointSlice{published("c4", http, "10.4.0.1")}, "http 80:; admin 81:"},
 		{"provider clusters", networkingv1alpha1.MultiClusterServiceSpec{
 			ProviderClusters: []networkingv1alpha1.ClusterSelector{{Name: "c1"}}, Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}},
@@ -122,7 +122,7 @@ func TestForwards(t *testing.T) {
 		{"states", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
 			[]*discoveryv1.EndpointSlice{published("c1", http, "10.1.0.1/ready", "10.1.0.2/not", "10.1.0.3/ending", "10.1.0.4/ended", "10.1.0.5")},
 			"http 80: c1/10.1.0.1:8080 c1/10.1.0.3:8080(draining) c1/10.1.0.5:8080"},
-		{"each once, and ready if it is so anywhere", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
+		{"duplicate endpoints count once, and are ready if any copy is", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
 			[]*discoveryv1.EndpointSlice{published("c1", http, "10.1.0.1/ending", "10.1.0.2"), published("c1", http, "10.1.0.1", "10.1.0.2/ending")},
 			"http 80: c1/10.1.0.1:8080 c1/10.1.0.2:8080"},
 		{"addresses that are not another machine's", networkingv1alpha1.MultiClusterServiceSpec{Ports: []networkingv1alpha1.ExposurePort{{Name: "http"}}},
@@ -210,9 +210,9 @@ func TestConditions(t *testing.T) {
 		{"an error with a reason", outcome{status: fine, err: &cloudprovider.Error{Reason: "TooSmall", Err: errors.New("x")}, forwarding: forwarding{service: one}, reports: true}, "False/TooSmall", "True/Reachable"},
 		{"no address", outcome{status: &corev1.LoadBalancerStatus{}, forwarding: forwarding{service: one}}, "False/ProviderFailed", "Unknown/NotReported"},
 		{"a port that is not carried", outcome{status: partly, forwarding: forwarding{service: half}, reports: true}, "False/PortsNotCarried", "False/NoBackends"},
-		{"one does not answer", outcome{status: fine, forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.2:8080")}}, "True/Provisioned", "False/SomeUnreachable"},
-		{"none does", outcome{status: fine, forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.1:8080"), at("10.0.0.2:8080")}}, "True/Provisioned", "False/NoneReachable"},
-		{"one that is not wanted any more does not", outcome{status: fine, forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.3:8080")}}, "True/Provisioned", "True/Reachable"},
+		{"an unreachable backend", outcome{status: fine, forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.2:8080")}}, "True/Provisioned", "False/SomeUnreachable"},
+		{"no reachable backend", outcome{status: fine, forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.1:8080"), at("10.0.0.2:8080")}}, "True/Provisioned", "False/NoneReachable"},
+		{"an unreachable former backend", outcome{status: fine, forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.3:8080")}}, "True/Provisioned", "True/Reachable"},
 		{"no backends", outcome{status: fine, reports: true}, "True/Provisioned", "False/NoBackends"},
 	} {
 		tt.out.provider = "p"
@@ -313,10 +313,10 @@ func TestChoose(t *testing.T) {
 		of    int
 	}{
 		{"all that there are", map[string]map[netip.AddrPort]bool{"c1": many(1, 3, 2), "c2": many(2, 2, 2)}, 5, "c1 2+1, c2 2+0", 5},
-		{"one cluster with many", map[string]map[netip.AddrPort]bool{"c1": many(1, 60000, 60000), "c2": many(2, 3, 3)}, 1000, "c1 997+0, c2 3+0", 60003},
+		{"a cluster with many backends", map[string]map[netip.AddrPort]bool{"c1": many(1, 60000, 60000), "c2": many(2, 3, 3)}, 1000, "c1 997+0, c2 3+0", 60003},
 		{"equal shares", map[string]map[netip.AddrPort]bool{"c1": many(1, 900, 900), "c2": many(2, 800, 800)}, 1000, "c1 500+0, c2 500+0", 1700},
 		{"ready before draining", map[string]map[netip.AddrPort]bool{"c1": many(1, 10, 0), "c2": many(2, 8, 8)}, 10, "c1 0+2, c2 8+0", 18},
-		{"one that publishes another's addresses too", map[string]map[netip.AddrPort]bool{"c0": join(many(0, 900, 900), many(2, 10, 10)), "c2": many(2, 10, 10)}, 100, "c0 90+0, c2 10+0", 910},
+		{"a cluster that publishes another cluster's addresses", map[string]map[netip.AddrPort]bool{"c0": join(many(0, 900, 900), many(2, 10, 10)), "c2": many(2, 10, 10)}, 100, "c0 90+0, c2 10+0", 910},
 	} {
 		chosen, of := selectBackends(tt.found, tt.limit)
 		ready, draining := map[string]int{}, map[string]int{}

@@ -255,14 +255,14 @@ func TestConditions(t *testing.T) {
 		state                       state
 		service, clusters, exported string // the reason, and words of the message
 	}{
-		"no Service":                {state{mcs: multiClusterService()}, "NoService the broker", "Found", "NotExported none of the members"},
-		"all is well":               {state{mcs: multiClusterService(), service: service, members: []string{"c1"}, exporters: []string{"c1"}}, "Found", "Found", "Exported by \"c1\" to all members"},
-		"for some clusters":         {state{mcs: multiClusterService(consumers("c2")), service: service, members: []string{"c1", "c2"}, exporters: []string{"c1"}}, "Found", "Found", "Exported by \"c1\" to \"c2\""},
-		"for the load balancer":     {state{mcs: multiClusterService(loadBalancer), service: service, exporters: []string{"c1"}}, "Found", "Found", "Exported to the load balancer only"},
-		"an unknown consumer":       {state{mcs: multiClusterService(consumers("c1", "c9")), service: service, members: []string{"c1"}}, "Found", "NoSuchCluster they join: \"c9\".", "NotExported"},
-		"unknown providers, once":   {state{mcs: multiClusterService(providers("c8"), consumers("c8", "c9")), service: service}, "Found", "NoSuchCluster they join: \"c8\", \"c9\".", "NotExported none of the provider clusters \"c8\""},
-		"one of two ports is there": {state{mcs: multiClusterService(ports(80, 81)), service: service}, "NoSuchPort 1 of the 2 ports", "Found", "NotExported with one of the ports"},
-		"no port is there":          {state{mcs: multiClusterService(ports(81)), service: service}, "NoSuchPort do not export a Service that has none", "Found", "NotExported"},
+		"no Service":              {state{mcs: multiClusterService()}, "NoService the broker", "Found", "NotExported none of the members"},
+		"all is well":             {state{mcs: multiClusterService(), service: service, members: []string{"c1"}, exporters: []string{"c1"}}, "Found", "Found", "Exported by \"c1\" to all members"},
+		"for some clusters":       {state{mcs: multiClusterService(consumers("c2")), service: service, members: []string{"c1", "c2"}, exporters: []string{"c1"}}, "Found", "Found", "Exported by \"c1\" to \"c2\""},
+		"for the load balancer":   {state{mcs: multiClusterService(loadBalancer), service: service, exporters: []string{"c1"}}, "Found", "Found", "Exported to the load balancer only"},
+		"an unknown consumer":     {state{mcs: multiClusterService(consumers("c1", "c9")), service: service, members: []string{"c1"}}, "Found", "NoSuchCluster they join: \"c9\".", "NotExported"},
+		"unknown providers, once": {state{mcs: multiClusterService(providers("c8"), consumers("c8", "c9")), service: service}, "Found", "NoSuchCluster they join: \"c8\", \"c9\".", "NotExported none of the provider clusters \"c8\""},
+		"a single port exists":    {state{mcs: multiClusterService(ports(80, 81)), service: service}, "NoSuchPort 1 of the 2 ports", "Found", "NotExported with one of the ports"},
+		"no port exists":          {state{mcs: multiClusterService(ports(81)), service: service}, "NoSuchPort do not export a Service that has none", "Found", "NotExported"},
 	} {
 		for i, want := range []string{tt.service, tt.clusters, tt.exported} {
 			got := tt.state.conditions()[i]
@@ -329,17 +329,17 @@ func TestCompare(t *testing.T) {
 		count   int64
 		refused bool // the API server refuses the policy
 	}{
-		"no Lease yet":                 {[]client.Object{usual, policyOf(usual, false)}, true, 1, false},
-		"nothing to compare":           {[]client.Object{lease()}, true, 5, false},
-		"right":                        {[]client.Object{lease(), usual, policyOf(usual, false)}, true, 5, false},
-		"a missing policy":             {[]client.Object{lease(), usual}, false, 4, false},
-		"an old policy":                {[]client.Object{lease(), multiClusterService(consumers("c1")), policyOf(usual, false)}, false, 4, false},
-		"a policy too many":            {[]client.Object{lease(), policyOf(usual, false)}, false, 4, false},
-		"a withdrawn policy":           {[]client.Object{lease(), policyOf(usual, true)}, true, 5, false},
-		"withdrawn, but wanted":        {[]client.Object{lease(), usual, policyOf(usual, true)}, false, 4, false},
-		"of one that is being deleted": {[]client.Object{lease(), multiClusterService(going), policyOf(usual, false)}, false, 4, false},
-		"a missing policy is refused":  {[]client.Object{lease(), usual}, true, 5, true},
-		"a withdrawal is refused":      {[]client.Object{lease(), policyOf(usual, false)}, true, 5, true},
+		"no Lease yet":          {[]client.Object{usual, policyOf(usual, false)}, true, 1, false},
+		"nothing to compare":    {[]client.Object{lease()}, true, 5, false},
+		"right":                 {[]client.Object{lease(), usual, policyOf(usual, false)}, true, 5, false},
+		"a missing policy":      {[]client.Object{lease(), usual}, false, 4, false},
+		"an old policy":         {[]client.Object{lease(), multiClusterService(consumers("c1")), policyOf(usual, false)}, false, 4, false},
+		"an additional policy":  {[]client.Object{lease(), policyOf(usual, false)}, false, 4, false},
+		"a withdrawn policy":    {[]client.Object{lease(), policyOf(usual, true)}, true, 5, false},
+		"withdrawn, but wanted": {[]client.Object{lease(), usual, policyOf(usual, true)}, false, 4, false},
+		"the policy of a MultiClusterService that is being deleted": {[]client.Object{lease(), multiClusterService(going), policyOf(usual, false)}, false, 4, false},
+		"a missing policy is refused":                               {[]client.Object{lease(), usual}, true, 5, true},
+		"a withdrawal is refused":                                   {[]client.Object{lease(), policyOf(usual, false)}, true, 5, true},
 	} {
 		w := newWorld(t, tt.objects...)
 		failed := &Failed{}
