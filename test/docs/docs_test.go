@@ -140,7 +140,7 @@ func (c *checker) commands(b pages.Block) error {
 			return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 		}
 		if !known && !b.Untried {
-			return fmt.Errorf("no test knows the program %q: if it is none, say ```text, and else before the block that it is not tried here", command[0])
+			return fmt.Errorf("no test knows the program %q: use ```text for output, or say before the block that it is not tried here", command[0])
 		}
 	}
 	return nil
@@ -242,7 +242,7 @@ func TestWrongBlocks(t *testing.T) {
 		{"```\na drawing ──> of something\n```", "knows the program"},
 		{"```yaml\napiVersion: v1\nkind: ConfigMap\ndatas: {}\n```", `unknown field "datas"`},
 		{"```yaml\napiVersion: example.org/v1\nkind: Thing\n```", "no kind"},
-		{"```yaml\nsomething: else\n```", "nobody knows"},
+		{"```yaml\nsomething: else\n```", "unknown part"},
 		{"```corefile\na.example {\n```", "no closing brace"},
 		{"```go\nx := \n```", "expected"},
 		{"```promql\nrate(atoll_no_such_total[5m])\n```", "no metric atoll_no_such_total"},

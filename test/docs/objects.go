@@ -37,7 +37,7 @@ func Objects(b pages.Block) (objects []client.Object, err error) {
 			return nil, yaml.UnmarshalStrict([]byte(document), &rbacv1.ClusterRole{})
 		}
 		if !strings.Contains(document, "apiVersion:") {
-			return nil, errors.New("nobody knows what this is a part of: write the whole object, or say before the block that it is not tried here")
+			return nil, errors.New("the block is an unknown part of an object: write the whole object, or say before the block that it is not tried here")
 		}
 		decoded, _, err := decoder.Decode([]byte(document), nil, nil)
 		if err != nil {

@@ -244,7 +244,7 @@ func split(program string, args []string, flags map[string]map[string]bool) (wor
 		if !strings.HasPrefix(word, "-") || word == "-" {
 			if verb == "" {
 				if _, ok := flags[word]; !ok || word == "" {
-					return nil, fmt.Errorf("%s %s: unknown here (test/docs/words.go has what is known)", program, word)
+					return nil, fmt.Errorf("%s %s: unknown here (test/docs/words.go lists the known words)", program, word)
 				}
 				verb = word
 			}
@@ -254,7 +254,7 @@ func split(program string, args []string, flags map[string]map[string]bool) (wor
 		name, _, attached := strings.Cut(word, "=")
 		value, ok := hasValue(name)
 		if !ok {
-			return nil, fmt.Errorf("%s %s %s: unknown here (test/docs/words.go has what is known)", program, verb, name)
+			return nil, fmt.Errorf("%s %s %s: unknown here (test/docs/words.go lists the known words)", program, verb, name)
 		}
 		if value && !attached {
 			i++

@@ -124,8 +124,8 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 		{"an entry that names others only", naming, made(func(e *mcsv1beta1.ServiceImport) {
 			e.Labels["atoll.dev/clusters"], e.Annotations["atoll.dev/clusters"] = "c1", "c1"
 		})},
-		{"an entry that names nobody", naming, made(func(e *mcsv1beta1.ServiceImport) { e.Annotations = nil })},
-		{"an entry whose label says something else", "label atoll.dev/clusters", made(func(e *mcsv1beta1.ServiceImport) {
+		{"an entry without clusters", naming, made(func(e *mcsv1beta1.ServiceImport) { e.Annotations = nil })},
+		{"an entry whose label and annotation differ", "label atoll.dev/clusters", made(func(e *mcsv1beta1.ServiceImport) {
 			e.Labels["atoll.dev/clusters"] = "c1"
 		})},
 		{"an entry under another service's name", "the name must be", made(func(e *mcsv1beta1.ServiceImport) { e.Name = "web." + ns })},
@@ -149,10 +149,10 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 		}()},
 		{"deleting another's entry", naming, member.Delete(ctx, entry.DeepCopy())},
 		{"deleting all entries", "", member.DeleteAllOf(ctx, &mcsv1beta1.ServiceImport{}, client.InNamespace(broker.DefaultNamespace))},
-		{"taking over somebody else's object", "a member may write only aggregated ServiceImports", joined(foreign, func(e *mcsv1beta1.ServiceImport) {
+		{"taking over a foreign object", "a member may write only aggregated ServiceImports", joined(foreign, func(e *mcsv1beta1.ServiceImport) {
 			e.Labels["multicluster.kubernetes.io/service-name"] = "foreign"
 		})},
-		{"deleting somebody else's object", "a member may write only aggregated ServiceImports", member.Delete(ctx, foreign.DeepCopy())},
+		{"deleting a foreign object", "a member may write only aggregated ServiceImports", member.Delete(ctx, foreign.DeepCopy())},
 		{"an entry elsewhere", "", made(func(e *mcsv1beta1.ServiceImport) { e.Namespace = "default" })},
 	} {
 		expectForbidden(t, tt.what, tt.err, tt.words)

@@ -94,12 +94,12 @@ func TestClustersetIPSurvives(t *testing.T) {
 	}
 	right("to begin with")
 	for what, edit := range map[string]func(*corev1.Service){
-		"its owner is gone":         func(s *corev1.Service) { s.OwnerReferences = nil },
-		"its label is gone":         func(s *corev1.Service) { delete(s.Labels, names.LabelManagedBy) },
-		"its labels are gone":       func(s *corev1.Service) { s.Labels = nil },
-		"it became a NodePort":      func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
-		"it became an ExternalName": func(s *corev1.Service) { s.Spec = objects.ExternalName(ns, "web").Spec },
-		"it became a LoadBalancer": func(s *corev1.Service) {
+		"its owner reference was removed":  func(s *corev1.Service) { s.OwnerReferences = nil },
+		"its managed-by label was removed": func(s *corev1.Service) { delete(s.Labels, names.LabelManagedBy) },
+		"all its labels were removed":      func(s *corev1.Service) { s.Labels = nil },
+		"its type became NodePort":         func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
+		"its type became ExternalName":     func(s *corev1.Service) { s.Spec = objects.ExternalName(ns, "web").Spec },
+		"its type became LoadBalancer": func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.LoadBalancerIP, s.Spec.LoadBalancerSourceRanges = corev1.ServiceTypeLoadBalancer, "192.0.2.1", []string{"192.0.2.0/24"}
 			s.Spec.AllocateLoadBalancerNodePorts = ptr.To(true)
 		},

@@ -80,7 +80,7 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 	}{
 		{"changing a user's Service", agent.Update(ctx, changed(theirs.DeepCopy(), func(o client.Object) { o.(*corev1.Service).Spec.Selector = nil }))},
 		{"taking a user's Service over", agent.Update(ctx, changed(theirs.DeepCopy(), taken))},
-		{"taking over one that looks like a derived one", agent.Update(ctx, changed(lookalike.DeepCopy(), taken))},
+		{"taking over a Service that looks like a derived Service", agent.Update(ctx, changed(lookalike.DeepCopy(), taken))},
 		{"taking over another implementation's", agent.Update(ctx, changed(another.DeepCopy(), taken))},
 		{"deleting another implementation's", agent.Delete(ctx, another.DeepCopy())},
 		{"deleting a user's Service", agent.Delete(ctx, theirs.DeepCopy())},
@@ -90,13 +90,13 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 		{"taking a user's slice over", agent.Update(ctx, changed(theirSlice.DeepCopy(), taken))},
 		{"deleting a user's slice", agent.Delete(ctx, theirSlice.DeepCopy())},
 		{"adding endpoints to a user's Service", agent.Create(ctx, importedLike(ns, "a.c2", func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "shop" }))},
-		{"a slice of nobody's", agent.Create(ctx, slice(ns, "b.c2", "web-clusterset", "10.1.1.1"))},
+		{"a slice without the agent's labels", agent.Create(ctx, slice(ns, "b.c2", "web-clusterset", "10.1.1.1"))},
 		{"a slice of no cluster's", agent.Create(ctx, importedLike(ns, "c.c2", func(s *discoveryv1.EndpointSlice) {
 			delete(s.Labels, "multicluster.kubernetes.io/source-cluster")
 		}))},
 		{"a slice in a clusterset", agent.Create(ctx, importedLike(clusterset, "d.c2"))},
 		{"a Service in a clusterset", agent.Create(ctx, derivedLike(clusterset, "web-clusterset"))},
-		{"a Service of nobody's", agent.Create(ctx, service(ns, "web-clusterset", 80))},
+		{"a Service without the agent's labels", agent.Create(ctx, service(ns, "web-clusterset", 80))},
 		{"a Service of another name", agent.Create(ctx, derivedLike(ns, "web"))},
 		{"a Service with a selector", agent.Create(ctx, derivedLike(ns, "web-clusterset", spec(func(s *corev1.ServiceSpec) { s.Selector = map[string]string{"app": "shop"} })))},
 		{"a Service at an external address", agent.Create(ctx, derivedLike(ns, "web-clusterset", spec(func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"8.8.8.8"} })))},
@@ -106,7 +106,7 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 			s.Type, s.ExternalName = corev1.ServiceTypeExternalName, "example.org"
 		})))},
 		{"a load balancer's address", agent.Create(ctx, derivedLike(ns, "web-clusterset", spec(func(s *corev1.ServiceSpec) { s.LoadBalancerIP = "192.0.2.1" })))},
-		{"an import of nobody's", agent.Create(ctx, objects.Import(ns, "web"))},
+		{"an import without the agent's labels", agent.Create(ctx, objects.Import(ns, "web"))},
 		{"changing a foreign import", agent.Patch(ctx, changed(theirImport.DeepCopy(), taken), client.MergeFrom(theirImport))},
 		{"a foreign import's status", agent.Status().Patch(ctx, changed(theirImport.DeepCopy(), func(o client.Object) {
 			o.(*mcsv1beta1.ServiceImport).Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c9"}}
@@ -122,11 +122,11 @@ func TestAgentWritesItsOwnObjectsOnly(t *testing.T) {
 	}
 	expectUntouched(t, "c1", theirs, theirSlice, theirImport, lookalike, another)
 	for what, object := range map[string]client.Object{
-		"a derived Service":        derivedLike(ns, "web-clusterset"),
-		"a headless derived one":   derivedLike(ns, "db-clusterset", spec(func(s *corev1.ServiceSpec) { s.ClusterIP = corev1.ClusterIPNone })),
-		"one of the fallback name": derivedLike(ns, "s-web-0123456789abcdef01234567"),
-		"an imported slice":        importedLike(ns, "web-x.c2"),
-		"one of the fallback's": importedLike(ns, "web-y.c2", func(s *discoveryv1.EndpointSlice) {
+		"a derived Service":                        derivedLike(ns, "web-clusterset"),
+		"a headless derived Service":               derivedLike(ns, "db-clusterset", spec(func(s *corev1.ServiceSpec) { s.ClusterIP = corev1.ClusterIPNone })),
+		"a derived Service with the fallback name": derivedLike(ns, "s-web-0123456789abcdef01234567"),
+		"an imported slice":                        importedLike(ns, "web-x.c2"),
+		"a slice of the fallback Service": importedLike(ns, "web-y.c2", func(s *discoveryv1.EndpointSlice) {
 			s.Labels[discoveryv1.LabelServiceName] = "s-web-0123456789abcdef01234567"
 		}),
 		"an import with its label": func() client.Object { o := objects.Import(ns, "mine"); taken(o); return o }(),

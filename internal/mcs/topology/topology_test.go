@@ -67,7 +67,7 @@ func TestShare(t *testing.T) {
 		"more zones, room elsewhere":            {many, "c1/a c2/z", ""},
 		"more zones, another cluster's room":    {many, "c2/y c2/z", "c2/y:a,b,c,d,e,f,g,h c2/z:a,b,c,d,e,f,i,j"},
 		"no zones":                              {here(), "c1/a c2/z", ""},
-		"nobody ready":                          {here("a", "b"), "", ""},
+		"no ready endpoint":                     {here("a", "b"), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := written(test.from.Share(places(test.ready))); got != test.want {
