@@ -27,6 +27,7 @@ func TestReportsAreMadeOnce(t *testing.T) {
 	fqdn.AddressType = discoveryv1.AddressTypeFQDN
 	create(t, "c1", fqdn)
 	foreign := objects.Import(ns, "theirs")
+	foreign.Labels = map[string]string{"lighthouse.submariner.io/sourceCluster": "c9"} // else the agent adopts it
 	create(t, "c2", foreign)
 	web, theirs, pods := service(ns, "web", 80), service(ns, "theirs", 80), slice(ns, "web-x", "web", "10.1.1.1")
 	create(t, "c1", web, theirs, pods)

@@ -128,7 +128,6 @@ func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (ex
 	if exported.Own, err = c.own(ctx, service, policy); err != nil || !policy.Consumes(c.ID.String()) {
 		return exported, err
 	}
-	others = present(exported.Own.Contribution, others)
 	for _, e := range constituents(policy, exported.Own.Contribution, others) {
 		if !e.Consumes(c.ID.String()) {
 			continue
@@ -139,8 +138,8 @@ func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (ex
 			continue
 		}
 		exported.Imported = append(exported.Imported, e)
-		if i := slices.IndexFunc(others, func(o view.Export) bool { return o.Record.Spec.ClusterID == e.ClusterID }); i >= 0 {
-			exported.Revisions[id] = layout.Revision(others[i].Record)
+		if i := slices.IndexFunc(others, func(o *brokerv1alpha1.ExportedService) bool { return o.Spec.ClusterID == e.ClusterID }); i >= 0 {
+			exported.Revisions[id] = layout.Revision(others[i])
 		}
 	}
 	return exported, nil
@@ -165,21 +164,12 @@ func (c *Cluster) Conflicting(ctx context.Context, service types.NamespacedName,
 	if rules.Closed {
 		others = nil
 	}
-	return constituents(c.Policy(service), own, present(own, others)), nil
-}
-
-// present drops the exports of lost clusters, unless no other cluster serves the service.
-func present(own *merge.Export, others []view.Export) []view.Export {
-	isLost := func(e view.Export) bool { return e.Lost }
-	if own == nil && !slices.ContainsFunc(others, func(e view.Export) bool { return !e.Lost }) {
-		return others
-	}
-	return slices.DeleteFunc(slices.Clone(others), isLost)
+	return constituents(c.Policy(service), own, others), nil
 }
 
 // constituents are the exports of a service that are merged, with the ports that the hub's policy allows. Exports for
 // the hub alone are left out.
-func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, others []view.Export) []merge.Export {
+func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, others []*brokerv1alpha1.ExportedService) []merge.Export {
 	var all, from []merge.Export
 	if own != nil {
 		from = append(from, *own)
@@ -195,9 +185,9 @@ func constituents(policy *brokerv1alpha1.ServicePolicySpec, own *merge.Export, o
 	return all
 }
 
-func specs(exports []view.Export) (all []merge.Export) {
-	for _, e := range exports {
-		all = append(all, e.Record.Spec)
+func specs(records []*brokerv1alpha1.ExportedService) (all []merge.Export) {
+	for _, r := range records {
+		all = append(all, r.Spec)
 	}
 	return all
 }

@@ -205,38 +205,31 @@ func (v *View) ServicesWithPolicy() []types.NamespacedName {
 	return v.policies.objects.services.all()
 }
 
-// Export is another member's export of a service.
-type Export struct {
-	// Record must not be changed.
-	Record *brokerv1alpha1.ExportedService
-	// Lost is set if the member's endpoints are withdrawn, and its record does not ask to keep them.
-	Lost bool
-}
-
-// Service returns the permitted exports of a service from other members, by their ids, and the members whose exports are
-// unknown: they existed before this process, and are missing on the broker.
-func (v *View) Service(service types.NamespacedName) (exports []Export, awaited []names.ClusterID) {
+// Service returns the permitted records of a service from other members, by their ids, and the members whose records are
+// unknown: they existed before this process, and are missing on the broker. The record of a lost member counts. Callers must
+// not change the records.
+func (v *View) Service(service types.NamespacedName) (records []*brokerv1alpha1.ExportedService, awaited []names.ClusterID) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, key := range v.records.objects.services.of(service) {
-		switch export, known := v.export(key.Member, service); {
+		switch record, known := v.record(key.Member, service); {
 		case !known:
 			awaited = append(awaited, key.Member)
-		case export != nil:
-			exports = append(exports, *export)
+		case record != nil:
+			records = append(records, record)
 		}
 	}
-	return exports, awaited
+	return records, awaited
 }
 
-// Export returns a member's permitted export of a service, or nil, and whether that is known.
-func (v *View) Export(member names.ClusterID, service types.NamespacedName) (export *Export, known bool) {
+// Record returns a member's permitted record of a service, or nil, and whether that is known. Callers must not change it.
+func (v *View) Record(member names.ClusterID, service types.NamespacedName) (record *brokerv1alpha1.ExportedService, known bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.export(member, service)
+	return v.record(member, service)
 }
 
-func (v *View) export(member names.ClusterID, service types.NamespacedName) (export *Export, known bool) {
+func (v *View) record(member names.ClusterID, service types.NamespacedName) (record *brokerv1alpha1.ExportedService, known bool) {
 	answer := v.records.objects.Get(kit.Scope{Service: service, Member: member})
 	switch {
 	case !v.permitted.MayExport(member, service.Namespace):
@@ -244,8 +237,7 @@ func (v *View) export(member names.ClusterID, service types.NamespacedName) (exp
 	case answer.Object == nil || answer.Object.State == border.Refused:
 		return nil, answer.State != Unknown
 	}
-	record := answer.Object.Value
-	return &Export{record, v.isLost(member, record)}, true
+	return answer.Object.Value, true
 }
 
 // Services returns the services of which other members have records, or have had until they are known to have ended.

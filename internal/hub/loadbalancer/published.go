@@ -103,9 +103,9 @@ type exported struct {
 // of the service follows. Callers must not change them.
 func (p *Published) of(service types.NamespacedName) (e exported, known bool) {
 	e = exported{records: map[string]*brokerv1alpha1.ExportedService{}, refused: refusals{}}
-	exports, _ := p.View.Service(service)
-	for _, export := range exports {
-		e.records[export.Record.Spec.ClusterID] = export.Record
+	records, _ := p.View.Service(service)
+	for _, record := range records {
+		e.records[record.Spec.ClusterID] = record
 	}
 	for _, key := range p.View.SlicesOf(service) {
 		if e.records[key.Member.String()] == nil {

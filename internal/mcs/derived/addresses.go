@@ -51,14 +51,18 @@ func primaryFirst(families []corev1.IPFamily, primary corev1.IPFamily) []corev1.
 	return append([]corev1.IPFamily{primary}, rest...)
 }
 
-// applyFamilies requests the import's families. The API fixes a Service's primary family, so an existing one stays
-// first, even if the import no longer has it. It then has no endpoints. A new Service would lose the other family's
-// address for a moment.
+// applyFamilies requests the import's families. Those that an existing Service has stay, in its order, even if the import no
+// longer has them: their addresses stay reserved, without endpoints (docs/adr/0025). The API fixes the primary family.
 func applyFamilies(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
 	if len(families) == 0 {
 		return // the exporters set none: keep the API server's choice
 	}
 	families = slices.Clone(families)
+	for _, f := range spec.IPFamilies {
+		if !slices.Contains(families, f) {
+			families = append(families, f) // its address stays reserved
+		}
+	}
 	if len(spec.IPFamilies) > 0 {
 		families = primaryFirst(families, spec.IPFamilies[0])
 	}
@@ -68,7 +72,4 @@ func applyFamilies(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
 		policy = corev1.IPFamilyPolicyRequireDualStack
 	}
 	spec.IPFamilyPolicy = &policy
-	if spec.ClusterIP != corev1.ClusterIPNone && len(spec.ClusterIPs) > len(families) {
-		spec.ClusterIPs = spec.ClusterIPs[:len(families)] // gives up the second address
-	}
 }

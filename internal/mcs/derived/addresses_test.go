@@ -32,7 +32,7 @@ func TestPrimaryFamilyIsFixed(t *testing.T) {
 		{"the import's order changed", families(v4, v6), families(v6, v4), families(v4, v6), dual, []string{"10.0.0.1", "fd00::1"}},
 		{"a family joins", families(v6), families(v6, v4), families(v6, v4), dual, []string{"fd00::1"}},
 		{"a family joins in front", families(v4), families(v6, v4), families(v4, v6), dual, []string{"10.0.0.1"}},
-		{"the second family leaves", families(v4, v6), families(v4), families(v4), single, []string{"10.0.0.1"}},
+		{"the second family leaves", families(v4, v6), families(v4), families(v4, v6), dual, []string{"10.0.0.1", "fd00::1"}},
 		{"the primary family leaves", families(v4, v6), families(v6), families(v4, v6), dual, []string{"10.0.0.1", "fd00::1"}},
 		{"one takes the other's place", families(v4), families(v6), families(v4, v6), dual, []string{"10.0.0.1"}},
 		{"nobody says", families(v4), nil, families(v4), "", []string{"10.0.0.1"}},

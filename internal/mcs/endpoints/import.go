@@ -1,6 +1,7 @@
 package endpoints
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -21,8 +22,10 @@ import (
 type Import struct {
 	// Import is the importing cluster's ServiceImport.
 	Import *mcsv1beta1.ServiceImport
-	// Service is the name of the import's derived Service.
-	Service string
+	// Service is the name of the import's derived Service, and ServicePorts are the ports that it has. A Service gets a new
+	// name of a port only when its slices have the name, too, so slices have the old and the new name meanwhile.
+	Service      string
+	ServicePorts []corev1.ServicePort
 	// Cluster is the source cluster. Own is set if it is the importing cluster itself.
 	Cluster names.ClusterID
 	Own     bool
@@ -124,6 +127,15 @@ func (m Import) portNames() [][]string {
 			all[i] = []string{called[i]}
 		default:
 			all[i] = []string{called[i], port.Name}
+		}
+	}
+	for _, has := range m.ServicePorts {
+		isTaken := slices.ContainsFunc(all, func(names []string) bool { return slices.Contains(names, has.Name) })
+		i := slices.IndexFunc(m.Import.Spec.Ports, func(p mcsv1beta1.ServicePort) bool {
+			return p.Port == has.Port && cmp.Or(p.Protocol, corev1.ProtocolTCP) == has.Protocol
+		})
+		if i >= 0 && !isTaken && m.Import.Spec.Type != mcsv1beta1.Headless {
+			all[i] = append(all[i], has.Name)
 		}
 	}
 	return all

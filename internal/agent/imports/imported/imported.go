@@ -58,21 +58,21 @@ func Service(ctx context.Context, r client.Reader, imp types.NamespacedName, hea
 	return nil, free, nil
 }
 
-// ServiceName returns the name of an import's derived Service: of the one that exists or, until that is created again,
-// of the previous one. It is "" before the first.
-func ServiceName(ctx context.Context, r client.Reader, imp *mcsv1beta1.ServiceImport) (string, error) {
+// ServiceOf returns the name of an import's derived Service, and its ports: of the one that exists or, until that is created
+// again, the name of the previous one. It is "" before the first.
+func ServiceOf(ctx context.Context, r client.Reader, imp *mcsv1beta1.ServiceImport) (name string, ports []corev1.ServicePort, err error) {
 	headless := imp.Spec.Type == mcsv1beta1.Headless
 	service, _, err := Service(ctx, r, client.ObjectKeyFromObject(imp), headless)
 	if err != nil || service == nil || derived.MustReplace(service, headless) {
-		return imp.Annotations[names.AnnotationDerivedService], err
+		return imp.Annotations[names.AnnotationDerivedService], nil, err
 	}
-	return service.Name, nil
+	return service.Name, service.Spec.Ports, nil
 }
 
-// Created returns the import of a new derived Service, or the zero name for all other events. Slices wait for the
-// Service, not for the import's next update, which has the Service's address.
+// Created returns the import of a derived Service that is new or has new ports, or the zero name for all other events. Slices
+// wait for the Service, not for the import's next update, which has the Service's address.
 func Created(e kit.Event[*corev1.Service]) types.NamespacedName {
-	if e.Initial || e.New == nil || e.Old != nil && Of(e.Old) == Of(e.New) {
+	if e.Initial || e.New == nil || e.Old != nil && Of(e.Old) == Of(e.New) && equality.Semantic.DeepEqual(e.Old.Spec.Ports, e.New.Spec.Ports) {
 		return types.NamespacedName{}
 	}
 	return Of(e.New)
@@ -116,15 +116,15 @@ func Slice(ctx context.Context, r client.Reader, cluster names.ClusterID, source
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return nil, err
-		case isOurs(slice):
+		case IsOurs(slice):
 			return slice, nil
 		}
 	}
 	return nil, nil
 }
 
-// isOurs reports whether Atoll imported a slice. It also checks the owner, because a user may have removed the label.
-func isOurs(o client.Object) bool {
+// IsOurs reports whether Atoll imported a slice. It also checks the owner, because a user may have removed the label.
+func IsOurs(o client.Object) bool {
 	manager := o.GetLabels()[discoveryv1.LabelManagedBy]
 	return manager == names.AgentManager || manager == "" && slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 		return owner.Kind == mcsv1beta1.ServiceImportKindName
@@ -144,11 +144,11 @@ func Write(ctx context.Context, c *inputs.Cluster, have, want *discoveryv1.Endpo
 		return kit.Update(ctx, c.Client, updated)
 	}
 	return c.Stages.Do(kit.Usable, func() error {
-		err := kit.Create(ctx, c.Client, c.Live, want.DeepCopy(), isOurs)
+		err := kit.Create(ctx, c.Client, c.Live, want.DeepCopy(), IsOurs)
 		if taken := (*kit.TakenError)(nil); errors.As(err, &taken) {
 			want = want.DeepCopy()
 			want.Name = names.OtherImportedSlice(want.Name)
-			return kit.Create(ctx, c.Client, c.Live, want, isOurs)
+			return kit.Create(ctx, c.Client, c.Live, want, IsOurs)
 		}
 		return err
 	})

@@ -35,6 +35,9 @@ import (
 // slice.
 const withdrawDelay = 50 * time.Millisecond
 
+// portDelay is how long a slice keeps a port that its source has lost, in case the source is about to get the port's new name.
+const portDelay = 2 * time.Second
+
 // Request is a source slice of a cluster. The name of the imported slice is derived from it.
 type Request struct {
 	Cluster names.ClusterID
@@ -62,8 +65,10 @@ type Dependencies struct {
 type Reconciler struct {
 	Dependencies
 	pacer *pace.Pacer[Request]
-	going kit.Since[Request]         // own slices whose source is gone
-	seen  metrics.Stopwatch[Request] // since a change on the broker was seen
+	going kit.Since[Request] // own slices whose source is gone
+	// narrowed are the slices that are about to lose a port.
+	narrowed kit.Since[Request]
+	seen     metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
 // New returns the controller, and a function that reports whether a slice of a service is about to be imported for the first
@@ -103,21 +108,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		r.going.Over(req)
 		return reconcile.Result{}, nil
 	}
-	d := decide(in, req, r.Network, r.Cluster.ID)
+	d, now, again := decide(in, req, r.Network, r.Cluster.ID), time.Now(), time.Duration(0)
 	if in.kept {
 		d = decision{want: kept(r.Network, req, have), warnings: r.Problems.Of(in.service)[req.part()].Warnings}
+	}
+	if have == nil || d.want == nil {
+		r.narrowed.Over(req)
 	}
 	if d.want != nil {
 		r.Hints.Apply(in.imp, d.want)
 		if have != nil {
 			d.want.Name = have.Name
+			again = r.keepPorts(req, have, d.want, in.ports, now)
 			keepRevision(have, d.want)
 		}
 		if d.want.Name != names.ImportedSlice(req.Cluster, req.Source.Name) {
 			d.warnings = append(d.warnings, nameTaken(req, d.want))
 		}
 	}
-	now := time.Now()
 	if wait := r.wait(req, have, d.want, now); wait > 0 {
 		return kit.After(wait), nil
 	}
@@ -129,7 +137,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		r.measure(in.service, req, have, d.want, now)
 	}
 	r.note(in, req, d, out)
+	if out.Done() {
+		return kit.After(again), nil
+	}
 	return out.Result("importing EndpointSlice %v", req)
+}
+
+// keepPorts keeps the ports that a slice is about to lose for portDelay, and returns the rest of the time.
+func (r *Reconciler) keepPorts(req Request, have, want *discoveryv1.EndpointSlice, service []corev1.ServicePort, now time.Time) time.Duration {
+	lost := lostPorts(have, want, service)
+	if len(lost) == 0 {
+		r.narrowed.Over(req)
+		return 0
+	}
+	left := portDelay - r.narrowed.For(req, now)
+	if left > 0 {
+		want.Ports = append(want.Ports, lost...)
+	}
+	return max(0, left)
 }
 
 // wait returns how long a write must wait. Withdrawals of other clusters' endpoints do not.

@@ -6,8 +6,10 @@ import (
 	"net/netip"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -31,8 +33,9 @@ type inputsOf struct {
 	// imp is the ServiceImport, or nil. record is what the source cluster exports, or nil.
 	imp    *mcsv1beta1.ServiceImport
 	record *brokerv1alpha1.ExportedService
-	// derived is the name of the import's derived Service.
+	// derived is the name of the import's derived Service, and ports are the ports that it has.
 	derived string
+	ports   []corev1.ServicePort
 	// member is the source cluster's MemberCluster, or nil.
 	member *brokerv1alpha1.MemberCluster
 	// refused is set if the namespace refuses the source cluster, lost if the cluster is lost.
@@ -98,7 +101,7 @@ func decide(in inputsOf, req Request, network validation.Network, self names.Clu
 			"Cluster %q sends no heartbeat. Number of endpoints that were withdrawn because they do not answer: %d. The other endpoints are kept.", req.Cluster, gone)})
 	}
 	d := decision{warnings: warnings, want: endpoints.Import{
-		Import: in.imp, Service: in.derived, Cluster: req.Cluster, Own: own, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
+		Import: in.imp, Service: in.derived, ServicePorts: in.ports, Cluster: req.Cluster, Own: own, Ports: in.record.Spec.Ports, IPFamilies: in.record.Spec.IPFamilies,
 	}.Slice(clean)}
 	if len(left) > 0 {
 		d.warnings = append(warnings, refused(req.Cluster, validation.Summary(left)))
@@ -147,6 +150,19 @@ func kept(network validation.Network, req Request, have *discoveryv1.EndpointSli
 		stays.Endpoints[i].Hints = nil
 	}
 	return &stays
+}
+
+// lostPorts returns the ports of have that want lacks and the derived Service has. A source slice follows a change of its Service
+// later than the Service's record, and both come here separately.
+func lostPorts(have, want *discoveryv1.EndpointSlice, service []corev1.ServicePort) (lost []discoveryv1.EndpointPort) {
+	for _, port := range have.Ports {
+		isNamed := func(p discoveryv1.EndpointPort) bool { return ptr.Deref(p.Name, "") == ptr.Deref(port.Name, "") }
+		isServed := func(p corev1.ServicePort) bool { return p.Name == ptr.Deref(port.Name, "") }
+		if !slices.ContainsFunc(want.Ports, isNamed) && slices.ContainsFunc(service, isServed) {
+			lost = append(lost, port)
+		}
+	}
+	return lost
 }
 
 // keepRevision keeps have's revision if nothing else grew, to avoid a write for identical content. A lower revision is

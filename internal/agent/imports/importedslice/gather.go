@@ -77,15 +77,15 @@ func (r *Reconciler) gatherOthers(ctx context.Context, req Request, have *discov
 		return in, err
 	}
 	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
-	export, exportKnown := r.Cluster.View.Export(req.Cluster, in.service)
-	if export != nil && export.Record.Spec.Consumes(r.Cluster.ID.String()) {
-		in.record = export.Record
+	record, recordKnown := r.Cluster.View.Record(req.Cluster, in.service)
+	if record != nil && record.Spec.Consumes(r.Cluster.ID.String()) {
+		in.record = record
 	}
 	if !in.imports() {
-		in.waits = !exportKnown // the service is queued when this is known
+		in.waits = !recordKnown // the service is queued when this is known
 		return in, nil
 	}
-	if in.derived, err = imported.ServiceName(ctx, r.Cluster.Client, in.imp); err != nil || in.derived == "" || !r.Lost.Known() {
+	if in.derived, in.ports, err = imported.ServiceOf(ctx, r.Cluster.Client, in.imp); err != nil || in.derived == "" || !r.Lost.Known() {
 		in.waits = true // the Service's event queues the slice, or everything is queued
 		return in, err
 	}
@@ -128,7 +128,7 @@ func (r *Reconciler) gatherOwn(ctx context.Context, req Request, have *discovery
 	if in.record = (&brokerv1alpha1.ExportedService{Spec: *own.Contribution}); !in.imports() {
 		return in, nil
 	}
-	in.derived, err = imported.ServiceName(ctx, r.Cluster.Client, in.imp)
+	in.derived, in.ports, err = imported.ServiceOf(ctx, r.Cluster.Client, in.imp)
 	in.waits = in.derived == ""
 	return in, err
 }

@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +40,10 @@ type Reconciler struct {
 	// refused are the traffic distribution values that this cluster's API server has refused since the agent started.
 	// Its version is not enough to tell: a feature gate decides too.
 	refused sync.Map
+	// replaced is when a Service was last deleted because of its endpoints (time.Time), by the import's name.
+	replaced sync.Map
+	// renaming are the imports whose Service waits for its slices to have new names of ports.
+	renaming kit.Since[types.NamespacedName]
 }
 
 // New returns the controller.
@@ -50,6 +57,7 @@ func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, p
 			}
 			return nil
 		}),
+		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.slice),
 	)
 }
 
@@ -68,57 +76,93 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
 		}
 	}
-	warning, err := r.apply(ctx, req.NamespacedName, want)
+	warnings, err := r.apply(ctx, req.NamespacedName, want)
 	out := kit.OutcomeOf(err)
-	problem := status.ProblemOf(out)
-	switch {
-	case have.UID == "":
+	problem := status.ProblemOf(out, warnings...)
+	if have.UID == "" {
 		problem = status.Problem{}
-	case out.Failure() == "" && warning != "":
-		problem.Warnings = []status.Warning{{Reason: "TrafficDistributionNotSupported", Message: warning}}
 	}
 	r.problems.Set(req.NamespacedName, status.Part{}, problem)
 	return out.Result("writing the derived Service of %s", req)
 }
 
 // apply writes the difference. have has no UID if there is no import.
-func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have *mcsv1beta1.ServiceImport) (warning string, _ error) {
+func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have *mcsv1beta1.ServiceImport) (warnings []status.Warning, _ error) {
 	headless := have.Spec.Type == mcsv1beta1.Headless
 	switch {
 	case have.UID == "":
-		return "", errors.Join(r.remove(ctx, name, false), r.remove(ctx, name, true))
+		return nil, errors.Join(r.remove(ctx, name, false), r.remove(ctx, name, true))
 	case len(have.Spec.IPFamilies) == 0 || derived.Portless(have):
-		return "", r.remove(ctx, name, true) // the one with clusterset IPs remains, to keep its addresses reserved
+		return nil, r.remove(ctx, name, true) // the one with clusterset IPs remains, to keep its addresses reserved
 	}
 	service, free, err := imported.Service(ctx, r.cluster.Client, name, headless)
 	switch {
 	case err != nil:
-		return "", err
+		return nil, err
 	case service == nil && free == "":
-		return "", &kit.TakenError{Kind: "Service", Namespace: name.Namespace, Name: names.DerivedServices(name.Name, headless)[0]}
+		return nil, &kit.TakenError{Kind: "Service", Namespace: name.Namespace, Name: names.DerivedServices(name.Name, headless)[0]}
 	case service == nil:
-		warning, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error {
+		warnings, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error {
 			return r.cluster.Stages.Do(kit.Usable, func() error { return r.create(ctx, imp, free) })
 		})
 	case service.DeletionTimestamp != nil:
-		return "", nil // the deletion's event continues
+		return nil, nil // the deletion's event continues
 	case derived.MustReplace(service, headless):
-		return "", kit.Delete(ctx, r.cluster.Client, service)
+		return nil, kit.Delete(ctx, r.cluster.Client, service)
 	default:
-		warning, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error { return r.update(ctx, imp, service) })
+		warnings, err = r.keep(ctx, name, have, service)
 	}
 	if err == nil && !headless {
 		err = r.remove(ctx, name, true)
 	}
-	return warning, err
+	return warnings, err
+}
+
+// keep updates an existing derived Service, or deletes it with the endpoints that Kubernetes has made for it.
+func (r *Reconciler) keep(ctx context.Context, name types.NamespacedName, imp *mcsv1beta1.ServiceImport, service *corev1.Service) ([]status.Warning, error) {
+	foreign, err := r.foreign(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	wait := time.Duration(0)
+	if len(service.Spec.Selector) > 0 || slices.ContainsFunc(foreign, isMadeByKubernetes) {
+		last, _ := r.replaced.Load(name)
+		at, _ := last.(time.Time)
+		if wait = max(0, replacePause-time.Since(at)); wait == 0 {
+			r.replaced.Store(name, time.Now())
+			return nil, kit.Delete(ctx, r.cluster.Client, service) // its next event creates it with the same addresses
+		}
+	}
+	warnings, err := r.withDistribution(imp, func(imp *mcsv1beta1.ServiceImport) error { return r.update(ctx, imp, service) })
+	if len(foreign) > 0 {
+		warnings = append(warnings, foreignEndpoints(foreign))
+	}
+	if err == nil {
+		err = kit.Later(wait)
+	}
+	return warnings, err
 }
 
 func (r *Reconciler) update(ctx context.Context, imp *mcsv1beta1.ServiceImport, have *corev1.Service) error {
 	updated := have.DeepCopy()
 	derived.Apply(updated, imp)
+	name := client.ObjectKeyFromObject(imp)
 	if equality.Semantic.DeepEqual(have, updated) {
+		r.renaming.Over(name)
 		return nil
 	}
+	if renamed := renamedPorts(have, updated); len(renamed) > 0 {
+		if left := renameDelay - r.renaming.For(name, time.Now()); left > 0 {
+			pending, err := r.lackNames(ctx, name, renamed)
+			if err != nil {
+				return err
+			}
+			if pending { // the slices' events continue
+				return kit.Later(left)
+			}
+		}
+	}
+	r.renaming.Over(name)
 	return kit.Update(ctx, r.cluster.Client, updated)
 }
 

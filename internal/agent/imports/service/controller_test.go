@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +35,14 @@ import (
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 
+// indexed is a fake client's builder that takes the indexes of inputs.
+type indexed struct{ *fake.ClientBuilder }
+
+func (b indexed) IndexField(_ context.Context, o client.Object, field string, keys client.IndexerFunc) error {
+	b.WithIndex(o, field, keys)
+	return nil
+}
+
 // world is a cluster's API server. It records writes, and refuses a Create or an Update with
 // the error of refuse.
 type world struct {
@@ -49,7 +60,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}
 	w := &world{refuse: func(*corev1.Service) error { return nil }}
 	write := func(verb string, o client.Object, do func() error) error {
-		if s := o.(*corev1.Service); verb != "delete" {
+		if s, ok := o.(*corev1.Service); !ok {
+			return do()
+		} else if verb != "delete" {
 			if err := w.refuse(s); err != nil {
 				return err
 			}
@@ -57,7 +70,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		w.writes = append(w.writes, verb+" "+o.GetName())
 		return do()
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	build := indexed{fake.NewClientBuilder()}
+	if err := inputs.Index(t.Context(), build); err != nil {
+		t.Fatal(err)
+	}
+	c := build.WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			return write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},
@@ -121,6 +138,61 @@ func users(name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: name}}
 }
 
+// foreign is a slice of the derived Service that another tool or Kubernetes has made, for a Service with a UID.
+func foreign(name, manager string, service ...types.UID) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: name, Labels: map[string]string{
+		discoveryv1.LabelServiceName: "web-clusterset", discoveryv1.LabelManagedBy: manager,
+	}}}
+	for _, uid := range service {
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "web-clusterset", UID: uid}}
+	}
+	return s
+}
+
+// The warning about foreign slices lasts while there are any. A Service whose selector comes back is only updated until
+// replacePause has passed.
+func TestForeignEndpoints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		selector := func(s *corev1.Service) { s.Spec.Selector = map[string]string{"a": "b"} }
+		w := newWorld(t, serviceImport(), made("web-clusterset", serviceImport(), selector), foreign("a", "me"), foreign("b", "me"))
+		w.reconcile(t, web) // deletes
+		w.reconcile(t, web) // creates
+		w.reconcile(t, web)
+		warnings := w.problems.Of(web)[status.Part{}].Warnings
+		if len(warnings) != 1 || warnings[0].Reason != "ForeignEndpoints" || !strings.Contains(warnings[0].Message, "delete endpointslice -n shop a b") {
+			t.Errorf("the warnings are %+v", warnings)
+		}
+		edit := func() (again time.Duration) {
+			service := &corev1.Service{}
+			if err := w.cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: web.Namespace, Name: "web-clusterset"}, service); err != nil {
+				t.Fatal(err)
+			}
+			selector(service)
+			if err := w.cluster.Client.Update(t.Context(), service); err != nil {
+				t.Fatal(err)
+			}
+			w.writes = nil
+			return w.reconcile(t, web).RequeueAfter
+		}
+		if again := edit(); strings.Join(w.writes, ", ") != "update web-clusterset" || again <= 0 || again > replacePause {
+			t.Errorf("soon afterwards it writes %q, and looks again after %v", w.writes, again)
+		}
+		<-time.After(replacePause)
+		if edit(); strings.Join(w.writes, ", ") != "delete web-clusterset" {
+			t.Errorf("later it writes %q", w.writes)
+		}
+		for _, name := range []string{"a", "b"} {
+			if err := w.cluster.Client.Delete(t.Context(), foreign(name, "me")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.reconcile(t, web)
+		if w.reconcile(t, web); len(w.problems.Of(web)) > 0 {
+			t.Errorf("without the slices there are %v", w.problems.Of(web))
+		}
+	})
+}
+
 func TestReconcile(t *testing.T) {
 	usual, other := names.DerivedServices("web", false), names.DerivedServices("web", true)
 	imp := serviceImport()
@@ -140,7 +212,11 @@ func TestReconcile(t *testing.T) {
 		"up to date":                          {imp: imp, objects: []client.Object{made(usual[0], imp)}},
 		"a user's Service has the name":       {imp: imp, objects: []client.Object{users(usual[0])}, writes: "create " + usual[1], says: "NameTaken"},
 		"users' Services have all names":      {imp: imp, objects: allTaken, problem: "Service shop/web-clusterset already exists and was not created by Atoll"},
-		"a user has added a selector":         {imp: imp, objects: []client.Object{made(usual[0], imp, func(s *corev1.Service) { s.Spec.Selector = map[string]string{"a": "b"} })}, writes: "update web-clusterset"},
+		"a user has added a selector":         {imp: imp, objects: []client.Object{made(usual[0], imp, func(s *corev1.Service) { s.Spec.Selector = map[string]string{"a": "b"} })}, writes: "delete web-clusterset, create web-clusterset"},
+		"Kubernetes has made endpoints":       {imp: imp, objects: []client.Object{made(usual[0], imp), foreign("a", "endpointslice-controller.k8s.io")}, writes: "delete web-clusterset, create web-clusterset"},
+		"Kubernetes has mirrored endpoints":   {imp: imp, objects: []client.Object{made(usual[0], imp), foreign("a", "endpointslicemirroring-controller.k8s.io")}, writes: "delete web-clusterset, create web-clusterset"},
+		"a slice of the former Service":       {imp: imp, objects: []client.Object{made(usual[0], imp), foreign("a", "endpointslice-controller.k8s.io", "former")}},
+		"a slice that a person has made":      {imp: imp, objects: []client.Object{made(usual[0], imp), foreign("a", "me")}},
 		"a user has removed the labels":       {imp: imp, objects: []client.Object{made(usual[0], imp, func(s *corev1.Service) { s.Labels = nil })}, writes: "update web-clusterset"},
 		"made ExternalName":                   {imp: imp, objects: []client.Object{made(usual[0], imp, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeExternalName })}, writes: "delete web-clusterset, create web-clusterset"},
 		"the Service is being deleted":        {imp: imp, objects: []client.Object{going(made(usual[0], imp, func(s *corev1.Service) { s.Labels = nil }))}},

@@ -96,18 +96,19 @@ func (r *Reconciler) sayLost(imp *mcsv1beta1.ServiceImport, lost []string, refus
 
 // withDistribution writes a derived Service with the import's traffic distribution, or with PreferClose and a warning
 // if this cluster's API server does not know the value.
-func (r *Reconciler) withDistribution(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) error) (warning string, _ error) {
+func (r *Reconciler) withDistribution(imp *mcsv1beta1.ServiceImport, write func(*mcsv1beta1.ServiceImport) error) (warnings []status.Warning, _ error) {
 	older := derived.WithOlderDistribution(imp)
 	if older == nil {
-		return "", write(imp)
+		return nil, write(imp)
 	}
 	if _, refused := r.refused.Load(*imp.Spec.TrafficDistribution); !refused {
 		err := write(imp)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.trafficDistribution") {
-			return "", err
+			return nil, err
 		}
 		r.refused.Store(*imp.Spec.TrafficDistribution, true)
 	}
-	return fmt.Sprintf("This cluster's API server does not support the traffic distribution %s, which requires Kubernetes 1.34 or later. The derived Service uses PreferClose instead.",
-		*imp.Spec.TrafficDistribution), write(older)
+	return []status.Warning{{Reason: "TrafficDistributionNotSupported", Message: fmt.Sprintf(
+		"This cluster's API server does not support the traffic distribution %s, which requires Kubernetes 1.34 or later. The derived Service uses PreferClose instead.",
+		*imp.Spec.TrafficDistribution)}}, write(older)
 }
