@@ -136,7 +136,7 @@ func (p prometheus) rules(ctx context.Context) error {
 		return err
 	}
 	if len(data.Groups) == 0 {
-		return errors.New("Prometheus has no rules")
+		return errors.New("no rules in Prometheus")
 	}
 	var failed []error
 	for _, g := range data.Groups {
