@@ -99,6 +99,7 @@ func TestMetrics(t *testing.T) {
 	}
 	create(t, "c1", service(ns, "web", 80))
 	source := slice(ns, "web-x", "web", "12.1.1.1", "12.1.1.2")
+	source.Annotations = map[string]string{names.AnnotationLastChangeTriggerTime: time.Now().Add(-72 * time.Hour).UTC().Format(time.RFC3339Nano)} // an old Service
 	create(t, "c1", source)
 	e := export(ns, "web")
 	create(t, "c1", e)
@@ -118,6 +119,7 @@ func TestMetrics(t *testing.T) {
 		"c1 endpointslice_endpoints_removed_per_sync_sum " + exported:        0,
 		"c1 serviceimport_endpoints source_cluster c1":                       3, // its own import
 		"c2 endpointslice_endpoints_desired " + imported:                     3,
+		"c2 endpointslice_desired_endpoint_slices " + imported:               1,
 		"c2 endpointslice_num_endpoint_slices " + imported:                   1,
 		"c2 endpointslice_changes operation create " + imported:              1,
 		"c2 endpointslice_changes operation update " + imported:              1,

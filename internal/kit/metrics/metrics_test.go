@@ -57,7 +57,6 @@ func TestWhatThereIs(t *testing.T) {
 	web := Service{"shop", "web", "c1"}
 	want := func(endpoints, slices float64) map[string]float64 {
 		return map[string]float64{
-			"atoll_endpointslice_endpoints_desired,importedslice":   endpoints,
 			"atoll_endpointslice_num_endpoint_slices,importedslice": slices,
 			"atoll_serviceimport_endpoints,c1":                      endpoints,
 		}
@@ -83,8 +82,31 @@ func TestWhatThereIs(t *testing.T) {
 	if left := series(t, m, "atoll_serviceimport_endpoints"); len(left) > 0 {
 		t.Errorf("deleted clusters still have series: %v", left)
 	}
-	if len(m.Imported.endpoints)+len(m.Imported.clusters) > 0 {
-		t.Errorf("remembered: %v, %v", m.Imported.endpoints, m.Imported.clusters)
+	if len(m.Imported.written)+len(m.Imported.clusters) > 0 {
+		t.Errorf("remembered: %v, %v", m.Imported.written, m.Imported.clusters)
+	}
+}
+
+// The desired endpoints and slices differ from the written ones while writes fail.
+func TestWhatIsDesired(t *testing.T) {
+	m := New(NewTraffic())
+	web := Service{"shop", "web", "c1"}
+	m.Imported.Desire(web, "a", 150, true)
+	m.Imported.Desire(web, "b", 10, true)
+	m.Imported.Desire(web, "b", 20, true)
+	m.Imported.Note(web, "a", 150, true)
+	expect(t, m, map[string]float64{
+		"atoll_endpointslice_endpoints_desired,importedslice":       170,
+		"atoll_endpointslice_desired_endpoint_slices,importedslice": 2,
+		"atoll_endpointslice_num_endpoint_slices,importedslice":     1,
+		"atoll_serviceimport_endpoints,c1":                          150,
+	})
+	m.Imported.Desire(web, "a", 0, false)
+	m.Imported.Desire(web, "b", 0, false)
+	m.Imported.Note(web, "a", 0, false)
+	expect(t, m, map[string]float64{})
+	if len(m.Imported.wanted) > 0 {
+		t.Errorf("remembered: %v", m.Imported.wanted)
 	}
 }
 

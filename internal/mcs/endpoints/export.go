@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -119,11 +120,15 @@ func withoutLocalMeaning(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoin
 	return out
 }
 
-// withoutHints returns endpoints of the importing cluster itself.
+// withoutHints returns endpoints of the importing cluster itself. An unknown readiness counts as ready (discovery/v1), which not
+// every proxy knows.
 func withoutHints(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	out := slices.Clone(endpoints)
 	for i := range out {
 		out[i].Hints, out[i].DeprecatedTopology = nil, nil
+		if out[i].Conditions.Ready == nil {
+			out[i].Conditions.Ready = ptr.To(true)
+		}
 	}
 	return out
 }

@@ -52,11 +52,15 @@ func labelProblem(key, value string) string {
 	return strings.Join(validation.IsValidLabelValue(value), "; ")
 }
 
-// keyProblem says why an import cannot have a key: the API refuses it, or Atoll or the API reserves its domain.
+// keyProblem says why an import cannot have a key: the API refuses it, Atoll or the API reserves its domain, or tools take an
+// object with the key for their own and delete it.
 func keyProblem(key string) string {
 	prefix, _, _ := strings.Cut(key, "/")
-	if prefix == "atoll.dev" || prefix == "multicluster.kubernetes.io" {
+	switch {
+	case prefix == "atoll.dev", prefix == "multicluster.kubernetes.io":
 		return "Atoll reserves keys with this prefix"
+	case prefix == "argocd.argoproj.io", key == "app.kubernetes.io/instance", key == "app.kubernetes.io/managed-by":
+		return "GitOps tools in importing clusters would take the objects for their own"
 	}
 	return strings.Join(validation.IsQualifiedName(key), "; ")
 }

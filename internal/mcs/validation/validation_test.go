@@ -73,6 +73,9 @@ func TestRecord(t *testing.T) {
 		{func(s *spec) { s.ExportedLabels["long"] = strings.Repeat("x", 64) }, same, "must be no more than 63"},
 		{func(s *spec) { s.ExportedAnnotations["big"] = strings.Repeat("x", MaxMetadata) }, same, "must not exceed 64 KiB"},
 		{func(s *spec) { s.ExportedAnnotations["multicluster.kubernetes.io/derived-service"] = "x" }, same, "Atoll reserves keys"},
+		{func(s *spec) { s.ExportedLabels["app.kubernetes.io/managed-by"] = "Helm" }, same, "GitOps tools"},
+		{func(s *spec) { s.ExportedLabels["app.kubernetes.io/instance"] = "shop" }, same, "GitOps tools"},
+		{func(s *spec) { s.ExportedAnnotations["argocd.argoproj.io/tracking-id"] = "a:b" }, same, "GitOps tools"},
 	} {
 		given := record(tt.change)
 		before := *given.DeepCopy()

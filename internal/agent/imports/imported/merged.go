@@ -33,7 +33,7 @@ func Merged(ctx context.Context, c *inputs.Cluster, have *mcsv1beta1.ServiceImpo
 	if len(exported.Awaited) > 0 {
 		want = Added(have, want)
 	}
-	want.UID = have.UID
+	want.UID, want.CreationTimestamp = have.UID, have.CreationTimestamp
 	return want, nil
 }
 

@@ -126,6 +126,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 			d.warnings = append(d.warnings, nameTaken(req, d.want))
 		}
 	}
+	of := metrics.Service{Namespace: req.Source.Namespace, Name: in.service.Name, Cluster: req.Cluster.String()}
+	kit.DesireSlice(r.Metrics.Imported, of, req.Source.Name, d.want)
 	if wait := r.wait(req, have, d.want, now); wait > 0 {
 		return kit.After(wait), nil
 	}
@@ -134,7 +136,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
 	}
 	if out.Done() {
-		r.measure(in.service, req, have, d.want, now)
+		r.measure(of, in.imp, req, have, d.want, now)
 	}
 	r.note(in, req, d, out)
 	if out.Done() {
@@ -178,9 +180,9 @@ func (r *Reconciler) wait(req Request, have, want *discoveryv1.EndpointSlice, no
 }
 
 // measure counts a slice and its write, and the time since this cluster saw the change and since the other cluster made
-// it. The latter needs synchronized clocks, like kube-proxy's latency metric.
-func (r *Reconciler) measure(service types.NamespacedName, req Request, have, want *discoveryv1.EndpointSlice, now time.Time) {
-	of := metrics.Service{Namespace: service.Namespace, Name: service.Name, Cluster: req.Cluster.String()}
+// it. The latter needs synchronized clocks, like kube-proxy's latency metric. Changes from before the import do not count: the
+// slices of a new import are as old as its Service.
+func (r *Reconciler) measure(of metrics.Service, imp *mcsv1beta1.ServiceImport, req Request, have, want *discoveryv1.EndpointSlice, now time.Time) {
 	changed, written := kit.CountSlice(r.Metrics.Imported, of, req.Source.Name, have, want)
 	took, live := r.seen.Stop(req)
 	if !live || !written {
@@ -190,7 +192,7 @@ func (r *Reconciler) measure(service types.NamespacedName, req Request, have, wa
 	if want == nil || changed == 0 {
 		return
 	}
-	if at, err := time.Parse(time.RFC3339Nano, want.Annotations[names.AnnotationLastChangeTriggerTime]); err == nil && !at.After(now) {
+	if at, err := time.Parse(time.RFC3339Nano, want.Annotations[names.AnnotationLastChangeTriggerTime]); err == nil && !at.After(now) && at.After(imp.CreationTimestamp.Time) {
 		r.Metrics.Total.Observe(time.Since(at).Seconds())
 	}
 }

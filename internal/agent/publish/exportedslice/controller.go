@@ -114,6 +114,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if t.write != nil && t.have != nil && t.wait == 0 {
 		t.wait = r.pacer.Wait(req.NamespacedName, endpoints.Withdraws(t.have, t.write), now)
 	}
+	of := metrics.Service{Namespace: req.Namespace, Name: t.of.service.Name, Cluster: r.cluster.ID.String()}
+	kit.DesireSlice(r.metrics.Exported, of, req.Name, t.want)
 	if t.wait > 0 {
 		if t.have != nil && layout.Withdrawn(t.have) { // the write succeeded, only its answer was lost
 			r.note(layout.Service(t.have), req.Name, nil, "", kit.Outcome{})
@@ -131,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	out := kit.OutcomeOf(err)
 	if out.Done() {
-		r.measure(t.of.service, req.NamespacedName, t.have, t.decision)
+		r.measure(of, req.NamespacedName, t.have, t.decision)
 	} else {
 		r.transit.Stop(req.NamespacedName)
 	}
@@ -191,12 +193,11 @@ func (r *Reconciler) byClusterIP(ctx context.Context, service types.NamespacedNa
 }
 
 // measure counts a slice and its write, and the time since the change was seen.
-func (r *Reconciler) measure(service, source types.NamespacedName, have *discoveryv1.EndpointSlice, d decision) {
+func (r *Reconciler) measure(of metrics.Service, source types.NamespacedName, have *discoveryv1.EndpointSlice, d decision) {
 	now := have
 	if d.write != nil || d.remove {
 		now = d.write
 	}
-	of := metrics.Service{Namespace: service.Namespace, Name: service.Name, Cluster: r.cluster.ID.String()}
 	_, written := kit.CountSlice(r.metrics.Exported, of, source.Name, have, now)
 	if took, live := r.seen.Stop(source); live && written {
 		r.metrics.Publish.Observe(took.Seconds())
