@@ -138,7 +138,7 @@ func (m *member) describe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("creating a client for this cluster: %w", err)
 	}
-	if m.network, err = local.ReadServiceNetwork(ctx, reader); err != nil {
+	if m.network, err = local.ReadServiceNetwork(ctx, reader, m.options.ServiceCIDRs); err != nil {
 		return err
 	}
 	kubeSystem := &corev1.Namespace{}

@@ -65,6 +65,8 @@ type Options struct {
 	RefuseImportsFrom []string
 	// PodCIDRs are the cluster's pod ranges.
 	PodCIDRs []string
+	// ServiceCIDRs are the ranges of the cluster's Services, for API servers without ServiceCIDR objects.
+	ServiceCIDRs []string
 	// AdvertiseMode selects which addresses the cluster publishes as endpoints; empty means pods.
 	AdvertiseMode string
 	// MemberBudget is a factor of the default budget for each member's EndpointSlices; 0 means no limit.
@@ -106,6 +108,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "for a Service's trafficDistribution, treat zones with the same name in different clusters as the same zone")
 	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters whose exports no namespace imports, or * for all clusters; the annotation "+names.AnnotationRefuseImports+" does the same for one namespace")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod CIDR of this cluster; may be repeated; the default is the nodes' spec.podCIDRs")
+	flags.StringSliceVar(&o.ServiceCIDRs, "service-cidr", nil, "Service CIDR of this cluster, as in the API server's --service-cluster-ip-range; may be repeated, once per IP family. Kubernetes 1.33 and later publish the ranges, so the flag is not used there")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "addresses that other clusters send traffic to: \"pods\", or \"cluster-ip\" if other clusters can reach only this cluster's Service addresses")
 	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for each other member's EndpointSlices, in units of %d MiB; the agent does not import slices beyond the budget; 0 for no limit", border.DefaultBudget>>20))
 	flags.DurationVar(&o.WriteInterval, "slice-write-interval", defaultWriteInterval, fmt.Sprintf("average interval between writes of one exported EndpointSlice. Up to %d changes in a burst are written without delay, and the removal of an endpoint waits at most %v. 0 disables this rate limit", writeBurst, maxWithdrawalDelay))
@@ -123,6 +126,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 func (o *Options) Validate() error {
 	if err := o.validateBroker(); err != nil {
 		return err
+	}
+	if _, err := validation.ParseNetwork(o.ServiceCIDRs, nil); err != nil {
+		return fmt.Errorf("--service-cidr: %w", err)
 	}
 	if _, err := validation.ParseNetwork(nil, o.PodCIDRs); err != nil {
 		return fmt.Errorf("--pod-cidr: %w", err)

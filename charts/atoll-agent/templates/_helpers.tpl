@@ -9,6 +9,7 @@
 {{- $args := list -}}
 {{- with .Values.agent.region }}{{ $args = append $args (printf "--region=%s" .) }}{{ end -}}
 {{- range .Values.agent.refuseImportsFrom }}{{ $args = append $args (printf "--refuse-imports-from=%s" .) }}{{ end -}}
+{{- range .Values.agent.serviceCIDRs }}{{ $args = append $args (printf "--service-cidr=%s" .) }}{{ end -}}
 {{- range .Values.agent.podCIDRs }}{{ $args = append $args (printf "--pod-cidr=%s" .) }}{{ end -}}
 {{- if ne .Values.agent.advertiseMode "pods" }}{{ $args = append $args (printf "--advertise-mode=%s" .Values.agent.advertiseMode) }}{{ end -}}
 {{- concat $args .Values.agent.args | toYaml -}}

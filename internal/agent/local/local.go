@@ -43,7 +43,7 @@ type Own struct {
 type ServiceNetwork struct {
 	// Families are the IP families, the default one first.
 	Families []corev1.IPFamily
-	// CIDRs are the address ranges, if the API server provides them.
+	// CIDRs are the address ranges, if the API server or a flag provides them.
 	CIDRs []string
 }
 
@@ -51,9 +51,9 @@ type ServiceNetwork struct {
 // family.
 const defaultServiceCIDR = "kubernetes"
 
-// ReadServiceNetwork reads the cluster's Service network from the ServiceCIDR objects and, for the default family, from
-// the API server's own Service.
-func ReadServiceNetwork(ctx context.Context, r client.Reader) (ServiceNetwork, error) {
+// ReadServiceNetwork reads the cluster's Service network: its ranges from the ServiceCIDR objects, or as given if the API server
+// has none (before Kubernetes 1.33), and the default family from the API server's own Service.
+func ReadServiceNetwork(ctx context.Context, r client.Reader, given []string) (ServiceNetwork, error) {
 	kubernetes := &corev1.Service{}
 	if err := r.Get(ctx, types.NamespacedName{Namespace: corev1.NamespaceDefault, Name: "kubernetes"}, kubernetes); err != nil {
 		return ServiceNetwork{}, fmt.Errorf("reading the API server's own Service: %w", err)
@@ -62,27 +62,35 @@ func ReadServiceNetwork(ctx context.Context, r client.Reader) (ServiceNetwork, e
 	ranges := &networkingv1.ServiceCIDRList{}
 	switch err := r.List(ctx, ranges); {
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-		return network, nil // before Kubernetes 1.33
+		return network, network.add("--service-cidr", given, true)
 	case err != nil:
 		return ServiceNetwork{}, fmt.Errorf("listing the ranges of Service addresses: %w", err)
 	}
 	for _, r := range ranges.Items {
-		for _, cidr := range r.Spec.CIDRs {
-			prefix, err := netip.ParsePrefix(cidr)
-			if err != nil {
-				return ServiceNetwork{}, fmt.Errorf("reading ServiceCIDR %s: %w", r.Name, err)
-			}
-			network.CIDRs = append(network.CIDRs, cidr)
-			family := corev1.IPv4Protocol
-			if prefix.Addr().Is6() {
-				family = corev1.IPv6Protocol
-			}
-			if r.Name == defaultServiceCIDR && !slices.Contains(network.Families, family) {
-				network.Families = append(network.Families, family)
-			}
+		if err := network.add("ServiceCIDR "+r.Name, r.Spec.CIDRs, r.Name == defaultServiceCIDR); err != nil {
+			return ServiceNetwork{}, err
 		}
 	}
 	return network, nil
+}
+
+// add adds ranges and, if they decide them, their families.
+func (n *ServiceNetwork) add(from string, cidrs []string, decidesFamilies bool) error {
+	for _, cidr := range cidrs {
+		prefix, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", from, err)
+		}
+		n.CIDRs = append(n.CIDRs, cidr)
+		family := corev1.IPv4Protocol
+		if prefix.Addr().Is6() {
+			family = corev1.IPv6Protocol
+		}
+		if decidesFamilies && !slices.Contains(n.Families, family) {
+			n.Families = append(n.Families, family)
+		}
+	}
+	return nil
 }
 
 // Supported returns the families that the cluster supports, in the given order.
