@@ -1,6 +1,7 @@
 package addresses
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -27,6 +28,9 @@ func (p *Pool) Provide(mcs *networkingv1alpha1.MultiClusterService, s cloudprovi
 		if slices.Contains(protocols, string(port.Protocol)) {
 			r.Ports = append(r.Ports, PortOf(port))
 		}
+	}
+	if len(s.Ports) == 0 {
+		return nil, options, &cloudprovider.Error{Reason: cloudprovider.ReasonInvalidService, Err: errors.New("the load balancer has no port to forward")}
 	}
 	if len(r.Ports) == 0 {
 		return nil, options, &cloudprovider.Error{Reason: cloudprovider.ReasonUnsupported, Err: fmt.Errorf(

@@ -7,7 +7,8 @@ const (
 	ConditionServiceFound = "ServiceFound"
 	// ConditionClustersFound reports whether all selected clusters are members.
 	ConditionClustersFound = "ClustersFound"
-	// ConditionExported reports whether at least one cluster exports the Service.
+	// ConditionExported reports whether all providerClusters export the Service. Without providerClusters, it reports
+	// whether at least one cluster does.
 	ConditionExported = "Exported"
 )
 
@@ -21,10 +22,12 @@ const (
 	ReasonNoSuchPort = "NoSuchPort"
 	// ReasonNoSuchCluster means that a selected cluster is not a member.
 	ReasonNoSuchCluster = "NoSuchCluster"
-	// ReasonExported means that at least one cluster exports the Service.
+	// ReasonExported means that all providerClusters, or at least one cluster, export the Service.
 	ReasonExported = "Exported"
 	// ReasonNotExported means that no cluster exports the Service.
 	ReasonNotExported = "NotExported"
+	// ReasonPartlyExported means that some providerClusters do not export the Service.
+	ReasonPartlyExported = "PartlyExported"
 	// ReasonPolicyRefused means that the broker's API server refuses the policy, for example because the name is too long.
 	ReasonPolicyRefused = "PolicyRefused"
 )

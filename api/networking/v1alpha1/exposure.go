@@ -55,6 +55,15 @@ func MissingPorts(ports []ExposurePort, service *corev1.Service) []string {
 	return missing
 }
 
+// PortsOf names the ports of a Service for people.
+func PortsOf(service *corev1.Service) []string {
+	var ports []string
+	for _, p := range service.Spec.Ports {
+		ports = append(ports, ExposurePort{Name: p.Name, Port: p.Port}.String())
+	}
+	return ports
+}
+
 // String names the port for people.
 func (p ExposurePort) String() string {
 	switch {

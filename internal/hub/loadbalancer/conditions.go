@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 )
 
@@ -17,9 +18,9 @@ import (
 const (
 	// ConditionReady says whether the load balancer carries all ports.
 	ConditionReady = "LoadBalancerReady"
-	// ConditionReachable says whether all backends answer.
+	// ConditionReachable says whether all backends answer. It is True only if the provider tests all of them.
 	ConditionReachable = "BackendsReachable"
-	// ConditionAccepted says whether the hub uses all endpoints of the provider clusters.
+	// ConditionAccepted says whether the hub uses all endpoints of the provider clusters, for all ports.
 	ConditionAccepted = "BackendsAccepted"
 )
 
@@ -36,7 +37,9 @@ const (
 	reasonNone         = "NoneReachable"
 	reasonNoBackends   = "NoBackends"
 	reasonUnknown      = "NotReported"
+	reasonUntested     = "NotTested"
 	reasonAccepted     = "Accepted"
+	reasonNotMatched   = "PortsNotMatched"
 	reasonRefused      = "Refused"
 	reasonTooMany      = "TooManyBackends"
 )
@@ -69,10 +72,31 @@ func (o outcome) ready() metav1.Condition {
 	case len(notCarried) > 0:
 		c.Reason = reasonNotCarried
 		c.Message = fmt.Sprintf("Provider %s does not forward ports %s. The provider forwards the other ports at %s.", o.provider, strings.Join(notCarried, ", "), o.at())
+	case len(o.absent) > 0:
+		c.Reason = networkingv1alpha1.ReasonNoSuchPort
+		c.Message = fmt.Sprintf("Some ports in spec.ports are not forwarded: the Service has no port %s. %s Provider %s forwards the other ports at %s. Correct spec.ports, or the Service's ports.",
+			named(o.absent), o.describePorts(), o.provider, o.at())
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonProvisioned, fmt.Sprintf("Provider %s forwards traffic at %s.", o.provider, o.at())
 	}
 	return c
+}
+
+// portless explains a load balancer without any port.
+func portless(f forwarding) metav1.Condition {
+	c := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNoSuchPort}
+	if len(f.existing) == 0 {
+		c.Message = "The load balancer forwards no port: the Service on the broker has no ports. Clients cannot connect. Add the ports of the member clusters' Services to the Service on the broker."
+		return c
+	}
+	c.Message = fmt.Sprintf("The load balancer forwards no port: the Service has none of the ports in spec.ports (%s). %s Clients cannot connect. Correct spec.ports, or the Service's ports.",
+		named(f.absent), f.describePorts())
+	return c
+}
+
+// describePorts lists the Service's ports.
+func (f forwarding) describePorts() string {
+	return fmt.Sprintf("The ports of the Service are %s.", named(f.existing))
 }
 
 // at lists the load balancer's addresses.
@@ -92,7 +116,7 @@ func (o outcome) notCarried() (ports []string) {
 	for _, i := range o.status.Ingress {
 		for _, p := range i.Ports {
 			if p.Error != nil {
-				ports = append(ports, fmt.Sprintf("%d/%s (%s)", p.Port, p.Protocol, strings.TrimPrefix(*p.Error, cloudprovider.AnnotationPrefix)))
+				ports = append(ports, fmt.Sprintf("%s (%s)", describePort(p.Port, p.Protocol), strings.TrimPrefix(*p.Error, cloudprovider.AnnotationPrefix)))
 			}
 		}
 	}
@@ -109,7 +133,7 @@ func (o outcome) reachable() metav1.Condition {
 	var empty []string
 	for _, port := range o.service.Ports {
 		if len(port.Backends) == 0 {
-			empty = append(empty, fmt.Sprintf("%d/%s", port.Number, port.Protocol))
+			empty = append(empty, describePort(port.Number, port.Protocol))
 		}
 		for _, b := range port.Backends {
 			clusters[b.Address] = b.Cluster
@@ -129,14 +153,60 @@ func (o outcome) reachable() metav1.Condition {
 	case len(down) > 0:
 		c.Reason, c.Message = reasonSome, fmt.Sprintf("%d of %d backends do not answer the load balancer and get no traffic: %s.", len(down), len(clusters), named(down))
 	case len(empty) > 0:
-		c.Reason, c.Message = reasonNoBackends, fmt.Sprintf("No provider cluster has a ready endpoint for port %s.", strings.Join(empty, ", "))
-	case !o.reports:
-		c.Status, c.Reason = metav1.ConditionUnknown, reasonUnknown
-		c.Message = fmt.Sprintf("Provider %s does not report which backends answer.", o.provider)
+		c.Reason, c.Message = reasonNoBackends, fmt.Sprintf("No provider cluster has a ready endpoint for port %s.", named(empty))
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "The backends answer the load balancer."
+		return o.answering()
 	}
 	return c
+}
+
+// forwarded returns the ports that the provider forwards, and those whose backends it cannot test: UDP and SCTP have no test
+// that works for every server.
+func (o outcome) forwarded() (all, untested []string) {
+	refused := map[string]bool{}
+	for _, i := range o.status.Ingress {
+		for _, p := range i.Ports {
+			refused[describePort(p.Port, p.Protocol)] = refused[describePort(p.Port, p.Protocol)] || p.Error != nil
+		}
+	}
+	for _, p := range o.service.Ports {
+		port := describePort(p.Number, p.Protocol)
+		if refused[port] {
+			continue
+		}
+		all = append(all, port)
+		if p.Protocol != corev1.ProtocolTCP {
+			untested = append(untested, port)
+		}
+	}
+	return all, untested
+}
+
+// answering describes backends of which none is known to fail.
+func (o outcome) answering() metav1.Condition {
+	c := metav1.Condition{Type: ConditionReachable, Status: metav1.ConditionUnknown}
+	if o.status == nil || o.err != nil {
+		c.Reason = reasonUnknown
+		c.Message = fmt.Sprintf("Provider %s failed, so the hub cannot tell which backends answer. The condition %s has the error.", o.provider, ConditionReady)
+		return c
+	}
+	all, untested := o.forwarded()
+	switch {
+	case !o.reports:
+		c.Reason, c.Message = reasonUnknown, fmt.Sprintf("Provider %s does not report which backends answer.", o.provider)
+	case len(all) == 0:
+		c.Reason, c.Message = reasonUntested, fmt.Sprintf("Provider %s forwards no port, so it tests no backend. The condition %s has the reasons.", o.provider, ConditionReady)
+	case len(untested) > 0:
+		c.Reason = reasonUntested
+		c.Message = fmt.Sprintf("The backends of port %s are not tested: no test works for every UDP or SCTP server. The load balancer also sends traffic to backends that do not answer. No failure is known.", named(untested))
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "The backends of all forwarded ports answer the load balancer."
+	}
+	return c
+}
+
+func describePort(number int32, protocol corev1.Protocol) string {
+	return fmt.Sprintf("%d/%s", number, protocol)
 }
 
 // accepted describes the published endpoints that the hub does not use.
@@ -148,13 +218,18 @@ func (o outcome) accepted() metav1.Condition {
 		parts = append(parts, fmt.Sprintf("The load balancer exceeds the limit of %d backends for a port or %d backends for all ports together: %s. "+
 			"The hub picks backends from each cluster in turn. Backends beyond the limit get no traffic. Expose fewer ports or fewer pods.", maxPortBackends, maxBackends, named(o.tooMany)))
 	}
+	if len(o.unmatched) > 0 {
+		c.Reason = reasonNotMatched
+		parts = append([]string{fmt.Sprintf("Some provider clusters lack ports of this load balancer: %s. Traffic to such a port does not reach the cluster. "+
+			"Give the cluster's Service a port with the same protocol, and the same number or name.", named(o.unmatched))}, parts...)
+	}
 	if n := o.refused.total(); n > 0 {
 		c.Reason = reasonRefused
 		parts = append([]string{fmt.Sprintf("The hub refuses some endpoints and ports that clusters publish (%d in total): %s. The refused endpoints and ports get no traffic from this load balancer. "+
 			"Correct the endpoints and ports in the named clusters.", n, o.refused)}, parts...)
 	}
 	if len(parts) == 0 {
-		c.Status, c.Reason, parts = metav1.ConditionTrue, reasonAccepted, []string{"The load balancer uses all endpoints that the provider clusters publish."}
+		c.Status, c.Reason, parts = metav1.ConditionTrue, reasonAccepted, []string{"For all ports, the hub uses all endpoints that the provider clusters publish."}
 	}
 	c.Message = strings.Join(parts, " ")
 	return c

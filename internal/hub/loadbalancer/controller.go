@@ -220,6 +220,8 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		return join(err, c.keepServing(ctx, mcs, f, unknown(out.provider, err)))
 	case f.missing != nil:
 		return c.keepServing(ctx, mcs, f, unserved(f))
+	case len(f.service.Ports) == 0:
+		return c.keepServing(ctx, mcs, f, portless(f))
 	}
 	generation := mcs.Generation
 	if err := c.hold(ctx, mcs, out.provider); err != nil {

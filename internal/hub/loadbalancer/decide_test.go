@@ -197,6 +197,7 @@ func TestConditions(t *testing.T) {
 	at := netip.MustParseAddrPort
 	one := cloudprovider.Service{Ports: []cloudprovider.Port{{Number: 80, Protocol: corev1.ProtocolTCP, Backends: []cloudprovider.Backend{{Address: at("10.0.0.1:8080"), Cluster: "c1"}, {Address: at("10.0.0.2:8080"), Cluster: "c2"}}}}}
 	half := cloudprovider.Service{Ports: append([]cloudprovider.Port{{Number: 81, Protocol: corev1.ProtocolUDP}}, one.Ports...)}
+	mixed := cloudprovider.Service{Ports: append([]cloudprovider.Port{{Number: 81, Protocol: corev1.ProtocolUDP, Backends: one.Ports[0].Backends}}, one.Ports...)}
 	fine := &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.1", Ports: []corev1.PortStatus{{Port: 80, Protocol: corev1.ProtocolTCP}}}}}
 	partly := fine.DeepCopy()
 	partly.Ingress[0].Ports = append(partly.Ingress[0].Ports, corev1.PortStatus{Port: 81, Protocol: corev1.ProtocolUDP, Error: ptr.To(cloudprovider.PortUnsupported)})
@@ -206,8 +207,14 @@ func TestConditions(t *testing.T) {
 		ready, reachable string
 	}{
 		{"healthy", outcome{status: fine, forwarding: forwarding{service: one}, reports: true}, "True/Provisioned", "True/Reachable"},
-		{"an error", outcome{err: errors.New("x"), forwarding: forwarding{service: one}, reports: true}, "False/ProviderFailed", "True/Reachable"},
-		{"an error with a reason", outcome{status: fine, err: &cloudprovider.Error{Reason: "TooSmall", Err: errors.New("x")}, forwarding: forwarding{service: one}, reports: true}, "False/TooSmall", "True/Reachable"},
+		{"an error", outcome{err: errors.New("x"), forwarding: forwarding{service: one}, reports: true}, "False/ProviderFailed", "Unknown/NotReported"},
+		{"an error, and an unreachable backend", outcome{status: fine, err: errors.New("x"), forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.2:8080")}}, "False/ProviderFailed", "False/SomeUnreachable"},
+		{"a UDP port", outcome{status: fine, forwarding: forwarding{service: mixed}, reports: true}, "True/Provisioned", "Unknown/NotTested"},
+		{"a UDP port, and an unreachable backend", outcome{status: fine, forwarding: forwarding{service: mixed}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.2:8080")}}, "True/Provisioned", "False/SomeUnreachable"},
+		{"a UDP port that is not carried", outcome{status: partly, forwarding: forwarding{service: mixed}, reports: true}, "False/PortsNotCarried", "True/Reachable"},
+		{"no port is carried", outcome{status: partly, forwarding: forwarding{service: cloudprovider.Service{Ports: mixed.Ports[:1]}}, reports: true}, "False/PortsNotCarried", "Unknown/NotTested"},
+		{"a port in spec.ports that the Service lacks", outcome{status: fine, forwarding: forwarding{service: one, existing: []string{"80"}, absent: []string{"81"}}, reports: true}, "False/NoSuchPort", "True/Reachable"},
+		{"an error with a reason", outcome{status: fine, err: &cloudprovider.Error{Reason: "TooSmall", Err: errors.New("x")}, forwarding: forwarding{service: one}, reports: true}, "False/TooSmall", "Unknown/NotReported"},
 		{"no address", outcome{status: &corev1.LoadBalancerStatus{}, forwarding: forwarding{service: one}}, "False/ProviderFailed", "Unknown/NotReported"},
 		{"a port that is not carried", outcome{status: partly, forwarding: forwarding{service: half}, reports: true}, "False/PortsNotCarried", "False/NoBackends"},
 		{"an unreachable backend", outcome{status: fine, forwarding: forwarding{service: one}, reports: true, unreachable: []netip.AddrPort{at("10.0.0.2:8080")}}, "True/Provisioned", "False/SomeUnreachable"},
@@ -225,6 +232,16 @@ func TestConditions(t *testing.T) {
 	}
 	if got := (outcome{provider: "p", status: partly, forwarding: forwarding{service: half}}).ready().Message; got != "Provider p does not forward ports 81/UDP (ProtocolNotSupported). The provider forwards the other ports at 192.0.2.1." {
 		t.Error(got)
+	}
+	for _, tt := range []struct{ got, want string }{
+		{portless(forwarding{existing: []string{"80"}, absent: []string{"81"}}).Message,
+			"The load balancer forwards no port: the Service has none of the ports in spec.ports (81). The ports of the Service are 80. Clients cannot connect. Correct spec.ports, or the Service's ports."},
+		{portless(forwarding{}).Message,
+			"The load balancer forwards no port: the Service on the broker has no ports. Clients cannot connect. Add the ports of the member clusters' Services to the Service on the broker."},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q", tt.got)
+		}
 	}
 	if got := named([]string{"1", "2", "3", "4", "5", "6", "7"}); got != "1, 2, 3, 4, 5 (2 more not shown)" {
 		t.Error(got)
@@ -282,6 +299,47 @@ func TestAdmit(t *testing.T) {
 	}
 	if strings.Contains(c.Message, "c5") {
 		t.Errorf("the message names a cluster that is not a provider: %s", c.Message)
+	}
+}
+
+// The condition Accepted names each provider cluster that lacks a port, and endpoints without addresses.
+func TestUnmatchedPorts(t *testing.T) {
+	names := published("c4", []string{"http:8080"}, "web.example.com")
+	names.AddressType = discoveryv1.AddressTypeFQDN
+	udp := port("admin", 81)
+	udp.Protocol = corev1.ProtocolUDP
+	for _, tt := range []struct {
+		name      string
+		providers []string
+		records   map[string]ports
+		slices    []*discoveryv1.EndpointSlice
+		reason    string
+		words     []string
+	}{
+		{"all clusters have all ports", nil, map[string]ports{"c1": {port("http", 80), port("admin", 81)}, "c2": {port("web", 80), port("admin", 82)}}, nil, reasonAccepted, nil},
+		{"a cluster has another port", nil, map[string]ports{"c1": {port("http", 80), port("admin", 81)}, "c2": {port("other", 7)}}, nil, reasonNotMatched,
+			[]string{"cluster c2 has no port 80/TCP, 81/TCP (it exports 7/TCP)"}},
+		{"another protocol", nil, map[string]ports{"c1": {port("http", 80), udp}}, nil, reasonNotMatched, []string{"cluster c1 has no port 81/TCP (it exports 80/TCP, 81/UDP)"}},
+		{"a cluster that is not a provider", []string{"c1"}, map[string]ports{"c1": {port("http", 80), port("admin", 81)}, "c2": {port("other", 7)}}, nil, reasonAccepted, nil},
+		{"endpoints with domain names", nil, map[string]ports{"c4": {port("http", 80), port("admin", 81)}}, []*discoveryv1.EndpointSlice{names}, reasonRefused,
+			[]string{"cluster c4: 1 refused (an EndpointSlice has domain names instead of addresses)"}},
+	} {
+		mcs := &networkingv1alpha1.MultiClusterService{}
+		for _, p := range tt.providers {
+			mcs.Spec.ProviderClusters = append(mcs.Spec.ProviderClusters, networkingv1alpha1.ClusterSelector{Name: p})
+		}
+		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81}}}}
+		e := validateExports(mcs, validation.Network{}, accepted(tt.slices, records(tt.records)))
+		s, _ := forwards(mcs, service, e)
+		c := outcome{forwarding: forwarding{service: s, refused: e.refused, unmatched: unmatched(s, e)}}.accepted()
+		if c.Reason != tt.reason || (c.Status == metav1.ConditionTrue) != (tt.reason == reasonAccepted) {
+			t.Errorf("%s: %+v", tt.name, c)
+		}
+		for _, want := range tt.words {
+			if !strings.Contains(c.Message, want) {
+				t.Errorf("%s: the message lacks %q: %s", tt.name, want, c.Message)
+			}
+		}
 	}
 }
 

@@ -94,6 +94,7 @@ func validateExports(mcs *networkingv1alpha1.MultiClusterService, network valida
 		count, summary := validation.RefusedOf(slice)
 		e.refused.add(cluster, count, summary)
 		if mcsendpoints.Unsupported(slice) {
+			e.refused.add(cluster, len(slice.Endpoints), "an EndpointSlice has domain names instead of addresses")
 			continue
 		}
 		clean, refused := network.Slice(names.ClusterID(cluster), slice)

@@ -2,7 +2,10 @@ package loadbalancer
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +38,27 @@ func forwards(mcs *networkingv1alpha1.MultiClusterService, service *corev1.Servi
 		s.Ports = append(s.Ports, cloudprovider.Port{Name: port.Name, Protocol: protocol, Number: port.Port, Backends: backends})
 	}
 	return s, tooMany
+}
+
+// unmatched describes the ports that a provider cluster lacks.
+func unmatched(s cloudprovider.Service, e exports) (described []string) {
+	for _, cluster := range slices.Sorted(maps.Keys(e.records)) {
+		var lacks []string
+		for _, p := range s.Ports {
+			if _, has := nameIn(e.records[cluster], p.Name, p.Protocol, p.Number); !has {
+				lacks = append(lacks, describePort(p.Number, p.Protocol))
+			}
+		}
+		if len(lacks) == 0 {
+			continue
+		}
+		var has []string
+		for _, p := range e.records[cluster].Ports {
+			has = append(has, describePort(p.Port, cmp.Or(p.Protocol, corev1.ProtocolTCP)))
+		}
+		described = append(described, fmt.Sprintf("cluster %s has no port %s (it exports %s)", cluster, named(lacks), cmp.Or(named(has), "no port")))
+	}
+	return described
 }
 
 // sourceRanges returns the Service's source ranges; none admits all clients. It parses like the API server, which

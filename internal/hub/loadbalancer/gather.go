@@ -27,6 +27,9 @@ type forwarding struct {
 	// refused counts published objects that the hub does not use; tooMany are ports above the backend limit.
 	refused refusals
 	tooMany []string
+	// unmatched are the provider clusters' missing ports, existing the Service's ports, absent the ports in spec.ports
+	// that the Service does not have.
+	unmatched, existing, absent []string
 	// missing says why the Service is missing. It is nil when the Service exists.
 	missing error
 	// unknown means that the Service is missing and was not seen since this hub started.
@@ -72,6 +75,8 @@ func (c *Controller) gather(ctx context.Context, mcs *networkingv1alpha1.MultiCl
 	f.refused = e.refused
 	if f.unknown = service == nil; !f.unknown {
 		f.service, f.tooMany = forwards(mcs, service, e)
+		f.unmatched = unmatched(f.service, e)
+		f.existing, f.absent = networkingv1alpha1.PortsOf(service), networkingv1alpha1.MissingPorts(mcs.Spec.Ports, service)
 	}
 	return f, nil
 }

@@ -10,7 +10,7 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 )
 
-// keepServing updates a load balancer while its Service is missing or its provider is not available. The finalizers'
+// keepServing updates a load balancer while its Service or its ports are missing, or its provider is not available. The finalizers'
 // providers follow backend changes and close ports that are no longer exposed. ready is the condition about the
 // problem.
 func (c *Controller) keepServing(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, f forwarding, ready metav1.Condition) error {
@@ -31,10 +31,12 @@ func (c *Controller) keepServing(ctx context.Context, mcs *networkingv1alpha1.Mu
 			continue
 		}
 		status = out.status
-		if f.missing == nil && out.err == nil {
+		if f.missing == nil && len(f.service.Ports) > 0 && out.err == nil {
 			ready.Message += fmt.Sprintf(" Provider %s still forwards traffic.", holder)
 		}
-		conditions = []metav1.Condition{ready, out.reachable(), out.accepted()}
+		if conditions = []metav1.Condition{ready}; len(f.service.Ports) > 0 {
+			conditions = append(conditions, out.reachable(), out.accepted())
+		}
 	}
 	return join(errors.Join(failed...), c.applyStatus(ctx, mcs, status, conditions))
 }

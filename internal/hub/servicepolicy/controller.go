@@ -28,6 +28,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -180,15 +181,31 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (stat
 		if err != nil {
 			return s, err
 		}
-		if record == nil || !permitted.MayExport(names.ClusterID(id), key.Namespace) {
-			continue
-		}
-		if state, _ := r.border.State(record); state == border.Full {
-			s.exporters = append(s.exporters, id)
+		if record != nil {
+			r.addRecord(&s, names.ClusterID(id), record, permitted)
 		}
 	}
-	slices.Sort(s.exporters)
+	for _, list := range [][]string{s.exporters, s.users, s.ignored} {
+		slices.Sort(list)
+	}
 	return s, nil
+}
+
+// addRecord counts a member's export, or says why it does not count.
+func (r *reconciler) addRecord(s *state, id names.ClusterID, record *brokerv1alpha1.ExportedService, permitted permissions.Members) {
+	switch state, detail := r.border.State(record); {
+	case state == border.Refused:
+		s.ignored = append(s.ignored, fmt.Sprintf("cluster %q: the export is invalid (%s)", id, detail))
+	case state != border.Full:
+	case !permitted.MayExport(id, s.mcs.Namespace):
+		s.ignored = append(s.ignored, fmt.Sprintf("cluster %q: the broker does not permit the cluster to export namespace %s (to see the permissions, run: %s)",
+			id, s.mcs.Namespace, command.Broker.Atoll("broker members list %s --clusterset %s", id, r.clusterset)))
+	default:
+		s.exporters = append(s.exporters, id.String())
+		if record.Spec.Scope != brokerv1alpha1.ScopeHub {
+			s.users = append(s.users, id.String())
+		}
+	}
 }
 
 // apply makes the policy match mcs, which may be nil, and returns the time until the next reconciliation.

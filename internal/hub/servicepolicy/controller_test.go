@@ -108,6 +108,10 @@ func ports(numbers ...int32) func(*networkingv1alpha1.MultiClusterService) {
 	}
 }
 
+func in(namespace string) func(*networkingv1alpha1.MultiClusterService) {
+	return func(m *networkingv1alpha1.MultiClusterService) { m.Namespace = namespace }
+}
+
 func going(m *networkingv1alpha1.MultiClusterService) {
 	m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: metav1.Unix(1, 0).Time}, []string{"example.org/keep"}
 }
@@ -230,8 +234,12 @@ func TestGather(t *testing.T) {
 		layout.SetWithdrawn(e, withdrawn)
 		return e
 	}
-	records := []*brokerv1alpha1.ExportedService{record("c1", false), record("c2", true), record("c3", false), record("c4", false)}
-	w := newWorld(t, multiClusterService(), member("c1", false), member("c2", false), member("c3", true), member("c4", false), member("c5", false))
+	misnamed := record("c5", false)
+	misnamed.Spec.ClusterID = "c1"
+	forHub := record("c6", false)
+	forHub.Spec.Scope = brokerv1alpha1.ScopeHub
+	records := []*brokerv1alpha1.ExportedService{record("c1", false), record("c2", true), record("c3", false), record("c4", false), misnamed, forHub}
+	w := newWorld(t, multiClusterService(), member("c1", false), member("c2", false), member("c3", true), member("c4", false), member("c5", false), member("c6", false))
 	r, _ := w.reconciler()
 	r.permissions = func() permissions.Members {
 		some, _ := permissions.Read(&corev1.ConfigMap{Data: map[string]string{permissions.NamespacesKey("c4"): "other"}})
@@ -244,8 +252,14 @@ func TestGather(t *testing.T) {
 		}
 	}
 	s, err := r.gather(t.Context(), web)
-	if got := strings.Join(s.members, " ") + ": " + strings.Join(s.exporters, " "); err != nil || got != "c1 c2 c4 c5: c1" {
+	if got := strings.Join(s.members, " ") + ": " + strings.Join(s.exporters, " "); err != nil || got != "c1 c2 c4 c5 c6: c1 c6" {
 		t.Errorf("members and exporters are %q, %v", got, err)
+	}
+	if got := strings.Join(s.users, " "); got != "c1" {
+		t.Errorf("exports not only for the hub: %q", got)
+	}
+	if len(s.ignored) != 2 || !strings.HasPrefix(s.ignored[0], `cluster "c4": the broker does not permit`) || !strings.HasPrefix(s.ignored[1], `cluster "c5": the export is invalid (the ExportedService must have the name`) {
+		t.Errorf("ignored exports: %q", s.ignored)
 	}
 }
 
@@ -255,14 +269,20 @@ func TestConditions(t *testing.T) {
 		state                       state
 		service, clusters, exported string // the reason, and words of the message
 	}{
-		"no Service":              {state{mcs: multiClusterService()}, "NoService the broker", "Found", "NotExported none of the members"},
-		"all is well":             {state{mcs: multiClusterService(), service: service, members: []string{"c1"}, exporters: []string{"c1"}}, "Found", "Found", "Exported by \"c1\" to all members"},
-		"for some clusters":       {state{mcs: multiClusterService(consumers("c2")), service: service, members: []string{"c1", "c2"}, exporters: []string{"c1"}}, "Found", "Found", "Exported by \"c1\" to \"c2\""},
-		"for the load balancer":   {state{mcs: multiClusterService(loadBalancer), service: service, exporters: []string{"c1"}}, "Found", "Found", "Exported to the load balancer only"},
-		"an unknown consumer":     {state{mcs: multiClusterService(consumers("c1", "c9")), service: service, members: []string{"c1"}}, "Found", "NoSuchCluster they join: \"c9\".", "NotExported"},
-		"unknown providers, once": {state{mcs: multiClusterService(providers("c8"), consumers("c8", "c9")), service: service}, "Found", "NoSuchCluster they join: \"c8\", \"c9\".", "NotExported none of the provider clusters \"c8\""},
-		"a single port exists":    {state{mcs: multiClusterService(ports(80, 81)), service: service}, "NoSuchPort 1 of the 2 ports", "Found", "NotExported with one of the ports"},
-		"no port exists":          {state{mcs: multiClusterService(ports(81)), service: service}, "NoSuchPort do not export a Service that has none", "Found", "NotExported"},
+		"no Service":                 {state{mcs: multiClusterService()}, "NoService the broker", "Found", "NotExported none of the members"},
+		"all is well":                {state{mcs: multiClusterService(), service: service, members: []string{"c1"}, exporters: []string{"c1"}}, "Found", "Found", "Exported by \"c1\" to all members"},
+		"for some clusters":          {state{mcs: multiClusterService(consumers("c2")), service: service, members: []string{"c1", "c2"}, exporters: []string{"c1"}}, "Found", "Found", "Exported by \"c1\" to \"c2\""},
+		"for the load balancer":      {state{mcs: multiClusterService(loadBalancer), service: service, exporters: []string{"c1"}}, "Found", "Found", "Exported to the load balancer only"},
+		"an unknown consumer":        {state{mcs: multiClusterService(consumers("c1", "c9")), service: service, members: []string{"c1"}}, "Found", "NoSuchCluster they join: \"c9\".", "NotExported"},
+		"unknown providers, once":    {state{mcs: multiClusterService(providers("c8"), consumers("c8", "c9")), service: service}, "Found", "NoSuchCluster they join: \"c8\", \"c9\".", "NotExported none of the provider clusters \"c8\""},
+		"a single port exists":       {state{mcs: multiClusterService(ports(80, 81)), service: service}, "NoSuchPort 1 of the 2 ports", "Found", "NotExported with one of the ports"},
+		"a provider does not export": {state{mcs: multiClusterService(providers("c1", "c2", "c9")), service: service, members: []string{"c1", "c2"}, exporters: []string{"c1"}}, "Found", "NoSuchCluster", "PartlyExported get no traffic from other clusters: \"c2\"."},
+		"another cluster exports":    {state{mcs: multiClusterService(providers("c2")), service: service, members: []string{"c1", "c2"}, exporters: []string{"c1"}}, "Found", "Found", "PartlyExported exported by \"c1\" to all members"},
+		"a user exports to all":      {state{mcs: multiClusterService(loadBalancer), service: service, exporters: []string{"c1", "c2"}, users: []string{"c2"}}, "Found", "Found", "Exported In cluster \"c2\" a ServiceExport of a user also exports"},
+		"an ignored export":          {state{mcs: multiClusterService(), service: service, exporters: []string{"c1"}, ignored: []string{"x"}}, "Found", "Found", "Exported ignores exports, and they get no traffic: x."},
+		"a system namespace":         {state{mcs: multiClusterService(in("default")), service: service, exporters: []string{"c1"}}, "Found", "Found", "Exported kubectl label namespace default --overwrite atoll.dev/exports=allowed --context CONTEXT_OF_CLUSTER"},
+		"a system namespace before":  {state{mcs: multiClusterService(in("default")), service: service}, "Found", "Found", "NotExported kubectl label namespace default"},
+		"no port exists":             {state{mcs: multiClusterService(ports(81)), service: service}, "NoSuchPort do not export a Service that has none", "Found", "NotExported"},
 	} {
 		for i, want := range []string{tt.service, tt.clusters, tt.exported} {
 			got := tt.state.conditions()[i]
@@ -272,6 +292,14 @@ func TestConditions(t *testing.T) {
 				t.Errorf("%s: %+v, want %s", name, got, want)
 			}
 		}
+	}
+}
+
+// A load balancer uses the endpoints of a system namespace like others: only imports need the label.
+func TestSystemNamespaceConcernsImports(t *testing.T) {
+	s := state{mcs: multiClusterService(in("default"), loadBalancer), exporters: []string{"c1"}}
+	if got := s.exported(); strings.Contains(got.Message, "label") || got.Status != metav1.ConditionTrue {
+		t.Errorf("%+v", got)
 	}
 }
 

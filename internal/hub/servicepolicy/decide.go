@@ -12,6 +12,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -37,6 +38,8 @@ type state struct {
 	members []string
 	// exporters are the members that export the Service.
 	exporters []string
+	// users are the exporters whose export is not for the hub only. ignored describes the exports that do not count.
+	users, ignored []string
 	// refusal is the API server's message if it refuses the policy.
 	refusal string
 }
@@ -56,10 +59,7 @@ func (s state) serviceFound() metav1.Condition {
 	}
 	if missing := networkingv1alpha1.MissingPorts(s.mcs.Spec.Ports, s.service); len(missing) > 0 {
 		c.Reason = networkingv1alpha1.ReasonNoSuchPort
-		var has []string
-		for _, p := range s.service.Spec.Ports {
-			has = append(has, networkingv1alpha1.ExposurePort{Name: p.Name, Port: p.Port}.String())
-		}
+		has := networkingv1alpha1.PortsOf(s.service)
 		c.Message = fmt.Sprintf("The Service has no port %s. The ports of the Service are %s. %s Correct spec.ports, or the Service's ports.", strings.Join(missing[:min(len(missing), maxNamed)], ", nor "),
 			strings.Join(has[:min(len(has), maxNamed)], ", "), effect(len(missing), len(s.mcs.Spec.Ports)))
 		return c
@@ -111,24 +111,60 @@ func (s state) exported() metav1.Condition {
 				"Clusters follow the last policy that was accepted, if any. The hub retries every 20 to 30 seconds. The API server's message: %s", s.refusal)),
 		}
 	}
-	if len(s.exporters) == 0 {
-		return metav1.Condition{
-			Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonNotExported,
-			Message: fmt.Sprintf("No cluster exports the Service, because %s has an exportable Service %s/%s%s.",
-				among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports)),
-		}
+	c := metav1.Condition{Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse}
+	var parts []string
+	switch missing := s.notExporting(); {
+	case len(s.exporters) == 0:
+		c.Reason = networkingv1alpha1.ReasonNotExported
+		parts = []string{fmt.Sprintf("No cluster exports the Service, because %s has an exportable Service %s/%s%s.",
+			among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports))}
+	case len(missing) > 0:
+		c.Reason = networkingv1alpha1.ReasonPartlyExported
+		parts = []string{s.exportedTo(), fmt.Sprintf("These provider clusters do not export the Service, so their pods get no traffic from other clusters: %s. Create an exportable Service %s/%s%s in these clusters.",
+			names.ListClusters(missing), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports))}
+	default:
+		c.Status, c.Reason, parts = metav1.ConditionTrue, networkingv1alpha1.ReasonExported, []string{s.exportedTo()}
 	}
+	if len(s.ignored) > 0 {
+		parts = append(parts, fmt.Sprintf("The hub ignores exports, and they get no traffic: %s.", strings.Join(s.ignored[:min(len(s.ignored), maxNamed)], "; ")))
+	}
+	if s.crossCluster() && names.Closed(s.mcs.Namespace, nil) {
+		parts = append(parts, systemNamespace(s.mcs.Namespace))
+	}
+	c.Message = strings.Join(parts, " ")
+	return c
+}
+
+func (s state) crossCluster() bool {
+	return s.mcs.Spec.Has(networkingv1alpha1.ExposureTypeCrossCluster)
+}
+
+// notExporting returns the providerClusters that are members and do not export the Service.
+func (s state) notExporting() []string {
+	return slices.DeleteFunc(s.mcs.Spec.Providers(), func(c string) bool { return !slices.Contains(s.members, c) || slices.Contains(s.exporters, c) })
+}
+
+// exportedTo says who exports the Service, and to whom.
+func (s state) exportedTo() string {
 	to := "the load balancer only"
-	if s.mcs.Spec.Has(networkingv1alpha1.ExposureTypeCrossCluster) {
+	if s.crossCluster() {
 		to = "all members that have the namespace"
 		if consumers := s.mcs.Spec.Consumers(); len(consumers) > 0 {
 			to = names.ListClusters(consumers)
 		}
 	}
-	return metav1.Condition{
-		Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionTrue, Reason: networkingv1alpha1.ReasonExported,
-		Message: fmt.Sprintf("The Service is exported by %s to %s.", names.ListClusters(s.exporters), to),
+	text := fmt.Sprintf("The Service is exported by %s to %s.", names.ListClusters(s.exporters), to)
+	if !s.crossCluster() && len(s.users) > 0 {
+		text += fmt.Sprintf(" In cluster %s a ServiceExport of a user also exports the Service to all members.", names.ListClusters(s.users))
 	}
+	return text
+}
+
+// systemNamespace says that a MultiClusterService in a system namespace is not imported by default, and how to change that.
+func systemNamespace(namespace string) string {
+	return fmt.Sprintf("Namespace %s is a system namespace: a cluster imports the Service only if the namespace has the label that allows imports in that cluster. "+
+		"Use another namespace, or run this command in each importing cluster: %s",
+		namespace, command.Of("CLUSTER").Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed))
 }
 
 // withPort adds the port requirement to a message when spec.ports is set.
