@@ -35,6 +35,12 @@ func TestDefinitionRefuses(t *testing.T) {
 		{"{types: [LoadBalancer], providerClusters: [{name: c1}]}", ""},
 		{"{types: [CrossCluster], consumerClusters: [{name: c1}], range: {clusterNames: [c1]}}", "have the same meaning"},
 		{"{types: [CrossCluster], consumerClusters: [{name: c1}], providerClusters: [{name: c2.eu}]}", ""},
+		{"{types: [CrossCluster], serviceProvisionClusters: [c1], serviceConsumptionClusters: [c2]}", ""}, // Karmada's deprecated fields
+		{"{types: [CrossCluster], consumerClusters: [{name: c1}], serviceConsumptionClusters: [c2]}", ""},
+		{"{types: [LoadBalancer], serviceConsumptionClusters: [c2]}", "add CrossCluster"},
+		{"{types: [CrossCluster], serviceConsumptionClusters: [c2], range: {clusterNames: [c1]}}", "have the same meaning"},
+		{"{types: [CrossCluster], serviceConsumptionClusters: [Member_2]}", "one or two DNS labels"},
+		{"{types: [CrossCluster], serviceProvisionClusters: [a.b.c]}", "one or two DNS labels"},
 		{"{types: [CrossCluster], range: {clusterNames: [Member_2]}}", "one or two DNS labels"},
 		{"{types: [CrossCluster], consumerClusters: [{name: a.b.c}]}", "one or two DNS labels"},
 		{"{types: [CrossCluster], providerClusters: [{name: \"\"}]}", "one or two DNS labels"},

@@ -11,17 +11,27 @@ import (
 // Has tells whether the Service is exposed in this way.
 func (s *MultiClusterServiceSpec) Has(t ExposureType) bool { return slices.Contains(s.Types, t) }
 
-// Consumers returns the ids of the clusters that import the Service, by whichever field they
-// are named. Empty means all.
+// Consumers returns the ids of the clusters that import the Service. Empty means all. Of the three fields that select
+// them, the newest counts: consumerClusters, then the deprecated serviceConsumptionClusters, then range.
 func (s *MultiClusterServiceSpec) Consumers() []string {
-	if len(s.ConsumerClusters) > 0 {
-		return clusterNames(s.ConsumerClusters)
-	}
-	return s.Range.ClusterNames
+	return firstOf(clusterNames(s.ConsumerClusters), s.ServiceConsumptionClusters, s.Range.ClusterNames)
 }
 
-// Providers returns the ids of the clusters whose endpoints the service has. Empty means all.
-func (s *MultiClusterServiceSpec) Providers() []string { return clusterNames(s.ProviderClusters) }
+// Providers returns the ids of the clusters whose endpoints the service has. Empty means all. The deprecated
+// serviceProvisionClusters counts only if providerClusters is empty.
+func (s *MultiClusterServiceSpec) Providers() []string {
+	return firstOf(clusterNames(s.ProviderClusters), s.ServiceProvisionClusters)
+}
+
+// firstOf returns a copy of the first list that is not empty.
+func firstOf(lists ...[]string) []string {
+	for _, list := range lists {
+		if len(list) > 0 {
+			return slices.Clone(list)
+		}
+	}
+	return nil
+}
 
 // Exposes tells whether a port of the Service's, by its name and number, is exposed.
 func (s *MultiClusterServiceSpec) Exposes(name string, port int32) bool {

@@ -35,20 +35,35 @@ func TestExposedPorts(t *testing.T) {
 }
 
 func TestClusters(t *testing.T) {
-	spec := MultiClusterServiceSpec{
-		Types: []ExposureType{ExposureTypeCrossCluster}, Range: ExposureRange{ClusterNames: []string{"c1"}},
-		ProviderClusters: []ClusterSelector{{Name: "c2"}, {Name: "c3"}},
+	selectors := func(names ...string) (all []ClusterSelector) {
+		for _, n := range names {
+			all = append(all, ClusterSelector{Name: n})
+		}
+		return all
 	}
-	if got := spec.Consumers(); !slices.Equal(got, []string{"c1"}) {
-		t.Errorf("by range: %v", got)
+	for _, tt := range []struct {
+		name                 string
+		spec                 MultiClusterServiceSpec
+		providers, consumers []string
+	}{
+		{"all", MultiClusterServiceSpec{}, nil, nil},
+		{"range", MultiClusterServiceSpec{Range: ExposureRange{ClusterNames: []string{"c1"}}}, nil, []string{"c1"}},
+		{"the current fields", MultiClusterServiceSpec{ProviderClusters: selectors("c2", "c3"), ConsumerClusters: selectors("c4")}, []string{"c2", "c3"}, []string{"c4"}},
+		{"Karmada's deprecated fields", MultiClusterServiceSpec{ServiceProvisionClusters: []string{"c2", "c3"}, ServiceConsumptionClusters: []string{"c4"}}, []string{"c2", "c3"}, []string{"c4"}},
+		{"the current fields replace the deprecated ones", MultiClusterServiceSpec{
+			ProviderClusters: selectors("c1"), ServiceProvisionClusters: []string{"c2"}, ConsumerClusters: selectors("c3"), ServiceConsumptionClusters: []string{"c4"},
+		}, []string{"c1"}, []string{"c3"}},
+		{"one deprecated field", MultiClusterServiceSpec{ProviderClusters: selectors("c1"), ServiceConsumptionClusters: []string{"c4"}}, []string{"c1"}, []string{"c4"}},
+		{"a deprecated field replaces range", MultiClusterServiceSpec{Range: ExposureRange{ClusterNames: []string{"c1"}}, ServiceConsumptionClusters: []string{"c4"}}, nil, []string{"c4"}},
+	} {
+		if got := tt.spec.Providers(); !slices.Equal(got, tt.providers) {
+			t.Errorf("%s: providers are %v, want %v", tt.name, got, tt.providers)
+		}
+		if got := tt.spec.Consumers(); !slices.Equal(got, tt.consumers) {
+			t.Errorf("%s: consumers are %v, want %v", tt.name, got, tt.consumers)
+		}
 	}
-	if got := spec.Providers(); !slices.Equal(got, []string{"c2", "c3"}) {
-		t.Errorf("providers: %v", got)
-	}
-	spec.Range, spec.ConsumerClusters = ExposureRange{}, []ClusterSelector{{Name: "c4"}}
-	if got := spec.Consumers(); !slices.Equal(got, []string{"c4"}) {
-		t.Errorf("by consumerClusters: %v", got)
-	}
+	spec := MultiClusterServiceSpec{Types: []ExposureType{ExposureTypeCrossCluster}}
 	if !spec.Has(ExposureTypeCrossCluster) || spec.Has(ExposureTypeLoadBalancer) {
 		t.Error("types")
 	}

@@ -10,7 +10,7 @@ import (
 // clusters form one service.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:metadata:labels="atoll.dev/crd-revision=1"
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=2"
 // +kubebuilder:resource:scope=Namespaced,shortName=mcs
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Types",type=string,JSONPath=`.spec.types`
@@ -31,7 +31,9 @@ type MultiClusterService struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.range) || !has(self.range.clusterNames) || size(self.range.clusterNames) == 0 || 'CrossCluster' in self.types",fieldPath=".range",message="range selects clusters that import the service: add CrossCluster to types"
 // +kubebuilder:validation:XValidation:rule="!has(self.consumerClusters) || size(self.consumerClusters) == 0 || 'CrossCluster' in self.types",fieldPath=".consumerClusters",message="consumerClusters selects clusters that import the service: add CrossCluster to types"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceConsumptionClusters) || size(self.serviceConsumptionClusters) == 0 || 'CrossCluster' in self.types",fieldPath=".serviceConsumptionClusters",message="serviceConsumptionClusters selects clusters that import the service: add CrossCluster to types"
 // +kubebuilder:validation:XValidation:rule="!has(self.consumerClusters) || size(self.consumerClusters) == 0 || !has(self.range) || !has(self.range.clusterNames) || size(self.range.clusterNames) == 0",fieldPath=".range",message="range and consumerClusters have the same meaning: set only one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceConsumptionClusters) || size(self.serviceConsumptionClusters) == 0 || !has(self.range) || !has(self.range.clusterNames) || size(self.range.clusterNames) == 0",fieldPath=".range",message="range and serviceConsumptionClusters have the same meaning: set only one of them"
 type MultiClusterServiceSpec struct {
 	// Types are the ways in which the Service is exposed: CrossCluster, LoadBalancer or both.
 	// +listType=set
@@ -64,6 +66,24 @@ type MultiClusterServiceSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	ConsumerClusters []ClusterSelector `json:"consumerClusters,omitempty"`
+
+	// ServiceProvisionClusters is the deprecated form of ProviderClusters in manifests for Karmada. It counts only if
+	// ProviderClusters is empty.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)?$')",message="a cluster's name is one or two DNS labels: lower-case letters, digits and inner hyphens"
+	ServiceProvisionClusters []string `json:"serviceProvisionClusters,omitempty"`
+
+	// ServiceConsumptionClusters is the deprecated form of ConsumerClusters in manifests for Karmada. It counts only if
+	// ConsumerClusters is empty. It needs the type CrossCluster, and replaces Range.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)?$')",message="a cluster's name is one or two DNS labels: lower-case letters, digits and inner hyphens"
+	ServiceConsumptionClusters []string `json:"serviceConsumptionClusters,omitempty"`
 }
 
 // ExposureType is a way in which a Service is exposed.

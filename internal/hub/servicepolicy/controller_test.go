@@ -312,6 +312,12 @@ func TestProject(t *testing.T) {
 	if diff := cmp.Diff(want, project(of)); diff != "" {
 		t.Error(diff)
 	}
+	deprecated := multiClusterService(func(m *networkingv1alpha1.MultiClusterService) {
+		m.Spec.ServiceProvisionClusters, m.Spec.ServiceConsumptionClusters = []string{"c2"}, []string{"c1"}
+	})
+	if got := project(deprecated); strings.Join(got.Providers, " ") != "c2" || strings.Join(got.Consumers, " ") != "c1" {
+		t.Errorf("Karmada's deprecated fields give %+v", got)
+	}
 	of.Spec.Types = append(of.Spec.Types, networkingv1alpha1.ExposureTypeCrossCluster)
 	want.Scope, want.Consumers = brokerv1alpha1.ScopeClusterset, []string{"c1"}
 	if diff := cmp.Diff(want, project(of)); diff != "" {

@@ -23,7 +23,7 @@ func project(mcs *networkingv1alpha1.MultiClusterService) brokerv1alpha1.Service
 		Scope: brokerv1alpha1.ScopeHub, Providers: mcs.Spec.Providers(),
 	}
 	if mcs.Spec.Has(networkingv1alpha1.ExposureTypeCrossCluster) {
-		policy.Scope, policy.Consumers = brokerv1alpha1.ScopeClusterset, slices.Clone(mcs.Spec.Consumers())
+		policy.Scope, policy.Consumers = brokerv1alpha1.ScopeClusterset, mcs.Spec.Consumers()
 	}
 	for _, p := range mcs.Spec.Ports {
 		policy.Ports = append(policy.Ports, brokerv1alpha1.PolicyPort{Name: p.Name, Port: p.Port})
