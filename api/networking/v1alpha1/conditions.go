@@ -30,4 +30,8 @@ const (
 	ReasonPartlyExported = "PartlyExported"
 	// ReasonPolicyRefused means that the broker's API server refuses the policy, for example because the name is too long.
 	ReasonPolicyRefused = "PolicyRefused"
+	// ReasonPolicyNotWritten means that the hub has failed to write the policy for 30 seconds.
+	ReasonPolicyNotWritten = "PolicyNotWritten"
+	// ReasonNoSuchType means that spec.types has no known type.
+	ReasonNoSuchType = "NoSuchType"
 )

@@ -40,8 +40,11 @@ const (
 	reasonUntested     = "NotTested"
 	reasonAccepted     = "Accepted"
 	reasonNotMatched   = "PortsNotMatched"
-	reasonRefused      = "Refused"
-	reasonTooMany      = "TooManyBackends"
+	// reasonStatusRefused and reasonUnheld mean that the API server refuses a write of the MultiClusterService.
+	reasonStatusRefused = "StatusRefused"
+	reasonUnheld        = "FinalizerNotWritten"
+	reasonRefused       = "Refused"
+	reasonTooMany       = "TooManyBackends"
 )
 
 // outcome is the result of a provider's call.
@@ -254,6 +257,14 @@ func unserved(f forwarding) metav1.Condition {
 	}
 	return metav1.Condition{
 		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf("The ports and backends are unknown: %v. %s", f.missing, since),
+	}
+}
+
+// unheld explains that the hub cannot set a finalizer.
+func unheld(provider string, err error) metav1.Condition {
+	return metav1.Condition{
+		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonUnheld, Message: fmt.Sprintf(
+			"Provider %s is not asked for a load balancer, because the hub cannot set the finalizer with which it deletes the load balancer later: %v. The hub retries.", provider, err),
 	}
 }
 

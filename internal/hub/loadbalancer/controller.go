@@ -135,7 +135,12 @@ func (c *Controller) queueLeftovers(ctx context.Context) {
 		if !ok {
 			continue
 		}
-		for _, left := range inventory.LoadBalancers() {
+		var lefts []types.NamespacedName
+		_ = c.providers.guard(func() error { // which logs a panic
+			lefts = inventory.LoadBalancers()
+			return nil
+		})
+		for _, left := range lefts {
 			mcs := &networkingv1alpha1.MultiClusterService{}
 			if err := c.client.Get(ctx, left, mcs); err == nil && !(wanted(mcs) && c.providers.of(mcs) == name) && !slices.Contains(holders(mcs), name) {
 				if err := c.remove(ctx, provider, name, mcs); err == nil {
@@ -224,7 +229,9 @@ func (c *Controller) provide(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		return c.keepServing(ctx, mcs, f, portless(f))
 	}
 	generation := mcs.Generation
-	if err := c.hold(ctx, mcs, out.provider); err != nil {
+	if err := c.hold(ctx, mcs, out.provider); isSetting(err) {
+		return join(err, c.keepServing(ctx, mcs, f, unheld(out.provider, err)))
+	} else if err != nil {
 		return err
 	}
 	if mcs.Generation != generation {
@@ -244,13 +251,20 @@ func (c *Controller) call(ctx context.Context, mcs *networkingv1alpha1.MultiClus
 		operation, call = opUpdate, provider.UpdateMCSLoadBalancer
 	}
 	began := time.Now()
-	out.status, out.err = call(callCtx, mcs)
+	out.err = c.providers.guard(func() (err error) {
+		out.status, err = call(callCtx, mcs)
+		return err
+	})
 	c.providers.metrics.called(out.provider, operation, began, out.err)
 	if out.err != nil && out.status == nil {
 		out.status = c.remaining(ctx, provider, mcs)
 	}
 	if reporter, ok := provider.(cloudprovider.Reporter); ok {
-		out.reports, out.unreachable = true, reporter.Unreachable(name)
+		out.err = join(out.err, c.providers.guard(func() error {
+			out.unreachable = reporter.Unreachable(name)
+			out.reports = true
+			return nil
+		}))
 	}
 	if out.status != nil {
 		c.providers.metrics.note(name, *out)
@@ -262,7 +276,12 @@ func (c *Controller) call(ctx context.Context, mcs *networkingv1alpha1.MultiClus
 func (c *Controller) remaining(ctx context.Context, provider cloudprovider.MCSLoadBalancer, mcs *networkingv1alpha1.MultiClusterService) *corev1.LoadBalancerStatus {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	status, there, err := provider.GetMCSLoadBalancer(ctx, mcs)
+	var status *corev1.LoadBalancerStatus
+	var there bool
+	err := c.providers.guard(func() (err error) {
+		status, there, err = provider.GetMCSLoadBalancer(ctx, mcs)
+		return err
+	})
 	switch {
 	case err != nil:
 		return &mcs.Status.LoadBalancer
@@ -298,7 +317,7 @@ func (c *Controller) remove(ctx context.Context, provider cloudprovider.MCSLoadB
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	began := time.Now()
-	err := provider.EnsureMCSLoadBalancerDeleted(ctx, mcs)
+	err := c.providers.guard(func() error { return provider.EnsureMCSLoadBalancerDeleted(ctx, mcs) })
 	c.providers.metrics.called(name, opDelete, began, err)
 	if err == nil {
 		c.providers.metrics.forget(client.ObjectKeyFromObject(mcs))

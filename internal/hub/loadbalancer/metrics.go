@@ -146,23 +146,27 @@ func (p *Providers) Collect(values chan<- prometheus.Metric) {
 		gauge(m.backends, sums[name].draining, name, "draining")
 		gauge(m.backends, sums[name].unreachable, name, "unreachable")
 		if meter, ok := provider.(cloudprovider.Meter); ok {
-			m.collectTraffic(values, name, meter)
+			p.collectTraffic(values, name, meter)
 		}
 	}
 }
 
 // collectTraffic skips a provider whose Traffic call fails.
-func (m *metrics) collectTraffic(values chan<- prometheus.Metric, name string, meter cloudprovider.Meter) {
+func (p *Providers) collectTraffic(values chan<- prometheus.Metric, name string, meter cloudprovider.Meter) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
-	traffic, err := meter.Traffic(ctx)
+	var traffic []cloudprovider.Traffic
+	err := p.guard(func() (err error) {
+		traffic, err = meter.Traffic(ctx)
+		return err
+	})
 	if err != nil {
 		return
 	}
 	for _, t := range traffic {
 		protocol := string(t.Protocol)
-		values <- prometheus.MustNewConstMetric(m.connections, prometheus.GaugeValue, float64(t.Open), name, protocol)
-		values <- prometheus.MustNewConstMetric(m.taken, prometheus.CounterValue, float64(t.Taken), name, protocol)
-		values <- prometheus.MustNewConstMetric(m.failed, prometheus.CounterValue, float64(t.Failed), name, protocol)
+		values <- prometheus.MustNewConstMetric(p.metrics.connections, prometheus.GaugeValue, float64(t.Open), name, protocol)
+		values <- prometheus.MustNewConstMetric(p.metrics.taken, prometheus.CounterValue, float64(t.Taken), name, protocol)
+		values <- prometheus.MustNewConstMetric(p.metrics.failed, prometheus.CounterValue, float64(t.Failed), name, protocol)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -152,12 +153,27 @@ func (p *Providers) get(ctx context.Context, name string) (cloudprovider.MCSLoad
 			(*report)(name)
 		}
 	}
-	provider, err := cloudprovider.New(name, config)
+	var provider cloudprovider.MCSLoadBalancer
+	err := p.guard(func() (err error) {
+		provider, err = cloudprovider.New(name, config)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	p.made[name] = provider
 	return provider, nil
+}
+
+// guard calls a provider, and turns its panic into an error: it must not end the hub, and concerns only one object.
+func (p *Providers) guard(call func() error) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			p.log.Error("A load-balancer provider panicked", "reason", reason, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the provider panicked: %v", reason)
+		}
+	}()
+	return call()
 }
 
 // of returns the provider's name for a MultiClusterService.
@@ -183,7 +199,7 @@ func (p *Providers) StandDown() {
 	p.made = map[string]cloudprovider.MCSLoadBalancer{}
 	p.log.Info("Stopping this replica's load balancers, because another replica is the leader", "providers", slices.Sorted(maps.Keys(made)))
 	p.ending.Go(func() {
-		if err := closeAll(made); err != nil {
+		if err := p.closeAll(made); err != nil {
 			p.log.Error("Failed to stop the load balancers", "error", err)
 		}
 	})
@@ -196,14 +212,14 @@ func (p *Providers) Close() error {
 	made := maps.Clone(p.made)
 	p.mu.Unlock()
 	defer p.ending.Wait()
-	return closeAll(made)
+	return p.closeAll(made)
 }
 
-func closeAll(made map[string]cloudprovider.MCSLoadBalancer) error {
+func (p *Providers) closeAll(made map[string]cloudprovider.MCSLoadBalancer) error {
 	var failed []error
 	for _, provider := range made {
 		if closer, ok := provider.(io.Closer); ok {
-			failed = append(failed, closer.Close())
+			failed = append(failed, p.guard(closer.Close))
 		}
 	}
 	return errors.Join(failed...)

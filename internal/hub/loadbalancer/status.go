@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,13 +14,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// applyStatus writes the load balancer's addresses and this controller's conditions in one write, or none if nothing
-// changed, and records Events for changes. A MultiClusterService without load balancer gets neither.
+// applyStatus writes the load balancer's addresses and this controller's conditions. If the API server rejects them, for
+// example because a provider returned an invalid address, it keeps the addresses and writes a condition that says so.
 func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, lb *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
+	err := c.writeStatus(ctx, mcs, lb, conditions)
+	refusal := kit.OutcomeOf(err).Refusal
+	if refusal == "" {
+		return err
+	}
+	condition := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonStatusRefused, Message: fmt.Sprintf(
+		"The API server rejects the status that the hub writes about the load balancer. The addresses and conditions in the status are out of date. "+
+			"The provider may have returned an invalid address or reason. The hub retries. The API server's message: %s", refusal)}
+	failed := c.writeStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{condition})
+	if kit.OutcomeOf(failed).Refusal != "" { // no condition can say it
+		c.event(mcs, corev1.EventTypeWarning, condition.Reason, condition.Message)
+	}
+	return errors.Join(err, failed)
+}
+
+// writeStatus makes one write, or none if nothing changed, and records Events for changes. A MultiClusterService without
+// load balancer gets neither addresses nor conditions.
+func (c *Controller) writeStatus(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, lb *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
 	lb = storable(lb)
 	fields := map[string]any{}
 	list, written, changes, err := status.Conditions(mcs.Status.Conditions, mcs.Generation, conditions...)

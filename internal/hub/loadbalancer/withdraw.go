@@ -55,7 +55,22 @@ func (c *Controller) hold(ctx context.Context, mcs *networkingv1alpha1.MultiClus
 
 // setFinalizers writes the finalizers, or fails if the object changed since before was read.
 func (c *Controller) setFinalizers(ctx context.Context, mcs, before *networkingv1alpha1.MultiClusterService) error {
-	return wrote(mcs, c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	err := wrote(mcs, c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	if err != nil {
+		before.DeepCopyInto(mcs)
+	}
+	return err
+}
+
+// finalizersError is a failure to write an object's finalizers.
+type finalizersError struct{ error }
+
+func (e finalizersError) Unwrap() error { return e.error }
+
+// isSetting reports whether err is a failure to write finalizers, and nothing else.
+func isSetting(err error) bool {
+	_, is := err.(finalizersError)
+	return is
 }
 
 // wrote maps errors from writing an object's finalizers.
@@ -64,7 +79,7 @@ func wrote(mcs *networkingv1alpha1.MultiClusterService, err error) error {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), going(err):
 		return errOutdated
 	case err != nil:
-		return fmt.Errorf("writing the finalizers of MultiClusterService %s/%s: %w", mcs.Namespace, mcs.Name, err)
+		return finalizersError{fmt.Errorf("writing the finalizers of MultiClusterService %s/%s: %w", mcs.Namespace, mcs.Name, err)}
 	}
 	return nil
 }
@@ -119,8 +134,12 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		}
 		c.event(mcs, corev1.EventTypeWarning, reasonAbandoned, fmt.Sprintf("The load balancer of provider %s could not be deleted and may still exist: %v", name, err))
 	}
-	if err := c.drop(ctx, mcs, name); err != nil {
+	if err := c.drop(ctx, mcs, name); err == errOutdated {
 		return err
+	} else if err != nil {
+		condition := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeleting, Message: fmt.Sprintf(
+			"Provider %s has no load balancer any more, but the hub cannot remove the provider's finalizer, which delays the deletion of this MultiClusterService: %v. The hub retries.", name, err)}
+		return join(err, c.applyStatus(ctx, mcs, nil, []metav1.Condition{condition}))
 	}
 	c.failing.Over(key)
 	return nil

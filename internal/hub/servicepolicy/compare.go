@@ -113,7 +113,9 @@ func (v *Comparer) compare(ctx context.Context, lease *coordinationv1.Lease) (bo
 	}
 	standing := map[types.NamespacedName]*brokerv1alpha1.ServicePolicySpec{}
 	for i := range policies.Items {
-		if p := &policies.Items[i]; !layout.Withdrawn(p) {
+		p := &policies.Items[i]
+		// Members ignore a policy with another name, which is not the hub's.
+		if service := p.Spec.Service(); !layout.Withdrawn(p) && p.Name == names.ServicePolicy(service.Namespace, service.Name) {
 			standing[p.Spec.Service()] = &p.Spec
 		}
 	}

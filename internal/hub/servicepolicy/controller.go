@@ -4,6 +4,7 @@ package servicepolicy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -40,8 +41,9 @@ type reconciler struct {
 	border      *border.Border
 	permissions func() permissions.Members
 	recorder    events.EventRecorder
-	withdrawn   kit.Since[types.NamespacedName]
-	failed      *Failed
+	// withdrawn are the policies that are withdrawn, unwritten those that cannot be written.
+	withdrawn, unwritten kit.Since[types.NamespacedName]
+	failed               *Failed
 }
 
 // Failed are the MultiClusterServices whose policies could not be written when that was last tried. The zero value is empty.
@@ -126,33 +128,61 @@ func (r *reconciler) all(ctx context.Context) []reconcile.Request {
 	return requests
 }
 
-// Reconcile updates the policy and the conditions of one MultiClusterService.
+// Reconcile updates the policy and the conditions of one MultiClusterService. A failed write concerns no other one.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s, err := r.gather(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the objects of MultiClusterService %s: %w", req, err)
 	}
-	again, failed := r.apply(ctx, req.NamespacedName, s.mcs)
-	out := kit.OutcomeOf(failed)
-	if out.Done() || out.Failure() != "" { // a conflict says nothing about the policy
-		r.failed.set(req.NamespacedName, out.Failure() != "")
-	}
+	again, failure := r.apply(ctx, req.NamespacedName, s.mcs)
+	out := kit.OutcomeOf(failure)
+	known := r.note(req.NamespacedName, out)
 	result, err := out.Result("writing the ServicePolicy of MultiClusterService %s", req)
-	if err != nil || out.Failure() == "" && !out.Done() {
-		return result, err
-	}
-	if s.refusal = out.Refusal; s.mcs != nil {
-		if err = r.applyConditions(ctx, s); apierrors.IsConflict(err) {
-			return kit.Behind(), nil
+	if known && s.mcs != nil {
+		if s.refusal = out.Refusal; s.refusal == "" && !out.Done() {
+			s.unwritten = failure.Error()
 		}
-		if err != nil {
-			return result, fmt.Errorf("writing the conditions of MultiClusterService %s: %w", req, err)
+		written, writeErr := r.writeConditions(ctx, s)
+		if err = errors.Join(err, writeErr); err == nil && written.RequeueAfter > 0 {
+			return written, nil
 		}
 	}
-	if result.RequeueAfter == 0 && again > 0 {
+	if err == nil && result.RequeueAfter == 0 && again > 0 {
 		result = kit.After(again)
 	}
-	return result, nil
+	return result, err
+}
+
+// lasting is how long a write must fail until a condition says so. The API server's refusal counts at once. It is shorter
+// than the Comparer's patience: an object that fails must not make the hub rebuild its caches.
+const lasting = 30 * time.Second
+
+// note records the outcome of writing a policy. It returns whether the outcome is known: a failure that may end soon is not.
+func (r *reconciler) note(key types.NamespacedName, out kit.Outcome) (known bool) {
+	if out.Done() {
+		r.unwritten.Over(key)
+		r.failed.set(key, false)
+		return true
+	}
+	lasts := r.unwritten.For(key, time.Now()) >= lasting
+	if out.Failure() != "" || lasts { // a conflict says nothing about the policy, unless it lasts
+		r.failed.set(key, true)
+	}
+	return out.Refusal != "" || lasts
+}
+
+// writeConditions writes the conditions, and says when to try again if they cannot be written.
+func (r *reconciler) writeConditions(ctx context.Context, s state) (reconcile.Result, error) {
+	err := r.applyConditions(ctx, s)
+	if apierrors.IsConflict(err) {
+		return kit.Behind(), nil
+	}
+	out := kit.OutcomeOf(err)
+	if out.Refusal != "" { // no condition can say it
+		status.Say(r.recorder, s.mcs, nil, corev1.EventTypeWarning, "StatusRefused", "Expose", fmt.Sprintf(
+			"The API server rejects the status of this MultiClusterService. Its conditions are out of date. The hub retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
+	}
+	return out.Result("writing the conditions of MultiClusterService %s/%s", s.mcs.Namespace, s.mcs.Name)
 }
 
 // gather reads the state. A MultiClusterService under deletion counts as gone.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
@@ -40,8 +41,8 @@ type state struct {
 	exporters []string
 	// users are the exporters whose export is not for the hub only. ignored describes the exports that do not count.
 	users, ignored []string
-	// refusal is the API server's message if it refuses the policy.
-	refusal string
+	// refusal is the API server's message if it refuses the policy, unwritten another error that keeps the hub from writing it.
+	refusal, unwritten string
 }
 
 func (s state) conditions() []metav1.Condition {
@@ -50,6 +51,12 @@ func (s state) conditions() []metav1.Condition {
 
 func (s state) serviceFound() metav1.Condition {
 	c := metav1.Condition{Type: networkingv1alpha1.ConditionServiceFound, Status: metav1.ConditionFalse}
+	if problems := validation.IsDNS1123Label(s.mcs.Name); len(problems) > 0 {
+		c.Reason = networkingv1alpha1.ReasonNoService
+		c.Message = fmt.Sprintf("No Service can have the name of this MultiClusterService: %s. Nothing is exposed. Delete this MultiClusterService, and create one with the name and namespace of the Service.",
+			strings.Join(problems, "; "))
+		return c
+	}
 	if s.service == nil {
 		c.Reason = networkingv1alpha1.ReasonNoService
 		c.Message = fmt.Sprintf("The broker's API server has no Service %s/%s. A MultiClusterService exposes the Service with the same name and namespace. "+
@@ -112,6 +119,17 @@ func (s state) exported() metav1.Condition {
 		}
 	}
 	c := metav1.Condition{Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse}
+	if s.unwritten != "" {
+		c.Reason = networkingv1alpha1.ReasonPolicyNotWritten
+		c.Message = status.Note(fmt.Sprintf("The hub fails to write the ServicePolicy that tells clusters about this MultiClusterService. "+
+			"Clusters follow the last policy that was written, if any. The hub retries at least every 30 seconds. The error: %s", s.unwritten))
+		return c
+	}
+	if !s.crossCluster() && !s.mcs.Spec.Has(networkingv1alpha1.ExposureTypeLoadBalancer) {
+		c.Reason = networkingv1alpha1.ReasonNoSuchType
+		c.Message = fmt.Sprintf("spec.types has no type that exists: %q. The Service is not exposed. Set CrossCluster, LoadBalancer or both.", s.mcs.Spec.Types)
+		return c
+	}
 	var parts []string
 	switch missing := s.notExporting(); {
 	case len(s.exporters) == 0:
