@@ -50,8 +50,9 @@ type Controller struct {
 	// leftovers runs queueLeftovers once.
 	leftovers sync.Once
 
-	failing kit.Since[types.NamespacedName] // whose load balancer cannot be deleted
-	add     func(reconcile.Request)         // with low priority
+	failing     kit.Since[types.NamespacedName] // whose load balancer cannot be deleted
+	conflicting kit.Since[types.NamespacedName] // whose finalizers cannot be written because of conflicts
+	add         func(reconcile.Request)         // with low priority
 }
 
 // New returns the controller. It watches the given cache, and reads and writes with c, when published is known. It uses no
@@ -188,6 +189,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, fmt.Errorf("reading MultiClusterService %s: %w", req, err)
 		}
 		c.providers.forget(req.NamespacedName)
+		c.conflicting.Over(req.NamespacedName)
 		c.published.View.Want(req.NamespacedName, false)
 		return reconcile.Result{}, c.forgotten(ctx, req.NamespacedName)
 	}

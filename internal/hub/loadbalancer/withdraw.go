@@ -55,12 +55,21 @@ func (c *Controller) hold(ctx context.Context, mcs *networkingv1alpha1.MultiClus
 
 // setFinalizers writes the finalizers, or fails if the object changed since before was read.
 func (c *Controller) setFinalizers(ctx context.Context, mcs, before *networkingv1alpha1.MultiClusterService) error {
-	err := wrote(mcs, c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	err := c.client.Patch(ctx, mcs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		before.DeepCopyInto(mcs)
 	}
-	return err
+	key := client.ObjectKeyFromObject(mcs)
+	if !apierrors.IsConflict(err) {
+		c.conflicting.Over(key)
+	} else if c.conflicting.For(key, time.Now()) >= lasting {
+		return failedFinalizers(mcs, err)
+	}
+	return wrote(mcs, err)
 }
+
+// lasting is how long conflicts count as those of an outdated cache.
+const lasting = 30 * time.Second
 
 // finalizersError is a failure to write an object's finalizers.
 type finalizersError struct{ error }
@@ -79,9 +88,13 @@ func wrote(mcs *networkingv1alpha1.MultiClusterService, err error) error {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), going(err):
 		return errOutdated
 	case err != nil:
-		return finalizersError{fmt.Errorf("writing the finalizers of MultiClusterService %s/%s: %w", mcs.Namespace, mcs.Name, err)}
+		return failedFinalizers(mcs, err)
 	}
 	return nil
+}
+
+func failedFinalizers(mcs *networkingv1alpha1.MultiClusterService, err error) error {
+	return finalizersError{fmt.Errorf("writing the finalizers of MultiClusterService %s/%s: %w", mcs.Namespace, mcs.Name, err)}
 }
 
 // going reports whether a finalizer was rejected because the object is under deletion, which the cached copy does not
