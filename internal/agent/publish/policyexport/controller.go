@@ -19,6 +19,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
@@ -87,6 +88,15 @@ func (r *Reconciler) gather(ctx context.Context, name types.NamespacedName) (in 
 	}
 	if in.service, err = kit.Get(ctx, r.cluster.Client, name, &corev1.Service{}); err != nil {
 		return in, fmt.Errorf("reading Service %s: %w", name, err)
+	}
+	if b := r.cluster.Broker(); b == nil { // everything is queued when the broker is reached
+		in.recorded = true
+	} else if in.service == nil && in.export != nil {
+		record, err := b.Record(ctx, r.cluster.Clusterset, r.cluster.ID, name) // its change queues the service
+		if err != nil {
+			return in, fmt.Errorf("reading the ExportedService of %s: %w", name, err)
+		}
+		in.recorded = record != nil && !layout.Withdrawn(record)
 	}
 	return in, nil
 }

@@ -53,7 +53,15 @@ func newWorld(t *testing.T, policy *brokerv1alpha1.ServicePolicy, objects ...cli
 		w.writes = append(w.writes, verb)
 		return do()
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	var here, atBroker []client.Object
+	for _, o := range objects {
+		if _, is := o.(*brokerv1alpha1.ExportedService); is {
+			atBroker = append(atBroker, o)
+		} else {
+			here = append(here, o)
+		}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(here...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			return write("create", func() error { return c.Create(ctx, o, opts...) })
 		},
@@ -67,7 +75,7 @@ func newWorld(t *testing.T, policy *brokerv1alpha1.ServicePolicy, objects ...cli
 	cluster := &inputs.Cluster{
 		ID: "c1", Clusterset: "set", Client: c, Live: c, View: view.New("set", "c1", nil, &kit.Changes[kit.Scope]{}),
 	}
-	broker := fake.NewClientBuilder().WithScheme(scheme).Build()
+	broker := fake.NewClientBuilder().WithScheme(scheme).WithObjects(atBroker...).Build()
 	cluster.SetBroker(&inputs.Broker{Client: broker, Live: broker})
 	if policy != nil {
 		cluster.View.Replace(nil, []*brokerv1alpha1.ServicePolicy{policy}, nil)
@@ -114,6 +122,13 @@ func export(change ...func(*mcsv1beta1.ServiceExport)) *mcsv1beta1.ServiceExport
 	return e
 }
 
+// record is the cluster's ExportedService on the broker.
+func record(withdrawn bool) *brokerv1alpha1.ExportedService {
+	r := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{ClusterID: "c1", ServiceNamespace: web.Namespace, ServiceName: web.Name})
+	layout.SetWithdrawn(r, withdrawn)
+	return r
+}
+
 // byPolicy marks a ServiceExport as created for the policy at revision 5.
 func byPolicy(e *mcsv1beta1.ServiceExport) {
 	e.Labels = map[string]string{names.LabelManagedBy: names.AgentManager}
@@ -140,27 +155,33 @@ func TestReconcile(t *testing.T) {
 		writes  string
 		left    string // "ours" and the revision, "user's" or "" for no ServiceExport
 	}{
-		"a Service that all clusters export":       {policy(), []client.Object{plain}, "create", "ours 7"},
-		"this cluster is a provider":               {policy("c2", "c1"), []client.Object{plain}, "create", "ours 7"},
-		"other clusters are the providers":         {policy("c2"), []client.Object{plain}, "", ""},
-		"no Service":                               {policy(), nil, "", ""},
-		"a Service that is being deleted":          {policy(), []client.Object{going(service(corev1.ServiceTypeClusterIP))}, "", ""},
-		"its Service is being deleted":             {policy(), []client.Object{going(service(corev1.ServiceTypeClusterIP)), export(byPolicy)}, "patch", "ours 7"},
-		"a Service that cannot be exported":        {policy(), []client.Object{service(corev1.ServiceTypeExternalName)}, "", ""},
-		"no policy":                                {nil, []client.Object{plain}, "", ""},
-		"a withdrawn policy":                       {withdrawn(), []client.Object{plain}, "", ""},
-		"a user's ServiceExport":                   {policy(), []client.Object{plain, export()}, "", "user's"},
-		"a user's ServiceExport without policy":    {withdrawn(), []client.Object{plain, export()}, "", "user's"},
-		"an older policy's":                        {policy(), []client.Object{plain, export(byPolicy)}, "patch", "ours 7"},
-		"the policy is withdrawn":                  {withdrawn(), []client.Object{plain, export(byPolicy)}, "delete", ""},
-		"the policy is withdrawn, a user's too":    {withdrawn(), []client.Object{plain, export(byPolicy, applied)}, "patch", "user's"},
-		"it is not known whether there is one":     {nil, []client.Object{plain, export(byPolicy)}, "", "ours 5"},
-		"not known, and a user has edited it":      {nil, []client.Object{plain, export(byPolicy, edited)}, "", "ours 5"},
-		"it is known that there is none":           {ofAnother(), []client.Object{plain, export(byPolicy)}, "delete", ""},
-		"the Service is gone":                      {policy(), []client.Object{export(byPolicy)}, "delete", ""},
-		"no longer a provider":                     {policy("c2"), []client.Object{plain, export(byPolicy)}, "delete", ""},
-		"the ServiceExport is being deleted":       {policy(), []client.Object{plain, going(export(byPolicy))}, "", "ours 5"},
-		"withdrawn, and deleted by a user as well": {withdrawn(), []client.Object{plain, going(export(byPolicy))}, "", "ours 5"},
+		"a Service that all clusters export":         {policy(), []client.Object{plain}, "create", "ours 7"},
+		"this cluster is a provider":                 {policy("c2", "c1"), []client.Object{plain}, "create", "ours 7"},
+		"other clusters are the providers":           {policy("c2"), []client.Object{plain}, "", ""},
+		"no Service":                                 {policy(), nil, "", ""},
+		"a Service that is being deleted":            {policy(), []client.Object{going(service(corev1.ServiceTypeClusterIP))}, "", ""},
+		"its Service is being deleted":               {policy(), []client.Object{going(service(corev1.ServiceTypeClusterIP)), export(byPolicy)}, "patch", "ours 7"},
+		"a Service that cannot be exported":          {policy(), []client.Object{service(corev1.ServiceTypeExternalName)}, "", ""},
+		"no policy":                                  {nil, []client.Object{plain}, "", ""},
+		"a withdrawn policy":                         {withdrawn(), []client.Object{plain}, "", ""},
+		"a user's ServiceExport":                     {policy(), []client.Object{plain, export()}, "", "user's"},
+		"a user's ServiceExport without policy":      {withdrawn(), []client.Object{plain, export()}, "", "user's"},
+		"an older policy's":                          {policy(), []client.Object{plain, export(byPolicy)}, "patch", "ours 7"},
+		"the policy is withdrawn":                    {withdrawn(), []client.Object{plain, export(byPolicy)}, "delete", ""},
+		"the policy is withdrawn, a user's too":      {withdrawn(), []client.Object{plain, export(byPolicy, applied)}, "patch", "user's"},
+		"it is not known whether there is one":       {nil, []client.Object{plain, export(byPolicy)}, "", "ours 5"},
+		"not known, and a user has edited it":        {nil, []client.Object{plain, export(byPolicy, edited)}, "", "ours 5"},
+		"it is known that there is none":             {ofAnother(), []client.Object{plain, export(byPolicy)}, "delete", ""},
+		"the Service is gone, without a record":      {policy(), []client.Object{export(byPolicy)}, "delete", ""},
+		"the Service is gone for less than grace":    {policy(), []client.Object{export(byPolicy), record(false)}, "patch", "ours 7"},
+		"the Service is gone for longer":             {policy(), []client.Object{export(byPolicy), record(true)}, "delete", ""},
+		"the Service and the policy are gone":        {withdrawn(), []client.Object{export(byPolicy), record(false)}, "delete", ""},
+		"the Service is gone, and not a provider":    {policy("c2"), []client.Object{export(byPolicy), record(false)}, "delete", ""},
+		"the Service and the ServiceExport are gone": {policy(), []client.Object{record(false)}, "", ""},
+		"recorded, but it cannot be exported":        {policy(), []client.Object{service(corev1.ServiceTypeExternalName), export(byPolicy), record(false)}, "delete", ""},
+		"no longer a provider":                       {policy("c2"), []client.Object{plain, export(byPolicy)}, "delete", ""},
+		"the ServiceExport is being deleted":         {policy(), []client.Object{plain, going(export(byPolicy))}, "", "ours 5"},
+		"withdrawn, and deleted by a user as well":   {withdrawn(), []client.Object{plain, going(export(byPolicy))}, "", "ours 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tt.policy, tt.objects...)
@@ -182,6 +203,18 @@ func TestReconcile(t *testing.T) {
 				t.Errorf("afterwards the export is %q, want %q: %+v", left, tt.left, have.ObjectMeta)
 			}
 		})
+	}
+}
+
+// Until the broker is reached, nobody knows whether the record of a missing Service is withdrawn:
+// the ServiceExport stays, unless the policy ends.
+func TestMissingServiceBeforeTheBrokerIsReached(t *testing.T) {
+	for want, p := range map[string]*brokerv1alpha1.ServicePolicy{"patch": policy(), "delete": withdrawn()} {
+		w := newWorld(t, p, export(byPolicy))
+		w.cluster.SetBroker(nil)
+		if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil || strings.Join(w.writes, " ") != want {
+			t.Errorf("writes %q, want %q, error %v", w.writes, want, err)
+		}
 	}
 }
 

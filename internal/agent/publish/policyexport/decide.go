@@ -15,6 +15,8 @@ type inputsOf struct {
 	// policy is the policy that counts, or nil, and known whether that is known.
 	policy *brokerv1alpha1.ServicePolicy
 	known  bool
+	// recorded is set if the record of a missing Service is not withdrawn, or may not be.
+	recorded bool
 }
 
 // action is a write of a ServiceExport.
@@ -28,16 +30,17 @@ const (
 )
 
 // decide returns what to do with a ServiceExport. Those of users and those that are being deleted stay as they are. A
-// Service that is being deleted gets no ServiceExport, but keeps one until the Service is gone.
+// Service that is being deleted gets no ServiceExport. It keeps one until its record is withdrawn, so that a Service that is
+// re-created within the record's grace period keeps its export's age, and with it precedence and address.
 func decide(in inputsOf, self names.ClusterID) action {
-	wanted := in.policy != nil && in.policy.Spec.Provides(self.String()) &&
-		in.service != nil && contribution.Validate(in.service).Valid
+	provides := in.policy != nil && in.policy.Spec.Provides(self.String())
+	wanted := provides && in.service != nil && contribution.Validate(in.service).Valid
 	switch {
 	case in.export == nil && wanted && in.service.DeletionTimestamp == nil:
 		return create
 	case in.export == nil || in.export.DeletionTimestamp != nil || !contribution.ByPolicy(in.export):
 		return none
-	case wanted:
+	case wanted, provides && in.service == nil && in.recorded:
 		return annotate
 	case in.known:
 		return remove
