@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,7 @@ import (
 	brokerpkg "github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/hub"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
@@ -185,7 +187,13 @@ func (w *world) exposureProblems(ctx context.Context, f *findings, t *truth) err
 				exported = c.Status == "True"
 			}
 		}
-		if want := len(t.records[keyOf(&s)]) > 0; exported != want {
+		records := t.records[keyOf(&s)]
+		want := len(records) > 0
+		for _, p := range s.Spec.ProviderClusters {
+			isMember := w.removed == nil || w.removed.id.String() != p.Name
+			want = want && (!isMember || slices.ContainsFunc(records, func(r merge.Export) bool { return r.ClusterID == p.Name }))
+		}
+		if exported != want {
 			f.add("MultiClusterService %s: the condition Exported is %v, want %v", keyOf(&s), exported, want)
 		}
 	}
