@@ -47,8 +47,9 @@ type Controller struct {
 	// ready is set once all caches are synced.
 	ready atomic.Bool
 
-	// leftovers runs queueLeftovers once.
+	// leftovers runs queueLeftovers once. left are the names of a previous hub's load balancers.
 	leftovers sync.Once
+	left      sync.Map
 
 	failing     kit.Since[types.NamespacedName] // whose load balancer cannot be deleted
 	conflicting kit.Since[types.NamespacedName] // whose finalizers cannot be written because of conflicts
@@ -124,8 +125,8 @@ func (c *Controller) existing(ctx context.Context, provider string) (found []*ne
 	return found, nil
 }
 
-// queueLeftovers queues the load balancers of a previous hub, because their MultiClusterServices may be gone. It
-// deletes those whose MultiClusterService has another provider by now.
+// queueLeftovers queues the load balancers of a previous hub: their MultiClusterServices may be gone, or have another
+// provider by now. It deletes nothing itself, so that a provider that is slow with one of them delays no other.
 func (c *Controller) queueLeftovers(ctx context.Context) {
 	for _, name := range c.providers.configured() {
 		provider, err := c.providers.get(ctx, name)
@@ -142,12 +143,7 @@ func (c *Controller) queueLeftovers(ctx context.Context) {
 			return nil
 		})
 		for _, left := range lefts {
-			mcs := &networkingv1alpha1.MultiClusterService{}
-			if err := c.client.Get(ctx, left, mcs); err == nil && !(wanted(mcs) && c.providers.of(mcs) == name) && !slices.Contains(holders(mcs), name) {
-				if err := c.remove(ctx, provider, name, mcs); err == nil {
-					continue
-				}
-			}
+			c.left.Store(left, nil)
 			c.add(reconcile.Request{NamespacedName: left})
 		}
 	}
@@ -191,9 +187,11 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		c.providers.forget(req.NamespacedName)
 		c.conflicting.Over(req.NamespacedName)
 		c.published.View.Want(req.NamespacedName, false)
-		return reconcile.Result{}, c.forgotten(ctx, req.NamespacedName)
+		gone := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: req.Namespace, Name: req.Name}}
+		return reconcile.Result{}, c.removeExcept(ctx, gone, nil) // somebody may have removed the finalizer
 	}
 	c.leftovers.Do(func() { c.queueLeftovers(ctx) })
+	stale := c.removeLeft(ctx, mcs)
 	var err error
 	if c.published.View.Want(req.NamespacedName, wanted(mcs)); wanted(mcs) {
 		err = c.provide(ctx, mcs)
@@ -201,10 +199,12 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		c.providers.forget(req.NamespacedName)
 		err = c.withdraw(ctx, mcs)
 	}
-	switch err { // not joined with another error
-	case errOutdated:
+	switch { // not joined with another error
+	case stale != nil:
+		return reconcile.Result{}, errors.Join(stale, err)
+	case err == errOutdated:
 		return kit.Behind(), nil
-	case errNotYet:
+	case err == errNotYet:
 		return reconcile.Result{}, nil // it is queued when the backends are read
 	}
 	return reconcile.Result{}, err
@@ -301,16 +301,35 @@ func join(err, writing error) error {
 	return errors.Join(err, writing)
 }
 
-// forgotten deletes the load balancers of a MultiClusterService that was deleted with its finalizer removed by hand.
-func (c *Controller) forgotten(ctx context.Context, name types.NamespacedName) error {
+// removeLeft deletes a previous hub's load balancers of an object at providers that it no longer has, until that succeeds.
+func (c *Controller) removeLeft(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService) error {
+	name := client.ObjectKeyFromObject(mcs)
+	if _, left := c.left.Load(name); !left {
+		return nil
+	}
+	kept := holders(mcs)
+	if wanted(mcs) {
+		kept = append(kept, c.providers.of(mcs))
+	}
+	err := c.removeExcept(ctx, mcs, kept)
+	if err == nil {
+		c.left.Delete(name)
+	}
+	return err
+}
+
+// removeExcept deletes the load balancers of an object at all providers that can be used, except at those to keep.
+func (c *Controller) removeExcept(ctx context.Context, mcs *networkingv1alpha1.MultiClusterService, kept []string) error {
 	var failed []error
-	gone := &networkingv1alpha1.MultiClusterService{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
 	for _, each := range c.providers.configured() {
+		if slices.Contains(kept, each) {
+			continue
+		}
 		provider, err := c.providers.get(ctx, each)
 		if err != nil {
 			continue
 		}
-		failed = append(failed, c.remove(ctx, provider, each, gone))
+		failed = append(failed, c.remove(ctx, provider, each, mcs))
 	}
 	return errors.Join(failed...)
 }

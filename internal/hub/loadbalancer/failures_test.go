@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -80,7 +82,7 @@ func (p *provider) Unreachable(name types.NamespacedName) []netip.AddrPort {
 
 func (p *provider) LoadBalancers() []types.NamespacedName {
 	p.at("LoadBalancers", "web")
-	return nil
+	return slices.Collect(maps.Keys(p.had))
 }
 
 func (p *provider) Traffic(context.Context) ([]cloudprovider.Traffic, error) {
@@ -341,5 +343,38 @@ func TestProviderThatPanics(t *testing.T) {
 	result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}})
 	if c := w.ready(t, "web"); err == nil || c == nil || !strings.Contains(c.Message, "the provider panicked: in New") {
 		t.Errorf("%+v, %v, the condition is %+v", result, err, c)
+	}
+}
+
+// Load balancers of a previous hub that no MultiClusterService wants are deleted, each by itself: one
+// that cannot be deleted is retried, and delays no other.
+func TestLeftoversAreDeletedOneByOne(t *testing.T) {
+	w := newWorld(t, "Delete")
+	for _, name := range []string{"web", "db"} {
+		mcs := w.read(t, name)
+		mcs.Spec.Types = []networkingv1alpha1.ExposureType{networkingv1alpha1.ExposureTypeCrossCluster}
+		if err := w.client.Update(t.Context(), mcs); err != nil {
+			t.Fatal(err)
+		}
+		w.provider.had[client.ObjectKeyFromObject(mcs)] = true
+	}
+	queued := 0
+	w.add = func(reconcile.Request) { queued++ }
+	remains := func(name string) (bool, error) {
+		key := types.NamespacedName{Namespace: "shop", Name: name}
+		_, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+		return w.provider.had[key], err
+	}
+	for range 2 {
+		if remains, err := remains("web"); err == nil || !remains {
+			t.Errorf("a deletion that fails: the load balancer remains: %t, error %v", remains, err)
+		}
+	}
+	if remains, err := remains("db"); err != nil || remains || queued != 2 {
+		t.Errorf("the other load balancer remains: %t, error %v; %d were queued", remains, err, queued)
+	}
+	clear(w.provider.panics)
+	if remains, err := remains("web"); err != nil || remains {
+		t.Errorf("the load balancer remains: %t, error %v", remains, err)
 	}
 }
