@@ -237,7 +237,7 @@ func TestFinalizersThatCannotBeWritten(t *testing.T) {
 					if c != nil {
 						t.Errorf("the cache may be outdated, but the condition is %+v", c)
 					}
-					time.Sleep(lasting)
+					<-time.After(lasting)
 					c = w.reconcile(t, true)
 				}
 				if c == nil || c.Reason != reasonUnheld || !strings.Contains(c.Message, sentence) {
@@ -259,7 +259,7 @@ func TestFinalizersThatCannotBeWritten(t *testing.T) {
 				}
 				w.patch = err
 				if c = w.reconcile(t, true); apierrors.IsConflict(err) {
-					time.Sleep(lasting)
+					<-time.After(lasting)
 					c = w.reconcile(t, true)
 				}
 				if c == nil || c.Reason != reasonDeleting || !strings.Contains(c.Message, sentence) {

@@ -80,7 +80,7 @@ func TestOneObjectThatCannotBeWritten(t *testing.T) {
 					w, failure := newWorld(t, objects...), tt.err
 					failing(w, func(o client.Object) bool { return o.GetName() == "web.shop" }, &failure)
 					r, _ := w.reconciler()
-					for began := time.Now(); time.Since(began) < lasting+10*time.Second; time.Sleep(5 * time.Second) {
+					for began := time.Now(); time.Since(began) < lasting+10*time.Second; <-time.After(5 * time.Second) {
 						result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
 						if err == nil && result.RequeueAfter == 0 {
 							t.Fatal("the failed write is not retried")
