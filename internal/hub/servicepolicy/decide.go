@@ -138,7 +138,7 @@ func (s state) exported() metav1.Condition {
 			among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports))}
 	case len(missing) > 0:
 		c.Reason = networkingv1alpha1.ReasonPartlyExported
-		parts = []string{s.exportedTo(), fmt.Sprintf("These provider clusters do not export the Service, so their pods get no traffic from other clusters: %s. Create an exportable Service %s/%s%s in these clusters.",
+		parts = []string{s.exportedTo(), fmt.Sprintf("These provider clusters do not export the Service, so their pods get no traffic from other clusters or the load balancer: %s. Create an exportable Service %s/%s%s in these clusters.",
 			names.ListClusters(missing), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports))}
 	default:
 		c.Status, c.Reason, parts = metav1.ConditionTrue, networkingv1alpha1.ReasonExported, []string{s.exportedTo()}
