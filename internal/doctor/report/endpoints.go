@@ -26,6 +26,8 @@ type Endpoint struct {
 	Zone      string        `json:"zone,omitempty"`
 	// Slice is the EndpointSlice in the queried cluster.
 	Slice string `json:"slice"`
+
+	usable []portKey // the ports that kube-proxy uses
 }
 
 // EndpointState is the state of an endpoint for clients.
@@ -49,6 +51,7 @@ func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
 				Namespace: cmp.Or(slice.Labels[names.LabelServiceNamespace], slice.Namespace), Service: slice.Labels[names.LabelServiceName],
 				Cluster: slice.Labels[names.LabelSourceCluster], Addresses: e.Addresses, Ports: slicePorts(slice.Ports), State: state(e),
 				Hostname: ptr.Deref(e.Hostname, ""), Zone: ptr.Deref(e.Zone, ""), Slice: slice.Name,
+				usable: usablePorts(slice.Ports),
 			})
 		}
 	}

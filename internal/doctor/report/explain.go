@@ -46,15 +46,16 @@ type Verdict string
 
 // Values of Verdict.
 const (
-	// Works means that clients resolve the name and reach ready endpoints, and that the survey could read everything
-	// needed to know this.
+	// Works means that clients resolve the name and reach ready endpoints on all ports, that nothing is pending or wrong,
+	// and that the survey could read everything needed to know this.
 	Works Verdict = "works"
 	// WorksInPart means that only some clients reach the service, or not all of it: some DNS servers do not know the
-	// name, endpoints or ports are left out, or the import is outdated.
+	// name, endpoints or ports are left out, or the import is outdated or incomplete.
 	WorksInPart Verdict = "works in part"
 	// DoesNotWork means that the name does not resolve or no endpoint is ready.
 	DoesNotWork Verdict = "does not work"
-	// CannotTell means that no problem was found but a part could not be read.
+	// CannotTell means that no problem was found but a part could not be read, that all exporting clusters with endpoints
+	// are silent, or that another implementation manages the import.
 	CannotTell Verdict = "cannot tell"
 )
 
@@ -83,23 +84,25 @@ func Explain(s *survey.Survey, service types.NamespacedName) Explanation {
 	x.imported(s)
 	x.sources(s, service.Namespace, exports)
 	x.Records = x.records(s)
-	x.findings(s, service, exports)
-	x.Verdict = x.verdict(s, exports)
+	x.Verdict = x.verdict(s, exports, x.findings(s, service, exports))
 	return x
 }
 
-func (x *Explanation) verdict(s *survey.Survey, exports []merge.Export) Verdict {
-	ready := slices.ContainsFunc(x.Sources, func(source Source) bool { return source.ReadyHere > 0 })
+// verdict is Works only if nothing is wrong: a problem without a finding, or a finding that does not count, would be a lie.
+func (x *Explanation) verdict(s *survey.Survey, exports []merge.Export, is path) Verdict {
+	served := false
+	if x.Import != nil {
+		_, served = x.Import.unserved(Endpoints(s))
+	}
 	unread := s.BrokerErr != nil && !errors.Is(s.BrokerErr, survey.ErrNotJoined) || len(s.Unread) > 0
-	incomplete := func(f Finding) bool { return f.Severity != Pending }
 	switch {
-	case (x.Import == nil || !ready || len(x.Records) == 0) && len(s.Unread) > 0:
+	case (x.Import == nil || !served || len(x.Records) == 0) && len(s.Unread) > 0:
 		return CannotTell // it may be among the unread objects
-	case x.Import == nil, !ready, len(x.Records) == 0, !resolves(s), x.stale(s, exports):
+	case x.Import == nil, !served, len(x.Records) == 0, !is.routed, !resolves(s), x.stale(s, exports):
 		return DoesNotWork
-	case unread:
+	case unread, !is.current, x.Import.Status == foreign:
 		return CannotTell
-	case slices.ContainsFunc(x.Findings, incomplete), slices.ContainsFunc(x.Sources, Source.isHidden):
+	case len(x.Findings) > 0, slices.ContainsFunc(x.Sources, func(source Source) bool { return source.incomplete }):
 		return WorksInPart
 	}
 	return Works

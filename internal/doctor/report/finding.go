@@ -1,10 +1,6 @@
 package report
 
 import (
-	"strings"
-
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
-
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
@@ -53,28 +49,4 @@ func (f *Findings) unread(s *survey.Survey) {
 	for _, err := range s.Unread {
 		f.add(Warning, "this report", err.Error(), "Get the permission to read these objects, or ask an administrator to run the command.")
 	}
-}
-
-// severity returns the severity of the export's status, or false if it is no problem.
-func (e Export) severity() (severity Severity, wrong bool) {
-	switch {
-	case e.Status == string(mcsv1beta1.ServiceExportConditionReady), e.Status == published:
-		return "", false
-	case e.Status == string(mcsv1beta1.ServiceExportReasonPending), e.Status == noStatus:
-		return Pending, true
-	case strings.HasSuffix(e.Status, "Conflict"):
-		return Warning, true
-	}
-	return Error, true
-}
-
-// severity returns the severity of the import's status, or false if it is no problem or the import is foreign.
-func (i Import) severity() (severity Severity, wrong bool) {
-	switch i.Status {
-	case string(mcsv1beta1.ServiceImportConditionReady):
-		return "", false
-	case string(mcsv1beta1.ServiceImportReasonPending), noStatus:
-		return Pending, true
-	}
-	return Error, true
 }

@@ -17,8 +17,15 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
 
+// path is what the findings say about the path to the endpoints.
+type path struct {
+	// routed is false if clients cannot reach the clusterset IPs. current is false if all endpoints that serve are of clusters
+	// without a current heartbeat.
+	routed, current bool
+}
+
 // findings lists the problems on the path from the exports to DNS.
-func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
+func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, exports []merge.Export) (is path) {
 	x.unread(s)
 	if idle(s, render.AgentName) {
 		x.Findings.add(Warning, "agent", "No atoll-agent pod is ready. Imported services keep working, but changes in other clusters do not arrive.", s.On.Atoll("status"))
@@ -31,7 +38,10 @@ func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, e
 	if x.Import != nil && x.Import.Status != foreign {
 		x.reachable(s)
 	}
+	is = path{routed: x.derived(s), current: x.heartbeats(s)}
+	x.Findings.foreignSlices(s)
 	x.allowed(s)
+	return is
 }
 
 func (x *Explanation) unread(s *survey.Survey) {
@@ -48,24 +58,34 @@ func (x *Explanation) unread(s *survey.Survey) {
 // exported checks the queried cluster's export, and that any export exists.
 func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	for _, e := range x.Exports {
-		switch severity, wrong := e.severity(); {
+		switch {
 		case e.Status == notPermitted && e.Cluster != x.Cluster:
 			x.Findings.add(Warning, "export", fmt.Sprintf("The broker does not permit cluster %s to export namespace %s. Other clusters ignore the export.", e.Cluster, e.Namespace),
 				"To see the permissions of cluster "+e.Cluster+": "+command.Broker.Atoll("broker members list %s --clusterset %s", e.Cluster, s.Clusterset))
-		case e.Cluster != x.Cluster || !wrong:
-		case severity == Warning:
+		case e.Status == noPortExposed:
+			x.Findings.add(Warning, "export", fmt.Sprintf("Cluster %s: %s", e.Cluster, e.Message), "Compare the ports of the Service with spec.ports of the MultiClusterService.")
+		case e.Cluster != x.Cluster || e.problem == "":
+		case e.Status == deleting:
+			x.Findings.add(e.problem, "export", e.Message, "")
+		case e.problem == Warning:
 			x.Findings.add(Warning, "export", e.Message, "Give the Services, and the exported labels and annotations of the ServiceExports, the same values in all clusters.")
 		default:
-			x.Findings.add(severity, "export", e.Message, "")
+			x.Findings.add(e.problem, "export", e.Message, "")
 		}
 	}
+	x.endingService(s, service)
 	if len(exports) == 0 && len(x.Exports) > 0 && x.Import == nil && len(x.Findings) == 0 {
-		x.Findings.add(Warning, "export", "No cluster imports this service. The export is only for the hub's load balancers, or has not reached the broker yet.", "")
+		if slices.ContainsFunc(x.Exports, func(e Export) bool { return e.Status == hubOnly }) {
+			x.Findings.add(Warning, "export", "Only the load balancers of the MultiClusterService use this service. No cluster imports the service, so its name does not resolve.",
+				"To let clusters import the service, add CrossCluster to spec.types of the MultiClusterService.")
+		} else {
+			x.Findings.add(Pending, "export", "The export has not reached the broker yet, so no cluster imports this service.", "Check the agents of the exporting cluster: "+command.Of(x.Exports[0].Cluster).Atoll("status"))
+		}
 	}
 	if len(exports) > 0 || s.Broker == nil || len(x.Exports) > 0 {
 		return
 	}
-	if hasService(s, service) {
+	if serviceOf(s, service) != nil {
 		x.Findings.add(Error, "export", "No cluster exports this service. This cluster has a Service of this name.", "To export the Service: "+s.On.Atoll("export %s -n %s", service.Name, service.Namespace))
 	} else {
 		x.Findings.add(Error, "export", "No cluster exports this service.", "To export the Service from a cluster that has it: "+command.Of("CLUSTER").Atoll("export %s -n %s", service.Name, service.Namespace))
@@ -103,6 +123,11 @@ func (x *Explanation) stale(s *survey.Survey, exports []merge.Export) bool {
 // importing checks the queried cluster's import.
 func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	namespace, readable := namespaceOf(s, service.Namespace)
+	if ending := endingNamespace(s, service.Namespace); ending != nil {
+		x.Findings.add(Error, "import", fmt.Sprintf("Namespace %s of this cluster is being deleted. Services are not imported into the namespace.", service.Namespace),
+			"The namespace's conditions show why the deletion takes long: "+s.On.Kubectl("get namespace %s -o yaml", service.Namespace))
+		return
+	}
 	if readable && namespace == nil {
 		x.Findings.add(Error, "import", "This cluster has no namespace "+service.Namespace+". A service is imported only where its namespace exists.", s.On.Kubectl("create namespace %s", service.Namespace))
 		return
@@ -117,18 +142,21 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, 
 		}
 		return
 	}
-	switch severity, wrong := x.Import.severity(); {
+	switch {
 	case x.Import.Status == foreign:
-		x.Findings.add(Error, "import", x.Import.Message, takeOver(s, *x.Import))
-	case wrong:
-		x.Findings.add(severity, "import", x.Import.Message, "")
+		x.Findings.add(Error, "import", x.Import.Message, takeOver(s, x.Import.Namespace, x.Import.Name))
+	case x.Import.problem != "":
+		x.Findings.add(x.Import.problem, "import", x.Import.Message, "")
 	}
 }
 
-// takeOver explains how to hand a foreign ServiceImport to Atoll.
-func takeOver(s *survey.Survey, i Import) string {
-	return "If other clusters export the service, let Atoll manage the ServiceImport: " +
-		s.On.Kubectl("label serviceimport %s -n %s %s=%s", i.Name, i.Namespace, names.LabelManagedBy, names.AgentManager)
+// endingService reports that the queried cluster's Service is being deleted. It exists and serves until its finalizers are
+// removed.
+func (x *Explanation) endingService(s *survey.Survey, service types.NamespacedName) {
+	if have := serviceOf(s, service); have != nil && have.DeletionTimestamp != nil {
+		x.Findings.add(Warning, "export", fmt.Sprintf("Service %s of this cluster is being deleted, and waits for %s. The Service still exists and serves. When the deletion ends, its endpoints are withdrawn from all clusters.", service, finalizers(have)),
+			s.On.Kubectl("get service %s -n %s -o yaml", service.Name, service.Namespace))
+	}
 }
 
 // refused reports exports that the queried cluster refuses.
@@ -183,8 +211,10 @@ func (x *Explanation) reachable(s *survey.Survey) {
 	for _, source := range x.Sources {
 		ready += source.ReadyHere
 	}
-	if ready == 0 {
+	if ready == 0 && !slices.ContainsFunc(Endpoints(s), func(e Endpoint) bool { return e.State == EndpointReady }) {
 		x.Findings.add(Error, "endpoints", "No endpoint is ready. Connections to the service are refused.", "The table of endpoints below shows the reason for each cluster.")
+	} else {
+		x.unserved(s)
 	}
 	x.resolvable(s)
 }
@@ -211,10 +241,24 @@ func idle(s *survey.Survey, name string) bool {
 	return ok && d.Status.ReadyReplicas == 0
 }
 
-func hasService(s *survey.Survey, service types.NamespacedName) bool {
-	return slices.ContainsFunc(s.Cluster.Services, func(have corev1.Service) bool {
-		return have.Namespace == service.Namespace && have.Name == service.Name
-	})
+// serviceOf returns the queried cluster's own Service, or nil.
+func serviceOf(s *survey.Survey, service types.NamespacedName) *corev1.Service {
+	for i, have := range s.Cluster.Services {
+		if have.Namespace == service.Namespace && have.Name == service.Name {
+			return &s.Cluster.Services[i]
+		}
+	}
+	return nil
+}
+
+// endingNamespace returns a namespace of the queried cluster that is being deleted, or nil.
+func endingNamespace(s *survey.Survey, name string) *corev1.Namespace {
+	for i, n := range s.Cluster.Namespaces {
+		if n.Name == name && n.DeletionTimestamp != nil {
+			return &s.Cluster.Namespaces[i]
+		}
+	}
+	return nil
 }
 
 // namespaceOf returns a namespace of the queried cluster, or nil. readable is false when namespaces cannot be read.

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -32,10 +31,13 @@ type Export struct {
 	// ExportedAt is the creation time of the ServiceExport. The oldest export wins conflicts.
 	ExportedAt metav1.Time `json:"exportedAt"`
 	// Status of another cluster's export is Published, or NamespaceNotPermitted if all clusters ignore it. The queried
-	// cluster's own export is Ready, or has the reason of its failing or conflict condition.
+	// cluster's own export is Ready, or has the reason of its failing or conflict condition. Instead of Published and
+	// Ready, the status is HubOnly, PortsLeftOut or NoPortExposed if clusters import the service not, in part, or not.
 	Status string `json:"status"`
-	// Message is the message of that condition.
+	// Message describes the status, for example with the message of the condition.
 	Message string `json:"message,omitempty"`
+
+	problem Severity // "" for none
 }
 
 // published is the status of an export known only from the broker.
@@ -52,17 +54,23 @@ func Exports(s *survey.Survey) []Export {
 				Ports: ports(e.Spec.Ports), ExportedAt: e.Spec.ExportedAt, Status: published,
 			}
 			if !mayExport(s, &e.Spec) {
-				row.Status, row.Message = notPermitted, "The broker does not permit this cluster to export this namespace."
+				row.Status, row.Message, row.problem = notPermitted, "The broker does not permit this cluster to export this namespace.", Error
+			} else {
+				row.restrict(s, e.Spec)
 			}
 			rows[row.key()] = row
 		}
 	}
 	for _, e := range s.Cluster.Exports {
 		own := Export{Namespace: e.Namespace, Name: e.Name, Cluster: s.ClusterID.String(), ExportedAt: e.CreationTimestamp}
-		if row, ok := rows[own.key()]; ok {
+		row, onBroker := rows[own.key()]
+		if onBroker {
 			own = row
 		}
-		own.Status, own.Message = exportStatus(e.Status.Conditions)
+		// The condition does not know what clusters do not import.
+		if is := exportCondition(&e, surveyTime(s)); is.problem != "" || !onBroker || !row.isRestricted() {
+			own.Status, own.Message, own.problem = is.status, is.message, is.problem
+		}
 		rows[own.key()] = own
 	}
 	all := make([]Export, 0, len(rows))
@@ -76,25 +84,6 @@ func Exports(s *survey.Survey) []Export {
 // key sorts by namespace, name and cluster.
 func (e Export) key() string { return e.Namespace + "\x00" + e.Name + "\x00" + e.Cluster }
 
-// exportStatus returns the first problem of an export, then a conflict, then Ready.
-func exportStatus(conditions []metav1.Condition) (status, message string) {
-	for _, t := range []mcsv1beta1.ServiceExportConditionType{mcsv1beta1.ServiceExportConditionValid, mcsv1beta1.ServiceExportConditionReady} {
-		if c := meta.FindStatusCondition(conditions, string(t)); c != nil && c.Status != metav1.ConditionTrue {
-			return c.Reason, c.Message
-		}
-	}
-	if c := meta.FindStatusCondition(conditions, string(mcsv1beta1.ServiceExportConditionConflict)); c != nil && c.Status == metav1.ConditionTrue {
-		return c.Reason, c.Message
-	}
-	if ready := meta.FindStatusCondition(conditions, string(mcsv1beta1.ServiceExportConditionReady)); ready != nil {
-		return ready.Type, ready.Message
-	}
-	return noStatus, "No agent has processed this ServiceExport."
-}
-
-// noStatus is the status of objects that no agent has handled yet.
-const noStatus = "Unseen"
-
 // Import is a service imported by the queried cluster.
 type Import struct {
 	Namespace string   `json:"namespace"`
@@ -103,26 +92,31 @@ type Import struct {
 	IPs       []string `json:"ips,omitempty"`
 	Ports     []string `json:"ports,omitempty"`
 	// Clusters are the exporting clusters.
-	Clusters       []string `json:"clusters,omitempty"`
-	Endpoints      int      `json:"endpoints"`
-	ReadyEndpoints int      `json:"readyEndpoints"`
+	Clusters []string `json:"clusters,omitempty"`
+	// ReadyEndpoints are those of the Endpoints that serve clients: ready, and with a port of the service.
+	Endpoints      int `json:"endpoints"`
+	ReadyEndpoints int `json:"readyEndpoints"`
 	// Status is Ready or the reason of the Ready condition.
 	Status  string      `json:"status"`
 	Message string      `json:"message,omitempty"`
 	Created metav1.Time `json:"created"`
 
-	applied []string // the other clusters whose records it was made of
+	applied  []string  // the other clusters whose records it was made of
+	keys     []portKey // of Ports
+	numbers  []int32   // of Ports
+	families []corev1.IPFamily
+	problem  Severity // "" for none
 }
+
+// isHeadless reports whether the import has no clusterset IP.
+func (i *Import) isHeadless() bool { return i.Type == string(mcsv1beta1.Headless) }
 
 // Imports lists the queried cluster's imports by namespace and name. It counts endpoints only if the survey has them.
 func Imports(s *survey.Survey) []Import {
-	ready, total := map[[2]string]int{}, map[[2]string]int{}
+	endpoints := map[[2]string][]Endpoint{}
 	for _, e := range Endpoints(s) {
 		key := [2]string{e.Namespace, e.Service}
-		total[key]++
-		if e.State == EndpointReady {
-			ready[key]++
-		}
+		endpoints[key] = append(endpoints[key], e)
 	}
 	var all []Import
 	for _, i := range s.Cluster.Imports {
@@ -132,7 +126,15 @@ func Imports(s *survey.Survey) []Import {
 		key := [2]string{i.Namespace, i.Name}
 		row := Import{
 			Namespace: i.Namespace, Name: i.Name, Type: string(i.Spec.Type), IPs: i.Spec.IPs, Ports: ports(i.Spec.Ports),
-			Endpoints: total[key], ReadyEndpoints: ready[key], Created: i.CreationTimestamp,
+			Endpoints: len(endpoints[key]), Created: i.CreationTimestamp, families: i.Spec.IPFamilies,
+		}
+		for _, p := range i.Spec.Ports {
+			row.keys, row.numbers = append(row.keys, keyOf(p)), append(row.numbers, p.Port)
+		}
+		for _, e := range endpoints[key] {
+			if e.canServe(row.isHeadless(), row.keys) {
+				row.ReadyEndpoints++
+			}
 		}
 		for _, c := range i.Status.Clusters {
 			row.Clusters = append(row.Clusters, c.Cluster)
@@ -141,30 +143,14 @@ func Imports(s *survey.Survey) []Import {
 			row.applied = append(row.applied, id.String())
 		}
 		slices.Sort(row.applied)
-		row.Status, row.Message = importStatus(i)
+		is := importCondition(&i, surveyTime(s))
+		row.Status, row.Message, row.problem = is.status, is.message, is.problem
 		all = append(all, row)
 	}
 	slices.SortFunc(all, func(a, b Import) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	return all
-}
-
-// foreign is the status of a ServiceImport that Atoll did not create.
-const foreign = "Foreign"
-
-func importStatus(i mcsv1beta1.ServiceImport) (status, message string) {
-	if i.Labels[names.LabelManagedBy] != names.AgentManager {
-		return foreign, "Another tool or person created this ServiceImport. Atoll does not change the ServiceImport."
-	}
-	ready := meta.FindStatusCondition(i.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
-	switch {
-	case ready == nil:
-		return noStatus, "No agent has processed this ServiceImport."
-	case ready.Status == metav1.ConditionTrue:
-		return ready.Type, ready.Message
-	}
-	return ready.Reason, ready.Message
 }
 
 func ports(list []mcsv1beta1.ServicePort) []string {

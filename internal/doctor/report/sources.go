@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -17,28 +18,31 @@ type Source struct {
 	Cluster string `json:"cluster"`
 	// Published is the number of endpoints on the broker.
 	Published int `json:"published"`
-	// Imported is how many of them the queried cluster has, ReadyHere how many get new connections there.
+	// Imported is how many of them the queried cluster has, ReadyHere how many get new connections there: they are ready, and
+	// have a port of the service.
 	Imported  int `json:"imported"`
 	ReadyHere int `json:"readyHere"`
 	// Reason explains a lower number here.
 	Reason string `json:"reason,omitempty"`
-}
 
-// isHidden reports whether none of the published endpoints is imported.
-func (s Source) isHidden() bool { return s.Published > 0 && s.Imported == 0 }
+	incomplete bool // fewer endpoints than published are imported, or get new connections
+}
 
 func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merge.Export) {
 	clusters := merge.Precedence(exports)
-	count := func(list []discoveryv1.EndpointSlice, cluster string) (total, ready int) {
+	count := func(list []discoveryv1.EndpointSlice, cluster string, usable func(Endpoint) bool) (total, ready int) {
 		for _, e := range endpoints(list) {
 			if e.Cluster == cluster {
 				total++
-				if e.State == EndpointReady {
+				if usable(e) {
 					ready++
 				}
 			}
 		}
 		return total, ready
+	}
+	serves := func(e Endpoint) bool {
+		return e.State == EndpointReady && (x.Import == nil || e.canServe(x.Import.isHeadless(), x.Import.keys))
 	}
 	for _, slice := range s.Cluster.Slices { // including clusters without an export on the broker
 		if id := slice.Labels[names.LabelSourceCluster]; !slices.Contains(clusters, id) {
@@ -48,12 +52,15 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 	rules := rulesIn(s, namespace)
 	for _, id := range clusters {
 		source := Source{Cluster: id}
-		source.Imported, source.ReadyHere = count(s.Cluster.Slices, id)
+		source.Imported, source.ReadyHere = count(s.Cluster.Slices, id, serves)
 		ready := 0
 		if s.Broker != nil {
-			source.Published, ready = count(s.Broker.Slices, id)
+			source.Published, ready = count(x.ofFamilies(s.Broker.Slices), id, func(e Endpoint) bool { return e.State == EndpointReady })
 		}
-		source.Reason = why(s, source, ready)
+		_, readyHere := count(s.Cluster.Slices, id, func(e Endpoint) bool { return e.State == EndpointReady })
+		// The queried cluster imports its own endpoints directly, whatever it publishes.
+		source.incomplete = id != x.Cluster && (source.Imported < source.Published || source.ReadyHere < ready) || source.ReadyHere < readyHere
+		source.Reason = why(s, source, ready, readyHere)
 		if because, _ := rules.Reason(names.ClusterID(id)).Explain(namespace, s.On); because != "" && id != x.Cluster {
 			source.Reason = because
 		}
@@ -61,13 +68,25 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 	}
 }
 
+// ofFamilies returns the slices of the import's IP families: the cluster does not import others.
+func (x *Explanation) ofFamilies(list []discoveryv1.EndpointSlice) []discoveryv1.EndpointSlice {
+	if x.Import == nil || len(x.Import.families) == 0 {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(e discoveryv1.EndpointSlice) bool {
+		return e.AddressType != "" && !slices.ContainsFunc(x.Import.families, func(f corev1.IPFamily) bool { return string(f) == string(e.AddressType) })
+	})
+}
+
 // why explains why a source has fewer ready endpoints here than it publishes.
-func why(s *survey.Survey, source Source, publishedReady int) string {
+func why(s *survey.Survey, source Source, publishedReady, readyHere int) string {
 	since := s.Cluster.Withdrawn[source.Cluster]
 	out, _ := outside(s, source.Cluster)
 	switch {
 	case since != "" && source.ReadyHere == 0:
 		return "withdrawn: the cluster has been unreachable since " + since
+	case source.ReadyHere < readyHere:
+		return fmt.Sprintf("%d ready endpoints have no port of the service", readyHere-source.ReadyHere)
 	case source.ReadyHere > 0 && source.Imported >= source.Published:
 		return ""
 	case s.Broker == nil:

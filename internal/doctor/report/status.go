@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
@@ -70,6 +71,7 @@ func NewStatus(s *survey.Survey) Status {
 	status.members(s)
 	status.exports(s)
 	status.imports(s)
+	status.Findings.foreignSlices(s)
 	status.Findings.unread(s)
 	slices.SortStableFunc(status.Findings, func(a, b Finding) int {
 		return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
@@ -199,13 +201,13 @@ func (s *Status) exports(of *survey.Survey) {
 		s.Exports[e.Status]++
 		service := e.Namespace + "/" + e.Name
 		next := of.On.Atoll("explain %s", service)
-		switch severity, wrong := e.severity(); {
-		case e.Status == published: // the ServiceExport is gone, and the agents are about to delete the record
+		switch {
+		case !slices.ContainsFunc(of.Cluster.Exports, func(have mcsv1beta1.ServiceExport) bool { return have.Namespace == e.Namespace && have.Name == e.Name }):
 			s.Findings.add(Pending, "export "+service, "The ServiceExport is deleted, but the broker still has its record. The agents will delete the record.", next)
-		case severity == Error:
+		case e.problem == Error:
 			s.Findings.add(Error, "export "+service, e.Status+": "+e.Message, next)
-		case wrong:
-			s.Findings.add(severity, "export "+service, e.Message, next)
+		case e.problem != "":
+			s.Findings.add(e.problem, "export "+service, e.Message, next)
 		}
 	}
 }
@@ -215,13 +217,13 @@ func (s *Status) imports(of *survey.Survey) {
 		s.Imports[i.Status]++
 		service := i.Namespace + "/" + i.Name
 		next := of.On.Atoll("explain %s", service)
-		switch severity, wrong := i.severity(); {
+		switch {
 		case i.Status == foreign:
-			s.Findings.add(Warning, "import "+service, i.Message, takeOver(of, i))
-		case severity == Error:
+			s.Findings.add(Warning, "import "+service, i.Message, takeOver(of, i.Namespace, i.Name))
+		case i.problem == Error:
 			s.Findings.add(Error, "import "+service, i.Status+": "+i.Message, next)
-		case wrong:
-			s.Findings.add(severity, "import "+service, i.Message, next)
+		case i.problem != "":
+			s.Findings.add(i.problem, "import "+service, i.Message, next)
 		}
 	}
 }

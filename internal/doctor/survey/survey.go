@@ -17,6 +17,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,6 +84,11 @@ type Cluster struct {
 	Services []corev1.Service
 	// Slices are the imported EndpointSlices, with Scope.Endpoints.
 	Slices []discoveryv1.EndpointSlice
+	// Foreign are EndpointSlices with endpoints that route a derived Service's traffic but that Atoll does not manage, with
+	// Scope.Endpoints or Scope.Installation.
+	Foreign []discoveryv1.EndpointSlice
+	// Properties are the values of the ClusterProperties, by name.
+	Properties map[string]string
 	// Withdrawn maps clusters whose endpoints the agents have withdrawn to the time.
 	Withdrawn map[string]string
 	// Deployments are Atoll's, by name, with Scope.Installation.
@@ -214,7 +221,64 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 			s.Unread = append(s.Unread, fmt.Errorf("reading Service %s/%s: %w", scope.Namespace, scope.Service, err))
 		}
 	}
+	if scope.Endpoints || scope.Installation {
+		if err := s.readForeign(ctx, c, scope); err != nil {
+			return err
+		}
+	}
 	return s.readProperties(ctx, c)
+}
+
+// someNames is how many names one label selector has, so that a request's URL is not too long.
+const someNames = 100
+
+// readForeign reads the EndpointSlices of derived Services that Atoll does not manage. kube-proxy uses all slices with the
+// Service's label, whoever wrote them.
+func (s *Survey) readForeign(ctx context.Context, c *install.Target, scope Scope) error {
+	services := s.derivedServices(scope.Service)
+	var called []string
+	for service := range services {
+		called = append(called, service.Name)
+	}
+	slices.Sort(called)
+	for some := range slices.Chunk(slices.Compact(called), someNames) {
+		ofServices, err := labels.NewRequirement(discoveryv1.LabelServiceName, selection.In, some)
+		if err != nil {
+			return fmt.Errorf("selecting EndpointSlices: %w", err)
+		}
+		others, err := labels.NewRequirement(discoveryv1.LabelManagedBy, selection.NotEquals, []string{names.AgentManager})
+		if err != nil {
+			return fmt.Errorf("selecting EndpointSlices: %w", err)
+		}
+		var list discoveryv1.EndpointSliceList
+		if err := s.list(ctx, c, "EndpointSlices of derived Services", &list, client.InNamespace(scope.Namespace),
+			client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*ofServices, *others)}); err != nil {
+			return err
+		}
+		for _, slice := range list.Items {
+			if len(slice.Endpoints) > 0 && services[types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}] {
+				s.Cluster.Foreign = append(s.Cluster.Foreign, slice)
+			}
+		}
+	}
+	return nil
+}
+
+// derivedServices returns the derived Services of a service, or of all if it is empty. An import names its Service even if
+// the Service has lost its labels.
+func (s *Survey) derivedServices(of string) map[types.NamespacedName]bool {
+	all := map[types.NamespacedName]bool{}
+	for _, d := range s.Cluster.Services {
+		if origin := d.Labels[names.LabelServiceName]; d.Labels[names.LabelManagedBy] == names.AgentManager && (of == "" || origin == of) {
+			all[client.ObjectKeyFromObject(&d)] = true
+		}
+	}
+	for _, i := range s.Cluster.Imports {
+		if name := i.Annotations[names.AnnotationDerivedService]; name != "" && (of == "" || i.Name == of) && i.Labels[names.LabelManagedBy] != names.AggregateManager {
+			all[types.NamespacedName{Namespace: i.Namespace, Name: name}] = true
+		}
+	}
+	return all
 }
 
 // readProperties reads the cluster's ClusterProperties (KEP-2149), which any user may read.
@@ -223,7 +287,9 @@ func (s *Survey) readProperties(ctx context.Context, c *install.Target) error {
 	if err := s.list(ctx, c, "ClusterProperties", &properties); err != nil {
 		return err
 	}
+	s.Cluster.Properties = map[string]string{}
 	for _, p := range properties.Items {
+		s.Cluster.Properties[p.Name] = p.Spec.Value
 		switch p.Name {
 		case aboutv1beta1.ClusterIDProperty:
 			s.ClusterID = names.ClusterID(p.Spec.Value)
