@@ -32,6 +32,10 @@ var (
 	DNSRuns       = Check{"ATOLL1203", "atoll-dns runs"}
 	Credentials   = Check{"ATOLL1204", "credentials for the broker are valid"}
 	Heartbeat     = Check{"ATOLL1205", "the cluster sends heartbeats"}
+	Exports       = Check{"ATOLL1206", "the cluster's exports are in effect"}
+	Imports       = Check{"ATOLL1207", "the cluster's imports are in effect"}
+	ForeignSlices = Check{"ATOLL1208", "imported services have only Atoll's EndpointSlices"}
+	Properties    = Check{"ATOLL1209", "ClusterProperties match the membership"}
 	BrokerReached = Check{"ATOLL1301", "pods reach the broker"}
 	BrokerLatency = Check{"ATOLL1302", "the broker answers quickly"}
 	BrokerClock   = Check{"ATOLL1303", "clocks of the broker and the nodes agree"}

@@ -13,10 +13,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
@@ -87,9 +89,12 @@ func member(number int) Cluster {
 		KubeProxy: &appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{NumberReady: 1, DesiredNumberScheduled: 1}}, ClusterDNS: []string{cluster}, AtollDNS: []string{atoll},
 		Listener: &outpost.Listener{Node: "n1", Pod: []string{fmt.Sprintf("10.%d.0.9", number)}, Service: []string{fmt.Sprintf("10.10%d.0.9", number)}, Routed: []string{fmt.Sprintf("10.10%d.0.8", number)}},
 		Survey: &survey.Survey{
+			On:        command.At("", id),
 			ClusterID: names.ClusterID(id), Clusterset: "set", Server: "https://broker", Expires: at.Add(72 * time.Hour),
-			Cluster: survey.Cluster{Deployments: deployments, DNS: survey.DNS{Found: []dnswiring.Form{dnswiring.CoreDNS}, Wired: []dnswiring.Form{dnswiring.CoreDNS}}},
-			Broker:  &survey.Broker{At: at, Members: members, Heartbeats: []coordinationv1.Lease{lease}},
+			Cluster: survey.Cluster{
+				Properties:  map[string]string{aboutv1beta1.ClusterIDProperty: id, aboutv1beta1.ClustersetProperty: "set"},
+				Deployments: deployments, DNS: survey.DNS{Found: []dnswiring.Form{dnswiring.CoreDNS}, Wired: []dnswiring.Form{dnswiring.CoreDNS}}},
+			Broker: &survey.Broker{At: at, Members: members, Heartbeats: []coordinationv1.Lease{lease}},
 		},
 	}
 	return c
@@ -144,8 +149,30 @@ func (c *Cluster) silence(server string) {
 // imports gives a cluster one imported service.
 func (c *Cluster) imports(ip string) {
 	c.Survey.Cluster.Imports = []mcsv1beta1.ServiceImport{
-		{Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, IPs: []string{ip}}},
+		managedImport("headless", mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.Headless}, metav1.ConditionTrue),
+		managedImport("web", mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP, IPs: []string{ip}}, metav1.ConditionTrue),
+	}
+}
+
+func managedImport(name string, spec mcsv1beta1.ServiceImportSpec, ready metav1.ConditionStatus) mcsv1beta1.ServiceImport {
+	return mcsv1beta1.ServiceImport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{names.LabelManagedBy: names.AgentManager}}, Spec: spec,
+		Status: mcsv1beta1.ServiceImportStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: ready, Reason: "Pending", Message: "why"}}},
+	}
+}
+
+// The pods resolve only names of imports that are ready: others have no address yet, or another tool's.
+func TestPlanResolvesReadyImportsOnly(t *testing.T) {
+	for name, change := range map[string]func(*mcsv1beta1.ServiceImport){
+		"pending": func(i *mcsv1beta1.ServiceImport) { i.Status.Conditions[0].Status = metav1.ConditionUnknown },
+		"foreign": func(i *mcsv1beta1.ServiceImport) { i.Labels = nil },
+	} {
+		c := member(1)
+		c.imports("10.101.3.3")
+		change(&c.Survey.Cluster.Imports[1])
+		if service, _, _ := c.service(); service != "" {
+			t.Errorf("%s: the pods resolve %s", name, service)
+		}
 	}
 }
 
@@ -190,6 +217,36 @@ func TestEvaluate(t *testing.T) {
 		"definition deleted": {
 			func(_ *Evidence, c1, _ *Cluster) { c1.Definitions = errors.New("not served") }, "ATOLL1003=error", "atoll join FILE --context c1",
 		},
+		"an import is pending": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Cluster.Imports = []mcsv1beta1.ServiceImport{managedImport("web", mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP}, metav1.ConditionUnknown)}
+		}, "ATOLL1207=warning", "import shop/web: why"},
+		"two imports fail": {func(_ *Evidence, c1, _ *Cluster) {
+			for _, name := range []string{"web", "api"} {
+				failed := managedImport(name, mcsv1beta1.ServiceImportSpec{Type: mcsv1beta1.ClusterSetIP}, metav1.ConditionFalse)
+				failed.Status.Conditions[0].Reason = "Failed"
+				c1.Survey.Cluster.Imports = append(c1.Survey.Cluster.Imports, failed)
+			}
+		}, "ATOLL1207=error", "import shop/api: Failed: why (1 more: atoll status --context c1)"},
+		"another tool's import": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Cluster.Imports = []mcsv1beta1.ServiceImport{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}}
+		}, "ATOLL1207=warning", "kubectl label serviceimport web -n shop"},
+		"an export fails": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Cluster.Exports = []mcsv1beta1.ServiceExport{{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+				Status:     mcsv1beta1.ServiceExportStatus{Conditions: []metav1.Condition{{Type: "Valid", Status: "False", Reason: "NoService", Message: "why"}}},
+			}}
+		}, "ATOLL1206=error", "export shop/web: NoService: why"},
+		"foreign slices": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Cluster.Foreign = []discoveryv1.EndpointSlice{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "by-hand", Labels: map[string]string{discoveryv1.LabelServiceName: "web-clusterset"}}}}
+		}, "ATOLL1208=error", "kubectl delete endpointslice by-hand -n shop --context c1"},
+		"slices cannot be read": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Unread = []error{errors.New("forbidden")} },
+			"ATOLL1206=skipped ATOLL1207=skipped ATOLL1208=skipped", "forbidden"},
+		"a ClusterProperty is gone": {func(_ *Evidence, c1, _ *Cluster) {
+			delete(c1.Survey.Cluster.Properties, aboutv1beta1.ClusterIDProperty)
+		},
+			"ATOLL1209=warning", "ClusterProperty cluster.clusterset.k8s.io does not exist. Atoll works, but other programs do not know the cluster by its id Create the ClusterProperties again"},
+		"a ClusterProperty was edited": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Cluster.Properties[aboutv1beta1.ClustersetProperty] = "x" },
+			"ATOLL1209=warning", `kubectl patch clusterproperties.about.k8s.io clusterset.k8s.io --type merge -p '{"spec":{"value":"set"}}' --context c1`},
 		"no nodes":          {func(_ *Evidence, c1, _ *Cluster) { c1.ReadyNodes = 0 }, "ATOLL1004=error", "none of the 1 nodes"},
 		"agent has no role": {func(_ *Evidence, c1, _ *Cluster) { c1.Agent.Missing = []string{"list services"} }, "ATOLL1102=error", "missing permissions: list services"},
 		"dns has no role":   {func(_ *Evidence, c1, _ *Cluster) { c1.DNS.Missing = []string{"list x"} }, "ATOLL1103=error", "missing permissions: list x"},

@@ -3,8 +3,10 @@ package check
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install/render"
@@ -92,6 +94,62 @@ func (ch *checker) installation() {
 	ch.runs(DNSRuns, status, render.DNSName)
 	ch.credentials()
 	ch.heartbeat(status)
+	ch.objects(Exports, status, report.AboutExport, len(c.Survey.Cluster.Exports))
+	ch.objects(Imports, status, report.AboutImport, len(c.Survey.Cluster.Imports))
+	ch.objects(ForeignSlices, status, report.AboutEndpoints, -1)
+	ch.properties()
+}
+
+// objects checks that no object of a kind has a finding. It shows the worst and the number of others. count is the number of
+// objects, if it is known.
+func (ch *checker) objects(about Check, status report.Status, kind string, count int) {
+	var found report.Findings
+	for _, f := range status.Findings { // the worst first
+		if strings.HasPrefix(f.About, kind) {
+			found = append(found, f)
+		}
+	}
+	switch {
+	case len(found) > 0:
+		severity, more := Warning, ""
+		if found[0].Severity == report.Error {
+			severity = Error
+		}
+		if len(found) > 1 {
+			more = fmt.Sprintf(" (%d more: %s)", len(found)-1, ch.cluster.On.Atoll("status"))
+		}
+		ch.say(about, severity, found[0].Do, "%s: %s%s", found[0].About, found[0].Message, more)
+	case len(ch.cluster.Survey.Unread) > 0:
+		ch.skip(about, "%v", errors.Join(ch.cluster.Survey.Unread...))
+	case count >= 0:
+		ch.ok(about, "%d %ss", count, strings.TrimSpace(kind))
+	default:
+		ch.ok(about, "")
+	}
+}
+
+// properties checks the ClusterProperties, by which other programs know the cluster. Atoll reads its own Secret.
+func (ch *checker) properties() {
+	s := ch.cluster.Survey
+	var wrong []string
+	hint := ""
+	for _, p := range []struct{ name, want string }{{aboutv1beta1.ClusterIDProperty, s.ClusterID.String()}, {aboutv1beta1.ClustersetProperty, s.Clusterset}} {
+		switch value, exists := s.Cluster.Properties[p.name]; {
+		case !exists:
+			wrong = append(wrong, fmt.Sprintf("ClusterProperty %s does not exist", p.name))
+			hint = "Create the ClusterProperties again, with any join file of this cluster: " + ch.cluster.On.Atoll("join FILE")
+		case value != p.want:
+			wrong = append(wrong, fmt.Sprintf("ClusterProperty %s is %q, but the cluster joined as %q", p.name, value, p.want))
+			if hint == "" {
+				hint = ch.cluster.On.Kubectl(`patch clusterproperties.about.k8s.io %s --type merge -p '{"spec":{"value":"%s"}}'`, p.name, p.want)
+			}
+		}
+	}
+	if len(wrong) > 0 {
+		ch.say(Properties, Warning, hint, "%s. Atoll works, but other programs do not know the cluster by its id", strings.Join(wrong, "; "))
+		return
+	}
+	ch.ok(Properties, "")
 }
 
 func (ch *checker) runs(about Check, status report.Status, name string) {

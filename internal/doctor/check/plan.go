@@ -12,6 +12,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 )
 
@@ -56,20 +57,20 @@ func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
 	return plan
 }
 
-// service returns the name, the record type and the address of an imported service, if there is one. Another DNS server
+// service returns the name, the record type and the address of a ready import, if there is one. Another DNS server
 // may answer for the services although atoll-dns answers for the zone.
 func (c *Cluster) service() (name, kind, ip string) {
 	if c.Survey == nil {
 		return "", "", ""
 	}
-	for _, i := range c.Survey.Cluster.Imports {
-		if i.Spec.Type != mcsv1beta1.ClusterSetIP || len(i.Spec.IPs) == 0 || i.DeletionTimestamp != nil {
+	for _, i := range report.Imports(c.Survey) {
+		if i.Type != string(mcsv1beta1.ClusterSetIP) || len(i.IPs) == 0 || i.Status != string(mcsv1beta1.ServiceImportConditionReady) {
 			continue
 		}
-		if kind = "A"; strings.Contains(i.Spec.IPs[0], ":") {
+		if kind = "A"; strings.Contains(i.IPs[0], ":") {
 			kind = "AAAA"
 		}
-		return fmt.Sprintf("%s.%s.svc.%s.", i.Name, i.Namespace, survey.Zone), kind, i.Spec.IPs[0]
+		return fmt.Sprintf("%s.%s.svc.%s.", i.Name, i.Namespace, survey.Zone), kind, i.IPs[0]
 	}
 	return "", "", ""
 }

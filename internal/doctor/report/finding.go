@@ -32,6 +32,13 @@ const (
 // severities lists the worst first.
 var severities = []Severity{Error, Warning, Pending}
 
+// Beginnings of About, before the object's namespace and name.
+const (
+	AboutExport    = "export "
+	AboutImport    = "import "
+	AboutEndpoints = "endpoints of "
+)
+
 // Findings are in the order of their discovery.
 type Findings []Finding
 

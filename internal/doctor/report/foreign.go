@@ -73,7 +73,7 @@ func (f *Findings) foreignSlices(s *survey.Survey) {
 			do = append(do, s.On.Kubectl("delete endpointslice %s -n %s", strings.Join(deletable, " "), service.Namespace))
 		}
 		slices.Sort(all)
-		f.add(Error, "endpoints of "+service.String(), fmt.Sprintf("Derived Service %s has EndpointSlices that Atoll does not manage: %s. "+
+		f.add(Error, AboutEndpoints+service.String(), fmt.Sprintf("Derived Service %s has EndpointSlices that Atoll does not manage: %s. "+
 			"Some connections to the imported service go to the endpoints of these EndpointSlices.", service, strings.Join(all, ", ")),
 			"Delete them: "+strings.Join(do, " && "))
 	}

@@ -203,11 +203,11 @@ func (s *Status) exports(of *survey.Survey) {
 		next := of.On.Atoll("explain %s", service)
 		switch {
 		case !slices.ContainsFunc(of.Cluster.Exports, func(have mcsv1beta1.ServiceExport) bool { return have.Namespace == e.Namespace && have.Name == e.Name }):
-			s.Findings.add(Pending, "export "+service, "The ServiceExport is deleted, but the broker still has its record. The agents will delete the record.", next)
+			s.Findings.add(Pending, AboutExport+service, "The ServiceExport is deleted, but the broker still has its record. The agents will delete the record.", next)
 		case e.problem == Error:
-			s.Findings.add(Error, "export "+service, e.Status+": "+e.Message, next)
+			s.Findings.add(Error, AboutExport+service, e.Status+": "+e.Message, next)
 		case e.problem != "":
-			s.Findings.add(e.problem, "export "+service, e.Message, next)
+			s.Findings.add(e.problem, AboutExport+service, e.Message, next)
 		}
 	}
 }
@@ -219,11 +219,11 @@ func (s *Status) imports(of *survey.Survey) {
 		next := of.On.Atoll("explain %s", service)
 		switch {
 		case i.Status == foreign:
-			s.Findings.add(Warning, "import "+service, i.Message, takeOver(of, i.Namespace, i.Name))
+			s.Findings.add(Warning, AboutImport+service, i.Message, takeOver(of, i.Namespace, i.Name))
 		case i.problem == Error:
-			s.Findings.add(Error, "import "+service, i.Status+": "+i.Message, next)
+			s.Findings.add(Error, AboutImport+service, i.Status+": "+i.Message, next)
 		case i.problem != "":
-			s.Findings.add(i.problem, "import "+service, i.Message, next)
+			s.Findings.add(i.problem, AboutImport+service, i.Message, next)
 		}
 	}
 }

@@ -113,6 +113,43 @@ func TestReadCluster(t *testing.T) {
 	}
 }
 
+// kube-proxy uses every EndpointSlice with the label of a derived Service. The survey has those with endpoints that Atoll
+// does not manage.
+func TestReadForeignSlices(t *testing.T) {
+	slice := func(namespace, name, service, manager string, endpoints int) *discoveryv1.EndpointSlice {
+		e := &discoveryv1.EndpointSlice{ObjectMeta: named(namespace, name, discoveryv1.LabelServiceName, service), Endpoints: make([]discoveryv1.Endpoint, endpoints)}
+		if manager != "" {
+			e.Labels[discoveryv1.LabelManagedBy] = manager
+		}
+		return e
+	}
+	imported := &mcsv1beta1.ServiceImport{ObjectMeta: named("shop", "api")}
+	imported.Annotations = map[string]string{names.AnnotationDerivedService: "api-clusterset"}
+	objects := []client.Object{
+		&corev1.Service{ObjectMeta: named("shop", "web-clusterset", names.LabelManagedBy, names.AgentManager, names.LabelServiceName, "web")}, imported,
+		slice("shop", "ours", "web-clusterset", names.AgentManager, 1), slice("shop", "by-selector", "web-clusterset", "endpointslice-controller.k8s.io", 1),
+		slice("shop", "by-hand", "web-clusterset", "", 1), slice("shop", "empty", "web-clusterset", "", 0), slice("shop", "other-service", "web", "", 1),
+		slice("shop", "api", "api-clusterset", "", 1), slice("other", "same-name", "web-clusterset", "", 1),
+	}
+	for name, tt := range map[string]struct {
+		scope Scope
+		want  string
+	}{
+		"not read":    {Scope{}, ""},
+		"all":         {Scope{Installation: true}, "api by-hand by-selector"},
+		"a service":   {Scope{Namespace: "shop", Service: "web", Endpoints: true}, "by-hand by-selector"},
+		"a namespace": {Scope{Namespace: "other", Endpoints: true}, ""},
+	} {
+		s := &Survey{}
+		if err := s.readCluster(t.Context(), server(t, nil, objects...), tt.scope); err != nil {
+			t.Fatal(err)
+		}
+		if got := keys(s.Cluster.Foreign, func(o *discoveryv1.EndpointSlice) string { return o.Name }); got != tt.want {
+			t.Errorf("%s: foreign slices %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 // A kind that is not served is not a problem, a forbidden kind is recorded, and other errors
 // end the survey.
 func TestUnreadableKinds(t *testing.T) {
