@@ -32,10 +32,11 @@ shows the value and the cluster that sets the value. Problems come first.
 
 The first line is the verdict, which also determines the exit status:
 
-   0  works: pods resolve the name and reach ready endpoints
+   0  works: pods resolve the name and reach ready endpoints on all ports, and nothing is pending
   79  does not work
-  80  works in part: some pods cannot resolve the name, or some endpoints or ports are missing
-  81  cannot tell: the command found no fault, but could not read some data, for example on the broker`,
+  80  works in part: some pods cannot resolve the name, some endpoints or ports are missing, or changes are pending
+  81  cannot tell: the command found no fault, but could not read some data, for example on the broker, or no
+      exporting cluster with endpoints sends heartbeats`,
 		Example: `  atoll explain shop/web --context c2
   atoll explain web -n shop -o json`,
 		Args: cobra.ExactArgs(1),
@@ -103,6 +104,9 @@ func print(w io.Writer, x report.Explanation) error {
 				wins = ", the oldest export, whose values are used"
 			}
 			fmt.Fprintf(w, "  %s since %s%s (%s)\n", output.Text(e.Cluster), e.ExportedAt.UTC().Format("2006-01-02T15:04:05Z"), wins, e.Status)
+			if e.IsRestricted() {
+				fmt.Fprintf(w, "    %s\n", e.Message)
+			}
 		}
 	}
 	if len(x.Values) > 0 {

@@ -124,7 +124,9 @@ address ranges of the member.`,
 
 func newExports() *cobra.Command {
 	return newSub("exports [SERVICE]", "List the exports of the clusterset", `Lists which cluster exports which Service. STATUS is Published for exports of other clusters. For exports
-of this cluster, STATUS is Ready, or the reason of the ServiceExport's condition that is not True.`,
+of this cluster, STATUS is Ready, or the reason of the ServiceExport's condition that is not True. Other values are
+HubOnly if only the hub's load balancers use the export, and PortsLeftOut or NoPortExposed if a MultiClusterService
+leaves out some or all ports. With -o wide, MESSAGE has the details.`,
 		"  atoll get exports -A\n  atoll get exports web -n shop -o wide", true, cobra.MaximumNArgs(1),
 		report.Exports, func(*survey.Scope) {},
 		func(e report.Export) string { return e.Namespace + "/" + e.Name + "/" + e.Cluster },
@@ -159,7 +161,8 @@ value in effect. FROM is the cluster whose export has this value. OTHERS lists o
 
 func newImports() *cobra.Command {
 	return newSub("imports [SERVICE]", "List the imports of a cluster", `Lists the services that a cluster imports. STATUS is Ready, or the reason why the import is not ready.
-ENDPOINTS shows the number of ready endpoints and the number of all endpoints.`,
+Foreign means that another tool or person manages the ServiceImport. ENDPOINTS shows the number of endpoints that
+serve clients, which are ready and have a port of the service, and the number of all endpoints.`,
 		"  atoll get imports -A\n  atoll get imports web -n shop -o yaml", true, cobra.MaximumNArgs(1),
 		report.Imports, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },
 		func(i report.Import) string { return i.Namespace + "/" + i.Name },

@@ -340,8 +340,10 @@ func TestEvaluate(t *testing.T) {
 			}, "ATOLL1506=error", "list serviceimports",
 		},
 		"one cluster twice": {func(_ *Evidence, c1, c2 *Cluster) { c2.UID = c1.UID }, "ATOLL2001=error", "belong to the same cluster"},
-		"two clustersets":   {func(_ *Evidence, c1, c2 *Cluster) { c2.Survey.Clusterset = "other" }, "ATOLL2002=error", "cluster c2 is in clusterset other"},
-		"clocks":            {func(_ *Evidence, c1, c2 *Cluster) { c2.Ahead = 10 * time.Second }, "ATOLL2003=warning", "the clock of cluster c2 is 10s ahead of the clock of cluster c1"},
+		"two clustersets": {func(_ *Evidence, c1, c2 *Cluster) {
+			c2.Survey.Clusterset, c2.Survey.Cluster.Properties[aboutv1beta1.ClustersetProperty] = "other", "other"
+		}, "ATOLL2002=error", "cluster c2 is in clusterset other"},
+		"clocks": {func(_ *Evidence, c1, c2 *Cluster) { c2.Ahead = 10 * time.Second }, "ATOLL2003=warning", "the clock of cluster c2 is 10s ahead of the clock of cluster c1"},
 		"the same pods": {
 			func(_ *Evidence, c1, c2 *Cluster) { c2.Pods = []string{"10.1.128.0/17"} }, "ATOLL2004=error", "the pod CIDR 10.1.128.0/17 of cluster c2 overlaps the pod CIDR of cluster c1",
 		},

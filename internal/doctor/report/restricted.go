@@ -21,8 +21,8 @@ const (
 	noPortExposed = "NoPortExposed"
 )
 
-// isRestricted reports whether clusters do not import all of the export.
-func (e Export) isRestricted() bool {
+// IsRestricted reports whether clusters do not import all of the export.
+func (e Export) IsRestricted() bool {
 	return e.Status == hubOnly || e.Status == portsLeftOut || e.Status == noPortExposed
 }
 

@@ -68,7 +68,7 @@ func Exports(s *survey.Survey) []Export {
 			own = row
 		}
 		// The condition does not know what clusters do not import.
-		if is := exportCondition(&e, surveyTime(s)); is.problem != "" || !onBroker || !row.isRestricted() {
+		if is := exportCondition(&e, surveyTime(s)); is.problem != "" || !onBroker || !row.IsRestricted() {
 			own.Status, own.Message, own.problem = is.status, is.message, is.problem
 		}
 		rows[own.key()] = own

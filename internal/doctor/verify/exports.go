@@ -2,12 +2,14 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,20 +82,33 @@ func (r *run) complete(ctx context.Context, m *member, e expectation) error {
 	}); err != nil {
 		return err
 	}
+	if err := lacks(imported, have.Items, e.clusters); err != nil {
+		return err
+	}
+	m.addresses[e.service] = imported.Spec.IPs
+	return nil
+}
+
+// lacks returns an error that says what an import from the clusters lacks, or nil if the import is complete.
+func lacks(imported *mcsv1beta1.ServiceImport, have []discoveryv1.EndpointSlice, clusters []string) error {
 	var missing []string
-	for _, id := range e.clusters {
+	for _, id := range clusters {
 		listed := slices.ContainsFunc(imported.Status.Clusters, func(c mcsv1beta1.ClusterStatus) bool { return c.Cluster == id })
-		if !listed || !endpoint(have.Items, id) {
+		if !listed || !endpoint(have, id) {
 			missing = append(missing, id)
 		}
 	}
+	ready := meta.FindStatusCondition(imported.Status.Conditions, string(mcsv1beta1.ServiceImportConditionReady))
 	switch {
 	case len(missing) > 0:
 		return fmt.Errorf("the import has no ready endpoint of %s", strings.Join(missing, ", "))
 	case len(imported.Spec.IPs) == 0:
-		return fmt.Errorf("the import has no clusterset IP")
+		return errors.New("the import has no clusterset IP")
+	case ready == nil:
+		return errors.New("the import has no condition Ready")
+	case ready.Status != metav1.ConditionTrue:
+		return fmt.Errorf("the import's condition Ready is %s (%s): %s", ready.Status, ready.Reason, ready.Message)
 	}
-	m.addresses[e.service] = imported.Spec.IPs
 	return nil
 }
 
