@@ -25,6 +25,10 @@ const (
         args:
         {{- toYaml . | nindent 8 }}
         {{- end }}
+        {{- with .Values.agent.env }}
+        env:
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
 `
 	hubArguments = `        args:
         - --clusterset=` + clusterset + `

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -108,6 +109,10 @@ func TestTheSameAsTheCommands(t *testing.T) {
 				Registry: "registry.test:5000/mirror", Tag: "v1.2.3", Replicas: 3,
 				AgentArgs: []string{"--region=eu", "--refuse-imports-from=c8", "--refuse-imports-from=c9.eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=fd00::/48", "--advertise-mode=cluster-ip", "--lease-timeout=60s", "--probe-timeout=a,b"},
 			}, "0123", "atoll-clusterset")},
+		{
+			"atoll-agent", "--set clusterID=c1 --set agent.env[0].name=HTTPS_PROXY --set agent.env[0].value=http://proxy:3128",
+			member(render.Member{Tag: appVersion, AgentEnv: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy:3128"}}}, "c1", "atoll-clusterset"),
+		},
 		{"atoll-agent", "--set clusterID=c1 --set dns.clusterIP=10.96.0.53", withDNSAddress(member(render.Member{Tag: appVersion}, "c1", "atoll-clusterset"), "10.96.0.53")},
 		{"atoll-agent", "--set-file joinFile=" + joinFile, with(member(render.Member{Tag: appVersion}, "c1", "joined-set"), secret)},
 		{"atoll-agent", "--set clusterID=c1 --set hub.enabled=true", both(member(render.Member{Tag: appVersion}, "c1", "atoll-clusterset"), hub.Manifests)},

@@ -3,8 +3,12 @@ package join
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/install/render"
@@ -17,6 +21,8 @@ type MemberFlags struct {
 	podCIDRs  []string
 	advertise string
 	agentArgs []string
+	resources []string
+	env       []string
 }
 
 // AddFlags adds the flags.
@@ -25,6 +31,8 @@ func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "pod CIDR of the cluster; may be repeated; default is the pod CIDRs of the nodes")
 	flags.StringVar(&m.advertise, "advertise-mode", "pods", "addresses that other clusters send traffic to: pods, or cluster-ip if other clusters reach only this cluster's Service addresses")
 	flags.StringArrayVar(&m.agentArgs, "agent-arg", nil, "additional argument of the agent, such as --agent-arg=--lease-timeout=60s; may be repeated")
+	flags.StringSliceVar(&m.resources, "resources", nil, "request or limit of the containers, such as limits.cpu=500m, agent.requests.memory=256Mi or dns.limits.memory= (no limit); may be repeated")
+	flags.StringArrayVar(&m.env, "env", nil, "environment variable of the agent, such as --env=HTTPS_PROXY=http://proxy:3128 for a broker behind a proxy; also set NO_PROXY to the address of the cluster's own API server; may be repeated")
 	flags.StringVar(&m.member.Registry, "registry", render.DefaultRegistry, "registry of the images atoll-agent and atoll-dns")
 	flags.StringVar(&m.member.Tag, "tag", "", "tag of the images; default is the version of this program")
 	flags.Int32Var(&m.member.Replicas, "replicas", 2, "number of pods of the agent, and number of pods of the DNS server")
@@ -57,7 +65,31 @@ func (m *MemberFlags) Complete(into *render.Member) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
+	changes, err := render.ParseResources(m.resources)
+	if err != nil {
+		return fmt.Errorf("--resources: %w", err)
+	}
+	env, err := environment(m.env)
+	if err != nil {
+		return fmt.Errorf("--env: %w", err)
+	}
 	*into = m.member
-	into.AgentArgs = args
+	into.AgentArgs, into.AgentEnv, into.Resources = args, env, changes
 	return nil
+}
+
+// environment parses texts of the form NAME=VALUE.
+func environment(texts []string) ([]corev1.EnvVar, error) {
+	var all []corev1.EnvVar
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || len(validation.IsEnvVarName(name)) > 0 {
+			return nil, fmt.Errorf("%q does not have the form NAME=VALUE", text)
+		}
+		if slices.ContainsFunc(all, func(e corev1.EnvVar) bool { return e.Name == name }) {
+			return nil, fmt.Errorf("%s is set twice", name)
+		}
+		all = append(all, corev1.EnvVar{Name: name, Value: value})
+	}
+	return all, nil
 }

@@ -24,6 +24,10 @@ func TestMemberFlags(t *testing.T) {
 		"no such range":         {"--pod-cidr=10.1.0.0", nil, "--pod-cidr"},
 		"no such argument":      {"--agent-arg=--lease-time=60s", nil, "the agent's arguments: unknown flag: --lease-time"},
 		"an argument's value":   {"--agent-arg=--lease-timeout=1s", nil, "--lease-timeout: 1s is less than"},
+		"no such resource":      {"--resources=cpu=1", nil, "--resources: \"cpu=1\" does not have the form"},
+		"no variable":           {"--env=HTTPS_PROXY", nil, "--env: \"HTTPS_PROXY\" does not have the form NAME=VALUE"},
+		"no name":               {"--env==x", nil, "does not have the form NAME=VALUE"},
+		"a variable twice":      {"--env=A=1 --env=A=2", nil, "A is set twice"},
 		"a flag that join sets": {"--agent-arg=--cluster-id=c1", nil, "--cluster-id: set this flag only together with --broker-kubeconfig"},
 	} {
 		var m MemberFlags
@@ -40,5 +44,12 @@ func TestMemberFlags(t *testing.T) {
 		if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 			t.Errorf("%s: the error is %v, want %q", name, err, tc.err)
 		}
+	}
+}
+
+func TestMemberEnvironment(t *testing.T) {
+	got, err := environment([]string{"HTTPS_PROXY=http://a:1/?b=c", "EMPTY="})
+	if err != nil || len(got) != 2 || got[0].Name != "HTTPS_PROXY" || got[0].Value != "http://a:1/?b=c" || got[1].Name != "EMPTY" || got[1].Value != "" {
+		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -165,3 +165,14 @@ func TestAwait(t *testing.T) {
 		t.Errorf("the error has no cause: %v", err)
 	}
 }
+
+// A ResourceQuota may demand requests and limits of each pod.
+func TestPodsHaveResources(t *testing.T) {
+	p := &Outpost{Options: Options{Image: "i", Lifetime: time.Minute}}
+	r := p.pod("client").Spec.Containers[0].Resources
+	for name, list := range map[string]corev1.ResourceList{"requests": r.Requests, "limits": r.Limits} {
+		if list.Cpu().IsZero() || list.Memory().IsZero() {
+			t.Errorf("the pod's %s are %v", name, list)
+		}
+	}
+}

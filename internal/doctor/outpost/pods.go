@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -164,6 +165,7 @@ func (p *Outpost) pod(name string, args ...string) *corev1.Pod {
 			},
 			Containers: []corev1.Container{{
 				Name: "probe", Image: p.Image, Command: append([]string{"/atoll-agent", "probe"}, args...),
+				Resources: resources(),
 				SecurityContext: &corev1.SecurityContext{
 					AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
 					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
@@ -171,6 +173,14 @@ func (p *Outpost) pod(name string, args ...string) *corev1.Pod {
 			}},
 		},
 	}
+}
+
+// resources are small requests and limits, which a ResourceQuota may demand.
+func resources() corev1.ResourceRequirements {
+	list := func(cpu, memory string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+	return corev1.ResourceRequirements{Requests: list("10m", "32Mi"), Limits: list("500m", "256Mi")}
 }
 
 func ready(pod *corev1.Pod) bool {

@@ -290,6 +290,12 @@ func TestStatus(t *testing.T) {
 			d.Status.ReadyReplicas = 0
 			s.Cluster.Deployments[render.AgentName] = d
 		}, true, true, "error atoll-agent: No atoll-agent pod is ready"},
+		"no agent because of a quota": {func(s *survey.Survey) {
+			d := s.Cluster.Deployments[render.AgentName]
+			d.Status.ReadyReplicas = 0
+			s.Cluster.Deployments[render.AgentName] = d
+			s.Cluster.Unready = map[string][]string{render.AgentName: {"Kubernetes cannot create pods: exceeded quota."}}
+		}, true, true, "error atoll-agent: No atoll-agent pod is ready (Kubernetes cannot create pods: exceeded quota)."},
 		"one DNS server": {func(s *survey.Survey) {
 			d := s.Cluster.Deployments[render.DNSName]
 			d.Status.ReadyReplicas = 1

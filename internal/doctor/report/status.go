@@ -94,13 +94,21 @@ func (s *Status) components(of *survey.Survey) {
 		case c.Wanted == 0:
 			s.Findings.add(Error, name, "The Deployment is scaled to 0 replicas.", of.On.Kubectl("scale deployment %s -n %s --replicas=2", name, names.SystemNamespace))
 		case c.Ready == 0:
-			s.Findings.add(Error, name, fmt.Sprintf("No %s pod is ready.", name), show)
+			s.Findings.add(Error, name, fmt.Sprintf("No %s pod is ready%s.", name, unready(of, name)), show)
 		case c.Ready < c.Wanted && rollingOut(d):
-			s.Findings.add(Pending, name, fmt.Sprintf("%d of %d pods are ready: the Deployment is rolling out.", c.Ready, c.Wanted), show)
+			s.Findings.add(Pending, name, fmt.Sprintf("%d of %d pods are ready: the Deployment is rolling out%s.", c.Ready, c.Wanted, unready(of, name)), show)
 		case c.Ready < c.Wanted:
-			s.Findings.add(Warning, name, fmt.Sprintf("%d of %d pods are ready.", c.Ready, c.Wanted), show)
+			s.Findings.add(Warning, name, fmt.Sprintf("%d of %d pods are ready%s.", c.Ready, c.Wanted, unready(of, name)), show)
 		}
 	}
+}
+
+// unready formats why a Deployment lacks ready pods.
+func unready(of *survey.Survey, name string) string {
+	if why := of.Cluster.Unready[name]; len(why) > 0 {
+		return " (" + strings.TrimSuffix(strings.Join(why, "; "), ".") + ")"
+	}
+	return ""
 }
 
 // rollingOut reports whether a Deployment creates pods of a new version. A rollout that hangs ends after its progress

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -93,6 +94,8 @@ type Cluster struct {
 	Withdrawn map[string]string
 	// Deployments are Atoll's, by name, with Scope.Installation.
 	Deployments map[string]appsv1.Deployment
+	// Unready says why Atoll's Deployments lack ready pods, by name, with Scope.Installation.
+	Unready map[string][]string
 	// DNS is the forwarding to atoll-dns, with Scope.Installation.
 	DNS DNS
 }
@@ -313,12 +316,27 @@ func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
 	for _, d := range deployments.Items {
 		s.Cluster.Deployments[d.Name] = d
 	}
+	s.readUnready(ctx, c)
 	lost := &corev1.ConfigMap{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost)
 	note(client.IgnoreNotFound(err))
 	s.Cluster.Withdrawn = lost.Data
 	s.Cluster.DNS, err = readDNS(ctx, c)
 	note(err)
+}
+
+// readUnready reads why Deployments lack ready pods. Without the permission to list pods, the Deployments' conditions say
+// something.
+func (s *Survey) readUnready(ctx context.Context, c *install.Target) {
+	s.Cluster.Unready = map[string][]string{}
+	for name, d := range s.Cluster.Deployments {
+		if d.Status.ReadyReplicas >= ptr.Deref(d.Spec.Replicas, 1) || d.Spec.Selector == nil {
+			continue
+		}
+		pods := &corev1.PodList{}
+		_ = c.List(ctx, pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels))
+		s.Cluster.Unready[name] = install.Unready(&d, pods.Items)
+	}
 }
 
 // readDNS finds the DNS servers that can and that do forward the clusterset's zone.

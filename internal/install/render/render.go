@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/atoll-mcs/atoll/deploy"
@@ -49,6 +50,10 @@ type Member struct {
 	Replicas int32
 	// AgentArgs are arguments for the agent.
 	AgentArgs []string
+	// AgentEnv are environment variables of the agent's container, for example HTTPS_PROXY.
+	AgentEnv []corev1.EnvVar
+	// Resources change the requests and limits of both programs.
+	Resources Resources
 }
 
 // Manifests returns a member's CustomResourceDefinitions, and the objects that need them, in the order to apply them.

@@ -56,13 +56,14 @@ func (m Member) agent() []*unstructured.Unstructured {
 		Name:  "agent",
 		Image: m.image(AgentName),
 		Args:  m.AgentArgs,
+		Env:   m.AgentEnv,
 		Ports: []corev1.ContainerPort{
 			{Name: "metrics", ContainerPort: portMetrics, Protocol: corev1.ProtocolTCP},
 			{Name: "probes", ContainerPort: portProbes, Protocol: corev1.ProtocolTCP},
 		},
 		LivenessProbe:  probe("/healthz", "probes", 10, 6),
 		ReadinessProbe: probe("/readyz", "probes", 5, 1),
-		Resources:      resources("50m", "128Mi", "1Gi"),
+		Resources:      m.Resources.apply(AgentName, agentResources()),
 	}
 	return install.Objects[client.Object](
 		m.deployment(AgentName, container),
@@ -88,7 +89,7 @@ func (m Member) dns() []*unstructured.Unstructured {
 		},
 		LivenessProbe:  probe("/health", "health", 10, 6),
 		ReadinessProbe: probe("/ready", "ready", 2, 2),
-		Resources:      resources("50m", "64Mi", "512Mi"),
+		Resources:      m.Resources.apply(DNSName, dnsResources()),
 		VolumeMounts:   []corev1.VolumeMount{{Name: "config", MountPath: "/etc/atoll-dns", ReadOnly: true}},
 	}
 	deployment := m.deployment(DNSName, container)

@@ -76,24 +76,18 @@ func available(ctx context.Context, cluster *install.Target) error {
 // reasons says why a Deployment's pods do not run.
 func reasons(ctx context.Context, cluster *install.Target, d *appsv1.Deployment) string {
 	pods := &corev1.PodList{}
-	if err := cluster.List(ctx, pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
-		return ""
-	}
-	var why []string
-	for _, p := range pods.Items {
-		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-				why = append(why, p.Name+": "+c.Message)
-			}
-		}
-		for _, c := range p.Status.ContainerStatuses {
-			if w := c.State.Waiting; w != nil {
-				why = append(why, strings.TrimRight(p.Name+": "+w.Reason+" "+w.Message, " "))
-			}
-		}
-	}
+	_ = cluster.List(ctx, pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)) // the Deployment's conditions may say why
+	return describe(install.Unready(d, pods.Items))
+}
+
+// describe formats the reasons why pods do not run, with what to do about a refusal.
+func describe(why []string) string {
 	if len(why) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(why, "; ") + ")"
+	text := " (" + strings.Join(why, "; ") + ")"
+	if strings.Contains(text, "is forbidden") {
+		text += ". If a ResourceQuota or a LimitRange refuses the pods, change the quota, or repeat the command with --resources, for example --resources limits.cpu=500m"
+	}
+	return text
 }
