@@ -60,6 +60,11 @@ output.`,
 			if err != nil {
 				return err
 			}
+			if request.Server == "" || on.Config.Proxy != nil {
+				for _, text := range setup.NotInJoinFile(on.Config) {
+					steps.Say(cmd)("warning: %s", text)
+				}
+			}
 			var expires time.Time
 			content := func() ([]byte, error) {
 				m, err := setup.CreateToken(cmd.Context(), on, request)

@@ -137,10 +137,14 @@ func coreDNSBlock(w Wiring, l listener) string {
 	return block(w, l, append(lines, "forward . "+strings.Join(w.servers(), " ")))
 }
 
+// maxCacheTTL is the longest TTL of atoll-dns, that of dns-version (DNS specification, 2.2), in seconds. A shorter limit of
+// the cache would shorten it. All other records have a short TTL of their own.
+const maxCacheTTL = 28800
+
 // nodeLocalBlock returns a block for NodeLocal DNSCache: with a cache, on the addresses of its other blocks, and over
 // TCP as those forward to cluster DNS.
 func nodeLocalBlock(w Wiring, l listener) string {
-	lines := append([]string{"errors", "cache 30"}, l.binds...)
+	lines := append([]string{"errors", fmt.Sprintf("cache %d", maxCacheTTL)}, l.binds...)
 	return block(w, l, append(lines, "forward . "+strings.Join(w.servers(), " ")+" {", "    force_tcp", "}"))
 }
 

@@ -90,14 +90,20 @@ func use(ctx context.Context, r JoinRequest) (string, error) {
 // tokenTimeout limits the retries for the first token.
 const tokenTimeout = 30 * time.Second
 
-// free checks that no other cluster has the cluster ID.
+// free checks that no other cluster has the cluster ID, or one that overlaps it.
 func free(ctx context.Context, onBroker *install.Target, m credential.Membership, uid string) error {
 	have := &brokerv1alpha1.MemberCluster{}
 	key := client.ObjectKey{Namespace: m.Clusterset, Name: m.ClusterID.String()}
 	if err := onBroker.Get(ctx, key, have); err != nil {
-		return client.IgnoreNotFound(err)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		return checkNested(ctx, onBroker, m.Clusterset, m.ClusterID)
 	}
-	if have.Spec.ClusterUID == uid || have.Removed() {
+	switch {
+	case have.Removed():
+		return checkNested(ctx, onBroker, m.Clusterset, m.ClusterID)
+	case have.Spec.ClusterUID == uid:
 		return nil
 	}
 	return hint(fmt.Sprintf("The join file was used. To join with a different cluster id, create a new join file: %s. If the other cluster no longer exists, remove the other cluster and all its exports: %s. Then create a new join file for %s",

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"time"
 
@@ -53,6 +54,9 @@ func Join(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) 
 		if membership, onBroker, err = exchange(ctx, r, j.state, say); err != nil {
 			return err
 		}
+	}
+	if text := proxyWarning(r.File.Server, http.ProxyFromEnvironment, r.Member.AgentEnv); text != "" && !r.Member.NoWorkloads {
+		say("warning: %s", text)
 	}
 	say("installing Atoll")
 	// Store the credentials first, because a join file works only once.

@@ -60,6 +60,9 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 	if err := clusterset(ctx, on, r.Namespace); err != nil {
 		return m, err
 	}
+	if err := checkNested(ctx, on, r.Namespace, r.Cluster); err != nil {
+		return m, err
+	}
 	if err := checkJoinerPolicy(ctx, on, r.Namespace); err != nil {
 		return m, err
 	}
