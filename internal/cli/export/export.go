@@ -4,6 +4,7 @@ package export
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -71,6 +72,9 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 	}
 	if verdict := contribution.Validate(service); !verdict.Valid {
 		return fmt.Errorf("the Service %s cannot be exported: %s", key, verdict.Message)
+	}
+	if service.DeletionTimestamp != nil {
+		steps.Say(cmd)("warning: Service %s is being deleted, and waits for its finalizers (%s). Its endpoints are exported only until the deletion ends", key, strings.Join(service.Finalizers, ", "))
 	}
 	err := cluster.Create(cmd.Context(), &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
 	if err != nil && !apierrors.IsAlreadyExists(err) {

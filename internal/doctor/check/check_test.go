@@ -246,7 +246,7 @@ func TestEvaluate(t *testing.T) {
 		},
 			"ATOLL1209=warning", "ClusterProperty cluster.clusterset.k8s.io does not exist. Atoll works, but other programs do not know the cluster by its id Create the ClusterProperties again"},
 		"a ClusterProperty was edited": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Cluster.Properties[aboutv1beta1.ClustersetProperty] = "x" },
-			"ATOLL1209=warning", `kubectl patch clusterproperties.about.k8s.io clusterset.k8s.io --type merge -p '{"spec":{"value":"set"}}' --context c1`},
+			"ATOLL1209=warning", `kubectl patch clusterproperty clusterset.k8s.io --type merge -p '{"spec":{"value":"set"}}' --context c1`},
 		"no nodes":          {func(_ *Evidence, c1, _ *Cluster) { c1.ReadyNodes = 0 }, "ATOLL1004=error", "none of the 1 nodes"},
 		"agent has no role": {func(_ *Evidence, c1, _ *Cluster) { c1.Agent.Missing = []string{"list services"} }, "ATOLL1102=error", "missing permissions: list services"},
 		"dns has no role":   {func(_ *Evidence, c1, _ *Cluster) { c1.DNS.Missing = []string{"list x"} }, "ATOLL1103=error", "missing permissions: list x"},

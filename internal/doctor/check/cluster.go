@@ -141,7 +141,7 @@ func (ch *checker) properties() {
 		case value != p.want:
 			wrong = append(wrong, fmt.Sprintf("ClusterProperty %s is %q, but the cluster joined as %q", p.name, value, p.want))
 			if hint == "" {
-				hint = ch.cluster.On.Kubectl(`patch clusterproperties.about.k8s.io %s --type merge -p '{"spec":{"value":"%s"}}'`, p.name, p.want)
+				hint = ch.cluster.On.Kubectl(`patch clusterproperty %s --type merge -p '{"spec":{"value":"%s"}}'`, p.name, p.want)
 			}
 		}
 	}
