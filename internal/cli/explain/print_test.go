@@ -17,7 +17,7 @@ func TestPrint(t *testing.T) {
 	err := print(&got, report.Explanation{
 		Name: "web.shop.svc.clusterset.local", Cluster: "c3", Verdict: report.Works,
 		Findings: report.Findings{{Severity: report.Warning, About: "export", Message: "Conflicting ports"}},
-		Exports:  []report.Export{{Cluster: "c1", ExportedAt: at, Status: "Published"}, {Cluster: "c2", ExportedAt: at, Status: "PortConflict", Message: "not shown"}, {Cluster: "c4", ExportedAt: at, Status: "PortsLeftOut", Message: "shown"}},
+		Exports:  []report.Export{{Cluster: "c1", ExportedAt: at, Status: "Published"}, {Cluster: "c2", ExportedAt: at, Status: "PortConflict", Message: "not shown"}, {Cluster: "c4", ExportedAt: at, Status: "PortsRestricted", Message: "shown"}},
 		Values:   []merge.Choice{{Property: "port", Using: "http 80/TCP", From: "c1", Others: map[string]string{"c2": "http 81/TCP"}}},
 		Import:   &report.Import{Namespace: "shop", Name: "web", Type: "ClusterSetIP", IPs: []string{"10.0.0.1"}, Status: "Ready"}, DerivedService: "web-clusterset",
 		Sources: []report.Source{{Cluster: "c1", Published: 2, Imported: 2, ReadyHere: 2}, {Cluster: "c2", Published: 1, Reason: "none of its pods is ready"}},
@@ -30,7 +30,7 @@ func TestPrint(t *testing.T) {
 EXPORTED BY
   c1 since 2026-01-02T03:04:05Z, the oldest export, whose values are used (Published)
   c2 since 2026-01-02T03:04:05Z (PortConflict)
-  c4 since 2026-01-02T03:04:05Z (PortsLeftOut)
+  c4 since 2026-01-02T03:04:05Z (PortsRestricted)
     shown
 
 MERGED TO

@@ -125,8 +125,8 @@ address ranges of the member.`,
 func newExports() *cobra.Command {
 	return newSub("exports [SERVICE]", "List the exports of the clusterset", `Lists which cluster exports which Service. STATUS is Published for exports of other clusters. For exports
 of this cluster, STATUS is Ready, or the reason of the ServiceExport's condition that is not True. Other values are
-HubOnly if only the hub's load balancers use the export, and PortsLeftOut or NoPortExposed if a MultiClusterService
-leaves out some or all ports. With -o wide, MESSAGE has the details.`,
+HubOnly if only the hub's load balancers use the export, and PortsRestricted or NoPortExposed if a
+MultiClusterService exposes only some ports, or none. With -o wide, MESSAGE has the details.`,
 		"  atoll get exports -A\n  atoll get exports web -n shop -o wide", true, cobra.MaximumNArgs(1),
 		report.Exports, func(*survey.Scope) {},
 		func(e report.Export) string { return e.Namespace + "/" + e.Name + "/" + e.Cluster },

@@ -32,7 +32,7 @@ type Export struct {
 	ExportedAt metav1.Time `json:"exportedAt"`
 	// Status of another cluster's export is Published, or NamespaceNotPermitted if all clusters ignore it. The queried
 	// cluster's own export is Ready, or has the reason of its failing or conflict condition. Instead of Published and
-	// Ready, the status is HubOnly, PortsLeftOut or NoPortExposed if clusters import the service not, in part, or not.
+	// Ready, the status is HubOnly, PortsRestricted or NoPortExposed if clusters import the service not, in part, or not.
 	Status string `json:"status"`
 	// Message describes the status, for example with the message of the condition.
 	Message string `json:"message,omitempty"`

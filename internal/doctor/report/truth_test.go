@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -176,43 +175,63 @@ func TestStatusOfObjects(t *testing.T) {
 	}
 }
 
-// An export that clusters do not import, or not with all ports, is not called published or ready.
+// An export that clusters do not import, or not with all ports, is not called published or ready. The agents publish only
+// the exposed ports.
 func TestRestrictedExports(t *testing.T) {
-	expose := func(port int32) []brokerv1alpha1.PolicyPort { return []brokerv1alpha1.PolicyPort{{Port: port}} }
+	const hub, ofClusterset, everything = brokerv1alpha1.ScopeHub, brokerv1alpha1.ScopeClusterset, ""
+	const only, out = "The MultiClusterService exposes only the ports 80. Other ports of the Service cannot be reached.", "The MultiClusterService does not expose the ports admin:81/TCP. These ports cannot be reached."
+	const balanced = "HubOnly Only the load balancers of the MultiClusterService use this export. Clusters do not import the export."
 	for name, tt := range map[string]struct {
-		scope         brokerv1alpha1.ExportScope
-		policy        []brokerv1alpha1.PolicyPort
-		scopeOfPolicy brokerv1alpha1.ExportScope
-		want          string
+		record, policy brokerv1alpha1.ExportScope
+		exposed        int32
+		other, own     string // status and message of another cluster's export and of the own one
 	}{
-		"of the clusterset":       {"", nil, "", "Published "},
-		"of the hub":              {brokerv1alpha1.ScopeHub, nil, brokerv1alpha1.ScopeHub, "HubOnly Only the load balancers of the MultiClusterService use this export. Clusters do not import the export."},
-		"of the hub, in part":     {brokerv1alpha1.ScopeHub, expose(80), brokerv1alpha1.ScopeHub, "HubOnly Only the load balancers of the MultiClusterService use this export. Clusters do not import the export. The MultiClusterService does not expose the ports admin:81/TCP."},
-		"with one port left out":  {"", expose(80), brokerv1alpha1.ScopeClusterset, "PortsLeftOut The MultiClusterService does not expose the ports admin:81/TCP, so clusters do not import these ports."},
-		"with all ports left out": {"", expose(9), brokerv1alpha1.ScopeClusterset, "NoPortExposed The MultiClusterService exposes none of the ports http:80/TCP, admin:81/TCP. No cluster imports this export."},
+		"of the clusterset":       {everything, "", 0, "Published ", "Ready The Service is exported to the clusterset."},
+		"of the hub":              {hub, hub, 0, balanced, balanced},
+		"of the hub, in part":     {hub, hub, 80, balanced + " " + only, balanced + " " + out},
+		"exported by people too":  {everything, hub, 80, "Published ", "Ready The Service is exported to the clusterset."},
+		"with one port left out":  {everything, ofClusterset, 80, "PortsRestricted " + only, "PortsRestricted " + out},
+		"with all ports left out": {everything, ofClusterset, 9, "NoPortExposed The MultiClusterService exposes no port of this export, so no cluster imports the export.", "NoPortExposed The MultiClusterService exposes no port of this export, so no cluster imports the export."},
 	} {
 		s := clusterset()
 		s.Cluster.Imports, s.Cluster.Slices = nil, nil
 		s.ClusterID = "c1"
 		own(s, metav1.Condition{Type: "Ready", Status: "True", Reason: "Exported", Message: "The Service is exported to the clusterset."})
+		s.Cluster.Services = append(s.Cluster.Services, corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81}}},
+		})
 		for i := range s.Broker.Exports {
-			spec := &s.Broker.Exports[i].Spec
-			spec.Scope, spec.Ports = tt.scope, append(spec.Ports, mcsv1beta1.ServicePort{Name: "admin", Port: 81})
+			s.Broker.Exports[i].Spec.Scope = tt.record
 		}
-		if tt.scopeOfPolicy != "" {
-			s.Broker.Policies = []brokerv1alpha1.ServicePolicy{{Spec: brokerv1alpha1.ServicePolicySpec{ServiceNamespace: "shop", ServiceName: "web", Scope: tt.scopeOfPolicy, Ports: tt.policy}}}
+		if tt.policy != "" {
+			policy := brokerv1alpha1.ServicePolicySpec{ServiceNamespace: "shop", ServiceName: "web", Scope: tt.policy}
+			if tt.exposed != 0 {
+				policy.Ports = []brokerv1alpha1.PolicyPort{{Port: tt.exposed}}
+			}
+			s.Broker.Policies = []brokerv1alpha1.ServicePolicy{{Spec: policy}}
 		}
 		all := Exports(s)
-		if got := fmt.Sprintf("%s %s", all[1].Status, all[1].Message); got != tt.want {
-			t.Errorf("%s: the export of another cluster is %s\nwant %s", name, got, tt.want)
+		if got := all[1].Status + " " + all[1].Message; got != tt.other {
+			t.Errorf("%s: the export of another cluster is %s\nwant %s", name, got, tt.other)
 		}
-		if want := strings.Replace(tt.want, "Published ", "Ready The Service is exported to the clusterset.", 1); fmt.Sprintf("%s %s", all[0].Status, all[0].Message) != want {
-			t.Errorf("%s: the own export is %s %s\nwant %s", name, all[0].Status, all[0].Message, want)
+		if got := all[0].Status + " " + all[0].Message; got != tt.own {
+			t.Errorf("%s: the own export is %s\nwant %s", name, got, tt.own)
 		}
-		if x := Explain(s, web); x.Verdict != DoesNotWork {
+		x := Explain(s, web)
+		if x.Verdict != DoesNotWork {
 			t.Errorf("%s: verdict %s without an import", name, x.Verdict)
-		} else if got := told(x.Findings); (tt.scope == brokerv1alpha1.ScopeHub) != strings.Contains(got, "Only the load balancers of the MultiClusterService use this service") {
+		}
+		if got := told(x.Findings); (tt.record == hub) != strings.Contains(got, "Only the load balancers of the MultiClusterService use this service") {
 			t.Errorf("%s: findings %s", name, got)
 		}
+	}
+	// A policy that exposes all ports leaves nothing out.
+	s := clusterset()
+	s.ClusterID = "c1"
+	own(s, metav1.Condition{Type: "Ready", Status: "True", Reason: "Exported"})
+	s.Cluster.Services = append(s.Cluster.Services, corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}})
+	s.Broker.Policies = []brokerv1alpha1.ServicePolicy{{Spec: brokerv1alpha1.ServicePolicySpec{ServiceNamespace: "shop", ServiceName: "web", Scope: ofClusterset, Ports: []brokerv1alpha1.PolicyPort{{Name: "http"}}}}}
+	if got := Exports(s)[0].Status; got != "Ready" {
+		t.Errorf("all ports are exposed: the own export is %s", got)
 	}
 }

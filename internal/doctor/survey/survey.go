@@ -81,7 +81,8 @@ type Cluster struct {
 	Namespaces []corev1.Namespace
 	Exports    []mcsv1beta1.ServiceExport
 	Imports    []mcsv1beta1.ServiceImport
-	// Services are the derived Services. If the scope has a service, its own Service is among them.
+	// Services are the derived Services. If the scope has a service, its own Service is among them. So are exported
+	// Services of which a policy exposes only some ports.
 	Services []corev1.Service
 	// Slices are the imported EndpointSlices, with Scope.Endpoints.
 	Slices []discoveryv1.EndpointSlice
@@ -167,6 +168,7 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 	if !scope.ClusterOnly {
 		s.Broker, s.BrokerErr = s.readBroker(ctx, cluster, scope)
 	}
+	s.readRestricted(ctx, cluster)
 	if scope.Service != "" {
 		s.keep(types.NamespacedName{Namespace: scope.Namespace, Name: scope.Service})
 	}
@@ -282,6 +284,26 @@ func (s *Survey) derivedServices(of string) map[types.NamespacedName]bool {
 		}
 	}
 	return all
+}
+
+// readRestricted reads the exported Services of which a policy exposes only some ports: their records lack the others. A
+// Service that cannot be read is not known.
+func (s *Survey) readRestricted(ctx context.Context, c client.Reader) {
+	if s.Broker == nil {
+		return
+	}
+	for _, p := range s.Broker.Policies {
+		service := p.Spec.Service()
+		named := func(o client.Object) bool { return client.ObjectKeyFromObject(o) == service }
+		if len(p.Spec.Ports) == 0 || !slices.ContainsFunc(s.Cluster.Exports, func(e mcsv1beta1.ServiceExport) bool { return named(&e) }) ||
+			slices.ContainsFunc(s.Cluster.Services, func(have corev1.Service) bool { return named(&have) }) {
+			continue
+		}
+		own := &corev1.Service{}
+		if c.Get(ctx, service, own) == nil {
+			s.Cluster.Services = append(s.Cluster.Services, *own)
+		}
+	}
 }
 
 // readProperties reads the cluster's ClusterProperties (KEP-2149), which any user may read.

@@ -150,6 +150,25 @@ func TestReadForeignSlices(t *testing.T) {
 	}
 }
 
+// The survey has the exported Services of which a policy exposes only some ports, and no others.
+func TestReadRestrictedServices(t *testing.T) {
+	policy := func(service string, ports ...brokerv1alpha1.PolicyPort) brokerv1alpha1.ServicePolicy {
+		return brokerv1alpha1.ServicePolicy{Spec: brokerv1alpha1.ServicePolicySpec{ServiceNamespace: "shop", ServiceName: service, Ports: ports}}
+	}
+	http := brokerv1alpha1.PolicyPort{Name: "http"}
+	s := &Survey{Broker: &Broker{Policies: []brokerv1alpha1.ServicePolicy{policy("web", http), policy("all"), policy("elsewhere", http), policy("gone", http)}}}
+	for _, name := range []string{"web", "all", "gone"} {
+		s.Cluster.Exports = append(s.Cluster.Exports, mcsv1beta1.ServiceExport{ObjectMeta: named("shop", name)})
+	}
+	on := server(t, nil, &corev1.Service{ObjectMeta: named("shop", "web")}, &corev1.Service{ObjectMeta: named("shop", "all")}, &corev1.Service{ObjectMeta: named("shop", "elsewhere")})
+	for range 2 { // a Service is read once
+		s.readRestricted(t.Context(), on)
+	}
+	if got := keys(s.Cluster.Services, func(o *corev1.Service) string { return o.Name }); got != "web" || len(s.Unread) > 0 {
+		t.Errorf("the survey has %q, want web; unread %v", got, s.Unread)
+	}
+}
+
 // A kind that is not served is not a problem, a forbidden kind is recorded, and other errors
 // end the survey.
 func TestUnreadableKinds(t *testing.T) {
