@@ -36,6 +36,7 @@ var (
 	Imports       = Check{"ATOLL1207", "the cluster's imports are in effect"}
 	ForeignSlices = Check{"ATOLL1208", "imported services have only Atoll's EndpointSlices"}
 	Properties    = Check{"ATOLL1209", "ClusterProperties match the membership"}
+	Members       = Check{"ATOLL1210", "the other members send heartbeats"}
 	BrokerReached = Check{"ATOLL1301", "pods reach the broker"}
 	BrokerLatency = Check{"ATOLL1302", "the broker answers quickly"}
 	BrokerClock   = Check{"ATOLL1303", "clocks of the broker and the nodes agree"}

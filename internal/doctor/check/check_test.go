@@ -81,7 +81,10 @@ func member(number int) Cluster {
 		{ObjectMeta: metav1.ObjectMeta{Name: "c1"}, Spec: brokerv1alpha1.MemberClusterSpec{ClusterID: "c1", ClusterUID: "c1", AgentVersion: "v1", AdvertiseMode: brokerv1alpha1.AdvertisePods, PodCIDRs: []string{"10.1.0.0/16"}}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "c2"}, Spec: brokerv1alpha1.MemberClusterSpec{ClusterID: "c2", ClusterUID: "c2", AgentVersion: "v1", AdvertiseMode: brokerv1alpha1.AdvertisePods, PodCIDRs: []string{"10.2.0.0/16"}}},
 	}
-	lease := coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: id, CreationTimestamp: metav1.NewTime(at)}}
+	var leases []coordinationv1.Lease
+	for _, m := range members {
+		leases = append(leases, coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: m.Name, CreationTimestamp: metav1.NewTime(at)}})
+	}
 	c := Cluster{
 		Name: id, Context: id, On: command.At("", id), Version: "v1.36.0", UID: id, Nodes: 1, ReadyNodes: 1, Broker: "https://broker",
 		Agent: Rights{Checked: true}, DNS: Rights{Checked: true}, OnBroker: Rights{Checked: true},
@@ -94,7 +97,7 @@ func member(number int) Cluster {
 			Cluster: survey.Cluster{
 				Properties:  map[string]string{aboutv1beta1.ClusterIDProperty: id, aboutv1beta1.ClustersetProperty: "set"},
 				Deployments: deployments, DNS: survey.DNS{Found: []dnswiring.Form{dnswiring.CoreDNS}, Wired: []dnswiring.Form{dnswiring.CoreDNS}}},
-			Broker: &survey.Broker{At: at, Members: members, Heartbeats: []coordinationv1.Lease{lease}},
+			Broker: &survey.Broker{At: at, Members: members, Heartbeats: leases},
 		},
 	}
 	return c
@@ -241,6 +244,11 @@ func TestEvaluate(t *testing.T) {
 		}, "ATOLL1208=error", "kubectl delete endpointslice by-hand -n shop --context c1"},
 		"slices cannot be read": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Unread = []error{errors.New("forbidden")} },
 			"ATOLL1206=skipped ATOLL1207=skipped ATOLL1208=skipped", "forbidden"},
+		"another member is silent": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Broker.Heartbeats[1].CreationTimestamp = metav1.NewTime(c1.Survey.Broker.At.Add(-time.Minute))
+		}, "ATOLL1210=error", "cluster c2: No heartbeat from cluster c2 for 1m0s."},
+		"another member is lost": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Cluster.Withdrawn = map[string]string{"c2": "t"} },
+			"ATOLL1210=error", "Cluster c2 is unreachable. Its endpoints have been withdrawn"},
 		"a ClusterProperty is gone": {func(_ *Evidence, c1, _ *Cluster) {
 			delete(c1.Survey.Cluster.Properties, aboutv1beta1.ClusterIDProperty)
 		},
@@ -264,8 +272,8 @@ func TestEvaluate(t *testing.T) {
 		}, "ATOLL1203=warning", "1 of 2"},
 		"expired":     {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(-time.Hour) }, "ATOLL1204=error", "expired 1h"},
 		"about to":    {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(time.Hour) }, "ATOLL1204=warning", "have not renewed them"},
-		"silent":      {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.At = time.Now().Add(time.Hour) }, "ATOLL1205=error", "s old"},
-		"not entered": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.Heartbeats = nil }, "ATOLL1205=error", "has no heartbeat of the cluster"},
+		"silent":      {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.At = time.Now().Add(time.Hour) }, "ATOLL1205=error ATOLL1210=error", "s old"},
+		"not entered": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.Heartbeats = nil }, "ATOLL1205=error ATOLL1210=warning", "has no heartbeat of the cluster"},
 		"broker out of reach of pods": {
 			func(_ *Evidence, c1, _ *Cluster) { c1.Seen.Servers[0] = probe.Replied{Error: "dial tcp: timeout"} }, "ATOLL1301=error", "dial tcp: timeout",
 		},
@@ -276,7 +284,7 @@ func TestEvaluate(t *testing.T) {
 		},
 		"broker out of reach from here": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey.Broker, c1.Survey.BrokerErr, c1.OnBroker = nil, errors.New("no route"), Rights{}
-		}, "ATOLL1104=skipped ATOLL1205=skipped ATOLL1304=warning", "no route"},
+		}, "ATOLL1104=skipped ATOLL1205=skipped ATOLL1210=skipped ATOLL1304=warning", "no route"},
 		"no pods": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Listener, c1.Seen, c1.Outpost = nil, nil, errors.New("forbidden")
 		}, "ATOLL1301=skipped ATOLL1401=warning ATOLL1402=skipped ATOLL1501=skipped ATOLL1505=skipped ATOLL2101=skipped ATOLL2101=skipped", "forbidden"},
@@ -356,7 +364,7 @@ func TestEvaluate(t *testing.T) {
 			c1.Survey.Broker.Members = append(c1.Survey.Broker.Members, brokerv1alpha1.MemberCluster{
 				ObjectMeta: metav1.ObjectMeta{Name: "c3"}, Spec: brokerv1alpha1.MemberClusterSpec{PodCIDRs: []string{"10.1.2.0/24"}},
 			})
-		}, "ATOLL2004=error", "the pod CIDR 10.1.2.0/24 of cluster c3 overlaps the pod CIDR of cluster c1"},
+		}, "ATOLL1210=warning ATOLL2004=error", "the pod CIDR 10.1.2.0/24 of cluster c3 overlaps the pod CIDR of cluster c1"},
 		"no family": {func(_ *Evidence, c1, c2 *Cluster) {
 			c2.Listener.Pod, c2.Listener.Service = []string{"fd00::2"}, []string{"fd00::3"}
 		}, "ATOLL1401=error ATOLL2005=error ATOLL2101=skipped ATOLL2101=skipped", "one cluster has only IPv4"},

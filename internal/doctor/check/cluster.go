@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,15 +95,27 @@ func (ch *checker) installation() {
 	ch.runs(DNSRuns, status, render.DNSName)
 	ch.credentials()
 	ch.heartbeat(status)
-	ch.objects(Exports, status, report.AboutExport, len(c.Survey.Cluster.Exports))
-	ch.objects(Imports, status, report.AboutImport, len(c.Survey.Cluster.Imports))
-	ch.objects(ForeignSlices, status, report.AboutEndpoints, -1)
+	ch.objects(Exports, status, report.AboutExport, len(c.Survey.Cluster.Exports), c.Survey.Unread...)
+	ch.objects(Imports, status, report.AboutImport, len(c.Survey.Cluster.Imports), c.Survey.Unread...)
+	ch.objects(ForeignSlices, status, report.AboutEndpoints, -1, c.Survey.Unread...)
 	ch.properties()
+	ch.members(status)
+}
+
+// members checks the other members. Without their heartbeats, imported endpoints may be outdated.
+func (ch *checker) members(status report.Status) {
+	if ch.cluster.Survey.Broker == nil {
+		ch.skip(Members, "this machine cannot read the broker")
+		return
+	}
+	own := report.AboutCluster + ch.cluster.Survey.ClusterID.String()
+	status.Findings = slices.DeleteFunc(slices.Clone(status.Findings), func(f report.Finding) bool { return f.About == own })
+	ch.objects(Members, status, report.AboutCluster, -1)
 }
 
 // objects checks that no object of a kind has a finding. It shows the worst and the number of others. count is the number of
-// objects, if it is known.
-func (ch *checker) objects(about Check, status report.Status, kind string, count int) {
+// objects, or -1; unread are errors because of which objects may be missing.
+func (ch *checker) objects(about Check, status report.Status, kind string, count int, unread ...error) {
 	var found report.Findings
 	for _, f := range status.Findings { // the worst first
 		if strings.HasPrefix(f.About, kind) {
@@ -119,8 +132,8 @@ func (ch *checker) objects(about Check, status report.Status, kind string, count
 			more = fmt.Sprintf(" (%d more: %s)", len(found)-1, ch.cluster.On.Atoll("status"))
 		}
 		ch.say(about, severity, found[0].Do, "%s: %s%s", found[0].About, found[0].Message, more)
-	case len(ch.cluster.Survey.Unread) > 0:
-		ch.skip(about, "%v", errors.Join(ch.cluster.Survey.Unread...))
+	case len(unread) > 0:
+		ch.skip(about, "%v", errors.Join(unread...))
 	case count >= 0:
 		ch.ok(about, "%d %ss", count, strings.TrimSpace(kind))
 	default:

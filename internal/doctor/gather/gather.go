@@ -113,6 +113,9 @@ func Collect(ctx context.Context, folder string, config *rest.Config, found *sur
 		return
 	}
 	put(to, folder+"/status.yaml", report.NewStatus(found))
+	if len(found.Cluster.Foreign) > 0 {
+		put(to, folder+"/foreign-endpointslice.yaml", found.Cluster.Foreign)
+	}
 	if b := found.Broker; b != nil {
 		for name, list := range map[string]any{
 			"membercluster": b.Members, "lease": b.Heartbeats, "exportedservice": b.Exports, "servicepolicy": b.Policies, "endpointslice": b.Slices,

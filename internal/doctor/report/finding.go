@@ -37,6 +37,7 @@ const (
 	AboutExport    = "export "
 	AboutImport    = "import "
 	AboutEndpoints = "endpoints of "
+	AboutCluster   = "cluster "
 )
 
 // Findings are in the order of their discovery.

@@ -137,7 +137,7 @@ func (x *Explanation) heartbeats(s *survey.Survey) bool {
 		if at >= 0 && members[at].HeartbeatSeconds != nil {
 			what = fmt.Sprintf("No heartbeat from cluster %s for %s.", source.Cluster, age(*members[at].HeartbeatSeconds))
 		}
-		x.Findings.add(Warning, "cluster "+source.Cluster, what+" This cluster still uses its last known endpoints, which may no longer answer.",
+		x.Findings.add(Warning, AboutCluster+source.Cluster, what+" This cluster still uses its last known endpoints, which may no longer answer.",
 			"Check the agents of cluster "+source.Cluster+": "+command.Of(source.Cluster).Atoll("status"))
 	}
 	return current || !outdated

@@ -177,11 +177,11 @@ func unwired(of *survey.Survey) []dnswiring.Form {
 func (s *Status) members(of *survey.Survey) {
 	registered := func(m Member) bool { return m.Self }
 	if of.Broker != nil && of.ClusterID != "" && !slices.ContainsFunc(s.Members, registered) {
-		s.Findings.add(Pending, "cluster "+of.ClusterID.String(), "The agents have not registered the cluster on the broker yet.",
+		s.Findings.add(Pending, AboutCluster+of.ClusterID.String(), "The agents have not registered the cluster on the broker yet.",
 			"If the registration takes more than a minute, check whether the agents reach the broker at "+of.Server+": "+render.ShowAgentLog(of.On))
 	}
 	for _, m := range s.Members {
-		about := "cluster " + m.Cluster
+		about := AboutCluster + m.Cluster
 		switch m.State {
 		case MemberSilent:
 			s.Findings.add(Error, about, fmt.Sprintf("No heartbeat from cluster %s for %s.", m.Cluster, age(*m.HeartbeatSeconds)), "Check the agents of cluster "+m.Cluster+": "+command.Of(m.Cluster).Atoll("status"))
