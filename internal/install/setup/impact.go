@@ -46,7 +46,7 @@ func LeaveImpact(ctx context.Context, cluster *install.Target, r LeaveRequest) (
 	}
 	others := exporters{}
 	for _, i := range imports.Items {
-		if i.Labels[names.LabelManagedBy] == names.AgentManager {
+		if isManaged(&i) {
 			service := client.ObjectKeyFromObject(&i)
 			imported = append(imported, service.String())
 			others[service] = slices.Collect(maps.Keys(layout.Applied(&i)))

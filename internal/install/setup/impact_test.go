@@ -84,6 +84,7 @@ func TestLeaveImpactWithoutBroker(t *testing.T) {
 	cluster := &install.Target{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		objects.Namespace("kube-system"), membership.Secret(names.SystemNamespace),
 		objects.Export("shop", "shared"), imported("shared", names.AgentManager, "c2=3"),
+		imported("unlabelled", "", "c2=3"), imported("another-tool", "", ""),
 		objects.Export("shop", "alone"), imported("alone", names.AgentManager, ""),
 		objects.Export("shop", "foreign"), imported("foreign", "another", "c2=3"),
 	).Build()}
@@ -95,9 +96,35 @@ func TestLeaveImpactWithoutBroker(t *testing.T) {
 		if want := []string{
 			"No other cluster exports 2 services (shop/alone, shop/foreign): clients can no longer connect.",
 			"Other clusters stop using this cluster's endpoints of service shop/shared.",
-			"Pods of this cluster can no longer reach 2 services (shop/alone, shop/shared) by clusterset name or clusterset IP.",
+			"Pods of this cluster can no longer reach 3 services (shop/alone, shop/shared, shop/unlabelled) by clusterset name or clusterset IP.",
 		}; !slices.Equal(lines, want) || (asked.Load() == 0) != offline {
 			t.Errorf("offline=%t: the effects are %q, after %d requests to the broker", offline, lines, asked.Load())
 		}
+	}
+}
+
+// Leaving deletes the ServiceImports that Atoll manages, with or without its label, and no others.
+func TestRemoveImportedServiceImports(t *testing.T) {
+	imported := func(name, manager, applied string) *mcsv1beta1.ServiceImport {
+		i := objects.Import("shop", name)
+		i.Labels, i.Annotations = map[string]string{names.LabelManagedBy: manager}, map[string]string{names.AnnotationApplied: applied}
+		return i
+	}
+	cluster := &install.Target{Client: fake.NewClientBuilder().WithScheme(brokerpkg.Scheme()).WithObjects(
+		imported("labelled", names.AgentManager, ""), imported("unlabelled", "", "c2=3"), imported("another-tool", "", ""), imported("foreign", "another", "c2=3"),
+	).Build(), Report: func(install.Change, client.Object, string) {}}
+	if err := removeImported(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	left := &mcsv1beta1.ServiceImportList{}
+	if err := cluster.List(t.Context(), left); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, i := range left.Items {
+		all = append(all, i.Name)
+	}
+	if want := []string{"another-tool", "foreign"}; !slices.Equal(all, want) {
+		t.Errorf("%q are left, want %q", all, want)
 	}
 }

@@ -182,7 +182,11 @@ func removeImported(ctx context.Context, cluster *install.Target) error {
 	}
 	for _, of := range imported {
 		list := listOf(of.kind)
-		err := cluster.List(ctx, list, client.MatchingLabels{of.label: names.AgentManager})
+		selector := []client.ListOption{client.MatchingLabels{of.label: names.AgentManager}}
+		if of.kind.Kind == "ServiceImport" {
+			selector = nil // somebody may have removed the label
+		}
+		err := cluster.List(ctx, list, selector...)
 		if err != nil {
 			if noSuchKind(err) {
 				continue
@@ -190,7 +194,8 @@ func removeImported(ctx context.Context, cluster *install.Target) error {
 			return fmt.Errorf("listing imported objects: %w", err)
 		}
 		list.Items = slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool {
-			return slices.ContainsFunc(clustersets.Items, func(n corev1.Namespace) bool { return n.Name == o.GetNamespace() })
+			return of.kind.Kind == "ServiceImport" && !isManaged(&o) ||
+				slices.ContainsFunc(clustersets.Items, func(n corev1.Namespace) bool { return n.Name == o.GetNamespace() })
 		})
 		if of.kind.Kind == "ServiceExport" {
 			if list.Items, err = releaseApplied(ctx, cluster, list.Items); err != nil {
@@ -202,6 +207,12 @@ func removeImported(ctx context.Context, cluster *install.Target) error {
 		}
 	}
 	return nil
+}
+
+// isManaged reports whether Atoll manages a ServiceImport, by the rule of the agents: the label alone does not decide.
+func isManaged(imp client.Object) bool {
+	by := imp.GetLabels()[names.LabelManagedBy]
+	return by == names.AgentManager || by == "" && imp.GetAnnotations()[names.AnnotationApplied] != ""
 }
 
 // releaseApplied keeps ServiceExports that users have applied as well and removes the agent's label from them. It

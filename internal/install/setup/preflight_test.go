@@ -58,3 +58,21 @@ func TestSupported(t *testing.T) {
 		}
 	}
 }
+
+// The reason why pods are missing comes with what to do about a quota, and only then.
+func TestDescribe(t *testing.T) {
+	for name, tt := range map[string]struct {
+		why  []string
+		want string
+		hint bool
+	}{
+		"nothing": {nil, "", false},
+		"a quota": {[]string{`pods "a" is forbidden: exceeded quota`, "b"}, ` (pods "a" is forbidden: exceeded quota; b)`, true},
+		"image":   {[]string{"p: ErrImagePull"}, " (p: ErrImagePull)", false},
+	} {
+		got := describe(tt.why)
+		if !strings.HasPrefix(got, tt.want) || strings.Contains(got, "--resources limits.cpu=500m") != tt.hint || tt.want == "" && got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
