@@ -112,7 +112,20 @@ func (x *Explanation) derived(s *survey.Survey) bool {
 	if len(missing) > 0 {
 		x.Findings.add(Error, about, fmt.Sprintf("The derived Service lacks the ports %s. Connections to these ports fail.", strings.Join(missing, ", ")), do)
 	}
-	return len(missing) < len(x.Import.keys)
+	return x.localPolicy(s, &d) && len(missing) < len(x.Import.keys)
+}
+
+// localPolicy reports the internal traffic policy Local, with which kube-proxy uses only endpoints of the client's node:
+// none of another cluster. It returns false if no endpoint is on a node of this cluster.
+func (x *Explanation) localPolicy(s *survey.Survey, d *corev1.Service) bool {
+	if ptr.Deref(d.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster) != corev1.ServiceInternalTrafficPolicyLocal {
+		return true
+	}
+	x.Findings.add(Warning, "endpoints", "The service has internalTrafficPolicy Local, so pods reach only endpoints on their own node, and none of other clusters.",
+		"To use endpoints of all clusters, set internalTrafficPolicy: Cluster in the Services of all exporting clusters.")
+	return slices.ContainsFunc(s.Cluster.Slices, func(slice discoveryv1.EndpointSlice) bool {
+		return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return e.NodeName != nil && state(e) == EndpointReady })
+	})
 }
 
 // heartbeats adds the exporting clusters with serving endpoints that may be outdated, because the broker has no current

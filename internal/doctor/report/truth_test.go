@@ -97,11 +97,22 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		"the derived Service has another port": {func(s *survey.Survey) { derivedSpec(s).Ports[0].Port = 81 }, DoesNotWork, "The derived Service lacks the ports http:80/TCP", ""},
 		"the derived Service has a selector":   {func(s *survey.Survey) { derivedSpec(s).Selector = map[string]string{"a": "b"} }, WorksInPart, "set a selector on the derived Service", ""},
 		"the derived Service is being deleted": {func(s *survey.Survey) { s.Cluster.Services[0].DeletionTimestamp = ptr.To(ago(5)) }, WorksInPart, "The derived Service is being deleted", ""},
-		"Ready is Unknown":                     {func(s *survey.Survey) { ready(s, "Unknown", "Pending", ago(5)) }, WorksInPart, "pending import: why", ""},
-		"Ready is Unknown for long":            {func(s *survey.Survey) { ready(s, "Unknown", "Pending", ago(61)) }, WorksInPart, "error import: why", ""},
-		"Ready is False":                       {func(s *survey.Survey) { ready(s, "False", "Failed", ago(5)) }, WorksInPart, "error import: why", ""},
-		"no condition":                         {func(s *survey.Survey) { s.Cluster.Imports[0].Status.Conditions = nil }, WorksInPart, "pending import: No agent has processed", ""},
-		"a condition of an older generation":   {func(s *survey.Survey) { s.Cluster.Imports[0].Generation = 2 }, WorksInPart, "have not processed the latest change", ""},
+		"only endpoints of the own node, and there is none": {func(s *survey.Survey) {
+			derivedSpec(s).InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+		},
+			DoesNotWork, "pods reach only endpoints on their own node, and none of other clusters", ""},
+		"only endpoints of the own node": {func(s *survey.Survey) {
+			derivedSpec(s).InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+			s.Cluster.Slices[0].Endpoints[0].NodeName = ptr.To("n1")
+		}, WorksInPart, "pods reach only endpoints on their own node", ""},
+		"all endpoints": {func(s *survey.Survey) {
+			derivedSpec(s).InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyCluster)
+		}, Works, "", ""},
+		"Ready is Unknown":                   {func(s *survey.Survey) { ready(s, "Unknown", "Pending", ago(5)) }, WorksInPart, "pending import: why", ""},
+		"Ready is Unknown for long":          {func(s *survey.Survey) { ready(s, "Unknown", "Pending", ago(61)) }, WorksInPart, "error import: why", ""},
+		"Ready is False":                     {func(s *survey.Survey) { ready(s, "False", "Failed", ago(5)) }, WorksInPart, "error import: why", ""},
+		"no condition":                       {func(s *survey.Survey) { s.Cluster.Imports[0].Status.Conditions = nil }, WorksInPart, "pending import: No agent has processed", ""},
+		"a condition of an older generation": {func(s *survey.Survey) { s.Cluster.Imports[0].Generation = 2 }, WorksInPart, "have not processed the latest change", ""},
 		"the import is being deleted": {func(s *survey.Survey) {
 			s.Cluster.Imports[0].DeletionTimestamp, s.Cluster.Imports[0].Finalizers = ptr.To(ago(5)), []string{"a/b"}
 		}, WorksInPart, "warning import: This ServiceImport is being deleted, so Atoll no longer uses the ServiceImport. The deletion waits for the finalizers a/b.", ""},
