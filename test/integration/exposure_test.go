@@ -184,6 +184,9 @@ func TestUsersOwnExportSurvives(t *testing.T) {
 	change(t, "c2", export(ns, "web"), func(e *mcsv1beta1.ServiceExport) { // as kubectl apply does
 		e.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
 	})
+	// From now on it is the user's, and exports the Service to the clusterset although the MultiClusterService does not.
+	setSpec(t, mcs, "{types: [LoadBalancer], ports: [{name: p81}]}")
+	expectImport(t, "c1,c2", ns, "web", withPorts(from("c1", "c2"), 80, 81))
 	remove(t, lab.Broker, mcs)
 	expectImport(t, "c1,c2", ns, "web", withPorts(from("c1", "c2"), 80, 81))
 	uid := own.UID

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,8 @@ import (
 type Reconciler struct {
 	cluster  *inputs.Cluster
 	recorder events.EventRecorder
+	// checked are the resource versions of ServiceExports that no user has applied.
+	checked sync.Map
 }
 
 // New returns the controller, which reads this cluster from the given cache.
@@ -60,6 +63,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if in.export == nil {
+		r.checked.Delete(req.NamespacedName)
+	}
 	var out kit.Outcome
 	switch decide(in, r.cluster.ID) {
 	case create:
@@ -68,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 				"A MultiClusterService exports this Service, but this cluster's API server rejects the ServiceExport. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
 		}
 	case annotate:
-		if out = kit.OutcomeOf(r.because(ctx, in.export)); out.Refusal != "" {
+		if out = kit.OutcomeOf(r.keep(ctx, in.export)); out.Refusal != "" {
 			status.Say(r.recorder, in.export, nil, corev1.EventTypeWarning, "ExportRefused", "Export", fmt.Sprintf(
 				"The MultiClusterService of this ServiceExport has changed, but this cluster's API server rejects the update of the ServiceExport. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
 		}
@@ -135,6 +141,28 @@ func (r *Reconciler) remove(ctx context.Context, have *mcsv1beta1.ServiceExport)
 	if !contribution.AlsoApplied(export) {
 		return kit.Delete(ctx, r.cluster.Client, export)
 	}
+	return r.release(ctx, export)
+}
+
+// keep records the policy in a ServiceExport, unless a user has applied the ServiceExport, too: then it is that user's, and
+// exports the Service to the clusterset even if the policy exports it to load balancers alone.
+func (r *Reconciler) keep(ctx context.Context, have *mcsv1beta1.ServiceExport) error {
+	name := client.ObjectKeyFromObject(have)
+	if version, _ := r.checked.Load(name); version != have.ResourceVersion {
+		export, err := kit.Get(ctx, r.cluster.Live, name, &mcsv1beta1.ServiceExport{}) // with its managed fields
+		if err != nil || export == nil {
+			return err
+		}
+		if contribution.ByPolicy(export) && contribution.AlsoApplied(export) {
+			return r.release(ctx, export)
+		}
+		r.checked.Store(name, export.ResourceVersion)
+	}
+	return r.because(ctx, have)
+}
+
+// release makes a ServiceExport the user's.
+func (r *Reconciler) release(ctx context.Context, export *mcsv1beta1.ServiceExport) error {
 	released := export.DeepCopy()
 	delete(released.Labels, names.LabelManagedBy)
 	delete(released.Annotations, names.AnnotationPolicy)

@@ -167,6 +167,7 @@ func TestReconcile(t *testing.T) {
 		"a user's ServiceExport":                     {policy(), []client.Object{plain, export()}, "", "user's"},
 		"a user's ServiceExport without policy":      {withdrawn(), []client.Object{plain, export()}, "", "user's"},
 		"an older policy's":                          {policy(), []client.Object{plain, export(byPolicy)}, "patch", "ours 7"},
+		"a user has applied it, too":                 {policy(), []client.Object{plain, export(byPolicy, applied)}, "patch", "user's"},
 		"the policy is withdrawn":                    {withdrawn(), []client.Object{plain, export(byPolicy)}, "delete", ""},
 		"the policy is withdrawn, a user's too":      {withdrawn(), []client.Object{plain, export(byPolicy, applied)}, "patch", "user's"},
 		"it is not known whether there is one":       {nil, []client.Object{plain, export(byPolicy)}, "", "ours 5"},
