@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +51,7 @@ func OutcomeOf(err error) Outcome {
 		return Outcome{again: time.Duration(later)}
 	case err == nil, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return Outcome{}
-	case isRefusal(err), errors.As(err, &taken):
+	case IsRefusal(err), errors.As(err, &taken):
 		return Outcome{Refusal: err.Error(), again: wait.Jitter(refusedPause, jitter)}
 	case apierrors.IsConflict(err):
 		return Outcome{again: wait.Jitter(outdatedPause, jitter)}
@@ -82,22 +79,6 @@ func (o Outcome) Result(format string, args ...any) (reconcile.Result, error) {
 		return After(o.again), nil
 	}
 	return reconcile.Result{}, nil
-}
-
-// isRefusal reports whether the API server, or one of its policies or webhooks, refuses a write. Policies choose their
-// status code, and a webhook that does not answer gives 500 (Internal Server Error): those are known by their text.
-func isRefusal(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	switch status.Status().Code {
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		return true
-	}
-	return slices.ContainsFunc([]string{"denied the request", "denied request: ", "failed calling webhook"}, func(text string) bool {
-		return strings.Contains(status.Status().Message, text)
-	})
 }
 
 // Outdated returns the result of a write that was based on an outdated copy.

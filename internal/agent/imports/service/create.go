@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -40,7 +39,7 @@ func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 			r.sayLost(imp, lost, refusal)
 			return nil
 		}
-		if len(keep) == 0 || !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.clusterIP") {
+		if len(keep) == 0 || !kit.RefusesField(err, "spec.clusterIP") {
 			return err
 		}
 		// The API server allocates addresses before it checks names. An uncached Service of ours may hold them.
@@ -57,12 +56,11 @@ func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 // Service has them or they are invalid. A deleted Service's address stays allocated for a moment: that is an error to
 // retry, not a refusal.
 func (r *Reconciler) lostIPs(ctx context.Context, imp *mcsv1beta1.ServiceImport, keep []string, refusal error) (lost []string, _ error) {
-	if !strings.Contains(refusal.Error(), "already allocated") {
-		for _, ip := range keep {
-			if strings.Contains(refusal.Error(), "failed to allocate IP "+ip+":") { // the API server names one address at a time
-				return []string{ip}, nil
-			}
-		}
+	switch ip, isTaken := kit.RefusedAddress(refusal, keep); {
+	case isTaken: // the Service that has it shows which
+	case ip != "":
+		return []string{ip}, nil
+	default:
 		return slices.Clone(keep), nil
 	}
 	services := &corev1.ServiceList{}
@@ -103,7 +101,7 @@ func (r *Reconciler) withDistribution(imp *mcsv1beta1.ServiceImport, write func(
 	}
 	if _, refused := r.refused.Load(*imp.Spec.TrafficDistribution); !refused {
 		err := write(imp)
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.trafficDistribution") {
+		if !kit.RefusesField(err, "spec.trafficDistribution") {
 			return nil, err
 		}
 		r.refused.Store(*imp.Spec.TrafficDistribution, true)
