@@ -275,10 +275,10 @@ func writePorts(all []discoveryv1.EndpointPort) string {
 	return strings.Join(texts, ", ")
 }
 
-// writeEndpoint formats an endpoint without its hints.
+// writeEndpoint formats an endpoint without its hints. An unknown readiness means ready.
 func writeEndpoint(e discoveryv1.Endpoint) string {
 	return fmt.Sprintf("%v ready=%s serving=%s terminating=%s host=%s zone=%s node=%s pod=%s", e.Addresses,
-		writeBool(e.Conditions.Ready), writeBool(e.Conditions.Serving), writeBool(e.Conditions.Terminating), ptr.Deref(e.Hostname, "-"), ptr.Deref(e.Zone, "-"),
+		fmt.Sprint(ptr.Deref(e.Conditions.Ready, true)), writeBool(e.Conditions.Serving), writeBool(e.Conditions.Terminating), ptr.Deref(e.Hostname, "-"), ptr.Deref(e.Zone, "-"),
 		ptr.Deref(e.NodeName, "-"), cmp.Or(ptr.Deref(e.TargetRef, corev1.ObjectReference{}).Name, "-"))
 }
 

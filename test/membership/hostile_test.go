@@ -348,8 +348,11 @@ func TestHostileMember(t *testing.T) {
 	deployBroker(t)
 	must(t, "", "broker deploy --context broker --clusterset staging")
 	asMembers, memberships := map[string]client.Client{}, map[string]credential.Membership{}
-	for _, id := range []string{"c1", "c2", "eu", "c1.eu"} {
+	ids := []string{"c1", "c2", "eu", "c1.eu"}
+	for _, id := range ids { // before one of them is a member: the command refuses an id that ends with a member's
 		memberships[id] = invited(t, id)
+	}
+	for _, id := range ids {
 		asMembers[id] = asMember(t, memberships[id])
 		removedAfterwards(t, id)
 		planes.Create(t, asMembers[id], objects.Member(id), objects.Lease(id), objects.Record(id, "shop", "web"), sliceOf(id, "shop", "web")) // its own

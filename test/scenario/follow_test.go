@@ -40,6 +40,8 @@ var otherwise = map[string]string{
 	"docs/how-to/upgrade.md#the-broker 1":                                         "make test-upgrade",
 	"docs/how-to/uninstall.md#take-one-cluster-out 2":                             "the tests of test/membership",
 	"docs/how-to/membership.md#join-files 1":                                      "test/membership/joinfile_test.go",
+	"docs/how-to/membership.md#join-files 2":                                      "internal/cli/join/member_test.go and charts",
+	"docs/how-to/gitops.md#serviceimports-in-git 1":                               "test/integration, TestForeignServiceImportIsTakenOver",
 	"docs/how-to/membership.md#lost-members 1":                                    "the scenario lost-member",
 	"docs/how-to/membership.md#two-clusters-with-one-id 1":                        "test/membership/refused_test.go",
 	"docs/how-to/membership.md#what-members-can-do-to-each-other 1":               "test/integration/strangers_test.go",

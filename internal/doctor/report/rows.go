@@ -18,6 +18,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -128,8 +129,13 @@ func Imports(s *survey.Survey) []Import {
 			Namespace: i.Namespace, Name: i.Name, Type: string(i.Spec.Type), IPs: i.Spec.IPs, Ports: ports(i.Spec.Ports),
 			Endpoints: len(endpoints[key]), Created: i.CreationTimestamp, families: i.Spec.IPFamilies,
 		}
-		for _, p := range i.Spec.Ports {
-			row.keys, row.numbers = append(row.keys, keyOf(p)), append(row.numbers, p.Port)
+		called := derived.PortNames(i.Spec.Ports) // in the derived Service and, for kube-proxy, in the slices
+		for n, p := range i.Spec.Ports {
+			key := keyOf(p)
+			if !row.isHeadless() {
+				key.name = called[n]
+			}
+			row.keys, row.numbers = append(row.keys, key), append(row.numbers, p.Port)
 		}
 		for _, e := range endpoints[key] {
 			if e.canServe(row.isHeadless(), row.keys) {

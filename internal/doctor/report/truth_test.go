@@ -92,8 +92,15 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		"a cluster that is no member": {func(s *survey.Survey) { s.Broker.Members = s.Broker.Members[1:] }, WorksInPart, "no heartbeat from cluster c1", ""},
 		"a lost cluster whose endpoints are kept": {func(s *survey.Survey) { s.Cluster.Withdrawn = map[string]string{"c1": "t"} },
 			WorksInPart, "This cluster still uses its last known endpoints", ""},
-		"the derived Service is gone":          {func(s *survey.Survey) { s.Cluster.Services = nil }, DoesNotWork, "derived Service of ServiceImport shop/web does not exist", "atoll status --context c3"},
-		"the derived Service has another IP":   {func(s *survey.Survey) { derivedSpec(s).ClusterIPs = []string{"10.96.0.8"} }, DoesNotWork, "has the clusterset IP 10.96.0.9, but the derived Service has 10.96.0.8", ""},
+		"the derived Service is gone":        {func(s *survey.Survey) { s.Cluster.Services = nil }, DoesNotWork, "derived Service of ServiceImport shop/web does not exist", "atoll status --context c3"},
+		"the derived Service has another IP": {func(s *survey.Survey) { derivedSpec(s).ClusterIPs = []string{"10.96.0.8"} }, DoesNotWork, "has the clusterset IP 10.96.0.9, but the derived Service has 10.96.0.8", ""},
+		"the port has no name": {func(s *survey.Survey) {
+			s.Cluster.Imports[0].Spec.Ports[0].Name = ""
+			derivedSpec(s).Ports[0].Name = "80-tcp"
+			for i := range s.Cluster.Slices {
+				s.Cluster.Slices[i].Ports[0].Name = ptr.To("80-tcp")
+			}
+		}, Works, "", ""},
 		"the derived Service has another port": {func(s *survey.Survey) { derivedSpec(s).Ports[0].Port = 81 }, DoesNotWork, "The derived Service lacks the ports http:80/TCP", ""},
 		"the derived Service has a selector":   {func(s *survey.Survey) { derivedSpec(s).Selector = map[string]string{"a": "b"} }, WorksInPart, "set a selector on the derived Service", ""},
 		"the derived Service is being deleted": {func(s *survey.Survey) { s.Cluster.Services[0].DeletionTimestamp = ptr.To(ago(5)) }, WorksInPart, "The derived Service is being deleted", ""},

@@ -36,8 +36,13 @@ type Reconciler struct {
 	problems *status.Problems
 	missing  func(context.Context, types.NamespacedName) (bool, error)
 	late     kit.Late[reconcile.Request]
-	warned   status.Announced[types.NamespacedName, about]
+	// incomplete are new imports that do not have all their objects yet.
+	incomplete kit.Since[reconcile.Request]
+	warned     status.Announced[types.NamespacedName, about]
 }
+
+// firstStatus is how long a new import that only lacks objects has no status.
+const firstStatus = time.Second
 
 // about is what a warning is about: the imports from a cluster, or the derived Service if cluster is "".
 type about struct {
@@ -56,7 +61,7 @@ func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, p
 			if e.Initial || !inputs.IsImported(e.Latest()) {
 				return nil
 			}
-			return r.incomplete(ctx, inputs.ImportService(e.Latest()))
+			return r.unready(ctx, inputs.ImportService(e.Latest()))
 		}),
 		kit.On(problems.Changes(), status.Reported),
 		c.OnChanges(func(ctx context.Context) []reconcile.Request { return r.imports(ctx) }),
@@ -64,14 +69,14 @@ func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, p
 			if s.Slice.Name == "" {
 				return nil
 			}
-			return r.incomplete(ctx, s.Service)
+			return r.unready(ctx, s.Service)
 		}),
 	)
 }
 
-// incomplete returns a service unless its import is ready: a slice may be the last one that the import lacks. A change of
+// unready returns a service unless its import is ready: a slice may be the last one that the import lacks. A change of
 // a slice does not concern the others.
-func (r *Reconciler) incomplete(ctx context.Context, service types.NamespacedName) []reconcile.Request {
+func (r *Reconciler) unready(ctx context.Context, service types.NamespacedName) []reconcile.Request {
 	if service.Name == "" {
 		return nil
 	}
@@ -126,7 +131,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, fmt.Errorf("reading the EndpointSlices of %s: %w", req, err)
 		}
 	}
-	d := decide(in, time.Now())
+	d, now := decide(in, time.Now()), time.Now()
+	if !d.incomplete || len(have.Status.Conditions) > 0 {
+		r.incomplete.Over(req)
+	} else if wait := firstStatus - r.incomplete.For(req, now); wait > 0 {
+		return kit.After(wait), nil // most imports are complete before that, which saves a write
+	}
 	texts := map[about]string{}
 	for _, w := range d.warnings {
 		texts[about{w.cluster, w.Reason}] = w.Message

@@ -35,6 +35,8 @@ type decision struct {
 	warnings []warning
 	event    *metav1.Condition
 	again    time.Duration
+	// incomplete is set if nothing fails and objects are about to be written.
+	incomplete bool
 }
 
 // decide keeps conditions that others own.
@@ -60,7 +62,7 @@ func decide(in inputsOf, now time.Time) (d decision) {
 	if d.again = again; change.Transition && ready.Status != metav1.ConditionUnknown { // most failures end soon
 		d.event = &change.Condition
 	}
-	d.status = imp.Status
+	d.status, d.incomplete = imp.Status, *ready == *Importing()
 	return d
 }
 
