@@ -8,8 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
-
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // ServiceExports returns a request for every ServiceExport that opts select.
@@ -31,9 +29,4 @@ func requests(ctx context.Context, r client.Reader, list client.ObjectList, opts
 		return nil
 	})
 	return all, err
-}
-
-// Managed reports whether Atoll manages a ServiceImport. The label alone does not decide: a person may remove it.
-func Managed(imp *mcsv1beta1.ServiceImport) bool {
-	return imp.Labels[names.LabelManagedBy] == names.AgentManager || imp.Labels[names.LabelManagedBy] == "" && imp.Annotations[names.AnnotationApplied] != ""
 }

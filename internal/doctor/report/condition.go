@@ -11,6 +11,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
 // condition is the state of a ServiceExport or ServiceImport. problem is "" only if the object is in effect.
@@ -97,7 +98,7 @@ func exportCondition(e *mcsv1beta1.ServiceExport, now time.Time) condition {
 
 // importCondition returns the state of a ServiceImport.
 func importCondition(i *mcsv1beta1.ServiceImport, now time.Time) condition {
-	if !isManaged(i) {
+	if !ownership.IsManaged(i) {
 		return foreignCondition(i, now)
 	}
 	if is, yes := deletingCondition(i, mcsv1beta1.ServiceImportKindName); yes {

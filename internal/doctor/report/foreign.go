@@ -7,28 +7,21 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
 // foreign is the status of a ServiceImport that Atoll does not manage.
 const foreign = "Foreign"
 
-// isManaged reports whether Atoll manages a ServiceImport, by the rule of the agents: somebody may have removed the label.
-func isManaged(i *mcsv1beta1.ServiceImport) bool {
-	by := i.Labels[names.LabelManagedBy]
-	return by == names.AgentManager || by == "" && i.Annotations[names.AnnotationApplied] != ""
-}
-
 // foreignCondition returns the state of a ServiceImport that Atoll does not manage. The agents adopt one that only describes
 // an exported service.
 func foreignCondition(i *mcsv1beta1.ServiceImport, now time.Time) condition {
-	bare := len(i.Status.Clusters)+len(i.Status.Conditions) == 0 && metav1.GetControllerOf(i) == nil && i.Labels[names.LabelManagedBy] == ""
-	if bare && now.Sub(i.CreationTimestamp.Time) < pendingTime {
+	if (ownership.WasManaged(i) || ownership.IsAdoptable(i)) && now.Sub(i.CreationTimestamp.Time) < pendingTime {
 		return condition{noStatus, "Another tool or person created this ServiceImport. If a cluster exports the service, the agents adopt the ServiceImport within 10 seconds.", Pending}
 	}
 	return condition{foreign, "Another tool or person created this ServiceImport, and Atoll does not manage the ServiceImport. " +

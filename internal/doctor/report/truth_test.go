@@ -131,8 +131,8 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		"another implementation's import": {func(s *survey.Survey) { s.Cluster.Imports[0].Labels[names.LabelManagedBy] = "x" }, CannotTell, "Atoll does not manage the ServiceImport", "kubectl label serviceimport web -n shop --overwrite atoll.dev/managed-by=agent.atoll.dev --context c3"},
 		"a new import that the agents may adopt": {func(s *survey.Survey) {
 			i := &s.Cluster.Imports[0]
-			i.Labels, i.Status, i.CreationTimestamp = nil, mcsv1beta1.ServiceImportStatus{}, ago(3)
-		}, WorksInPart, "pending import: Another tool or person created this ServiceImport. If a cluster exports the service, the agents adopt", ""},
+			i.Labels, i.Annotations, i.Status, i.CreationTimestamp = nil, nil, mcsv1beta1.ServiceImportStatus{}, ago(3)
+		}, DoesNotWork, "pending import: Another tool or person created this ServiceImport. If a cluster exports the service, the agents adopt", ""},
 		"the own Service is being deleted": {func(s *survey.Survey) {
 			s.Cluster.Services = append(s.Cluster.Services, corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", DeletionTimestamp: ptr.To(ago(5)), Finalizers: []string{"lb/x"}}})
 		}, WorksInPart, "Service shop/web of this cluster is being deleted, and waits for the finalizers lb/x. The Service still exists and serves.", ""},
@@ -183,6 +183,14 @@ func TestStatusOfObjects(t *testing.T) {
 		"a failed export": {func(s *survey.Survey) {
 			own(s, metav1.Condition{Type: "Ready", Status: "False", Reason: "Failed", Message: "why"})
 		}, "error export shop/web: Failed: why"},
+		"an import that agents adopt": {func(s *survey.Survey) {
+			i := &s.Cluster.Imports[0]
+			i.Labels, i.Annotations, i.Status, i.CreationTimestamp = map[string]string{"app": "web"}, nil, mcsv1beta1.ServiceImportStatus{}, ago(5)
+		}, "pending import shop/web: Another tool or person created this ServiceImport. If a cluster"},
+		"a new import of another implementation": {func(s *survey.Survey) {
+			i := &s.Cluster.Imports[0]
+			i.Labels, i.Annotations, i.Status, i.CreationTimestamp = map[string]string{"lighthouse.submariner.io/sourceCluster": "c9"}, nil, mcsv1beta1.ServiceImportStatus{}, ago(5)
+		}, "warning import shop/web: Another tool or person created this ServiceImport, and Atoll"},
 		"another tool's import": {func(s *survey.Survey) { s.Cluster.Imports[0].Labels = nil }, "warning import shop/web: Another tool or person created this ServiceImport, and Atoll"},
 	} {
 		s := clusterset()

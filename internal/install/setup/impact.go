@@ -19,6 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
 const exportedByNoOther = "No other cluster exports %s: clients can no longer connect."
@@ -46,7 +47,7 @@ func LeaveImpact(ctx context.Context, cluster *install.Target, r LeaveRequest) (
 	}
 	others := exporters{}
 	for _, i := range imports.Items {
-		if isManaged(&i) {
+		if ownership.IsManaged(&i) {
 			service := client.ObjectKeyFromObject(&i)
 			imported = append(imported, service.String())
 			others[service] = slices.Collect(maps.Keys(layout.Applied(&i)))

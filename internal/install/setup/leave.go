@@ -21,6 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
 // LeaveRequest asks to remove a cluster from its clusterset.
@@ -194,7 +195,7 @@ func removeImported(ctx context.Context, cluster *install.Target) error {
 			return fmt.Errorf("listing imported objects: %w", err)
 		}
 		list.Items = slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool {
-			return of.kind.Kind == "ServiceImport" && !isManaged(&o) ||
+			return of.kind.Kind == "ServiceImport" && !ownership.IsManaged(&o) ||
 				slices.ContainsFunc(clustersets.Items, func(n corev1.Namespace) bool { return n.Name == o.GetNamespace() })
 		})
 		if of.kind.Kind == "ServiceExport" {
@@ -207,12 +208,6 @@ func removeImported(ctx context.Context, cluster *install.Target) error {
 		}
 	}
 	return nil
-}
-
-// isManaged reports whether Atoll manages a ServiceImport, by the rule of the agents: the label alone does not decide.
-func isManaged(imp client.Object) bool {
-	by := imp.GetLabels()[names.LabelManagedBy]
-	return by == names.AgentManager || by == "" && imp.GetAnnotations()[names.AnnotationApplied] != ""
 }
 
 // releaseApplied keeps ServiceExports that users have applied as well and removes the agent's label from them. It

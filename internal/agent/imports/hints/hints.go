@@ -18,6 +18,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 	"github.com/atoll-mcs/atoll/internal/mcs/topology"
 )
 
@@ -135,7 +136,7 @@ func (h *Hints) tell(imp *mcsv1beta1.ServiceImport) {
 	default:
 		return
 	}
-	if local.Managed(imp) && topology.Wanted(imp) {
+	if ownership.IsManaged(imp) && topology.Wanted(imp) {
 		h.Changes.Publish(client.ObjectKeyFromObject(imp))
 	}
 }

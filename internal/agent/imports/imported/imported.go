@@ -17,12 +17,12 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
-	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
 // Of returns the import of a derived Service, or the zero name for other Services.
@@ -81,7 +81,7 @@ func Created(e kit.Event[*corev1.Service]) types.NamespacedName {
 // Import returns the ServiceImport of a service, or nil if Atoll does not manage it or it is being deleted.
 func Import(ctx context.Context, r client.Reader, service types.NamespacedName) (*mcsv1beta1.ServiceImport, error) {
 	imp, err := kit.Get(ctx, r, service, &mcsv1beta1.ServiceImport{}, client.UnsafeDisableDeepCopy)
-	if imp == nil || imp.DeletionTimestamp != nil || !local.Managed(imp) {
+	if imp == nil || imp.DeletionTimestamp != nil || !ownership.IsManaged(imp) {
 		return nil, err
 	}
 	return imp, nil

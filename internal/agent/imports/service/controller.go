@@ -25,11 +25,11 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
-	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
 // Reconciler writes derived Services.
@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.cluster.Client.Get(ctx, req.NamespacedName, have, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
 	}
-	if have.UID != "" && (have.DeletionTimestamp != nil || !local.Managed(have)) {
+	if have.UID != "" && (have.DeletionTimestamp != nil || !ownership.IsManaged(have)) {
 		return reconcile.Result{}, nil
 	}
 	want, err := have, error(nil)

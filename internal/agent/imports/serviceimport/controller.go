@@ -27,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
 // recordLead is how long the import of a new export waits for the export's record on the broker. The other clusters
@@ -132,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // service, such as a GitOps tool applies it, is adopted after adoptAfter: another implementation has written its status then.
 func (r *Reconciler) isForeign(ctx context.Context, have *mcsv1beta1.ServiceImport, isExported bool) (foreign bool, wait time.Duration, err error) {
 	name := client.ObjectKeyFromObject(have)
-	if have.UID == "" || local.Managed(have) {
+	if have.UID == "" || ownership.IsManaged(have) {
 		r.found.Over(have.UID)
 		return false, 0, nil
 	}
@@ -143,9 +144,9 @@ func (r *Reconciler) isForeign(ctx context.Context, have *mcsv1beta1.ServiceImpo
 	switch {
 	case err != nil || live == nil:
 		return true, 0, err
-	case wasOurs(live):
+	case ownership.WasManaged(live):
 		return false, 0, nil
-	case !isAdoptable(live):
+	case !ownership.IsAdoptable(live):
 		return true, 0, nil
 	}
 	wait = max(0, adoptAfter-r.found.For(have.UID, time.Now()))
@@ -170,7 +171,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 			return err
 		}
 		return r.cluster.Stages.Do(kit.Imported, func() error {
-			return kit.Create(ctx, r.cluster.Client, r.cluster.Live, d.create, func(o client.Object) bool { return local.Managed(o.(*mcsv1beta1.ServiceImport)) })
+			return kit.Create(ctx, r.cluster.Client, r.cluster.Live, d.create, func(o client.Object) bool { return ownership.IsManaged(o) })
 		})
 	}
 	key, now := "import/"+service.String(), time.Now()

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -74,30 +73,3 @@ func applied(exported local.Exported, last map[names.ClusterID]int64) string {
 	}
 	return strings.Join(all, ",")
 }
-
-// wasOurs reports whether Atoll has written the fields of a ServiceImport: somebody has removed its label.
-func wasOurs(imp *mcsv1beta1.ServiceImport) bool {
-	return slices.ContainsFunc(imp.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == names.ManagerImport && f.Subresource == ""
-	})
-}
-
-// isAdoptable reports whether a ServiceImport only describes a service: it has no status, no controller, and no label or
-// annotation of another implementation of the API.
-func isAdoptable(imp *mcsv1beta1.ServiceImport) bool {
-	if len(imp.Status.Clusters)+len(imp.Status.Conditions) > 0 || metav1.GetControllerOf(imp) != nil || imp.Labels[names.LabelManagedBy] != "" {
-		return false
-	}
-	for _, keys := range []map[string]string{imp.Labels, imp.Annotations} {
-		for key := range keys {
-			domain, _, _ := strings.Cut(key, "/")
-			if slices.ContainsFunc(implementations, func(of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// implementations are the domains of other implementations' labels. multicluster.kubernetes.io is the API's own.
-var implementations = []string{"submariner.io", "cilium.io", "karmada.io", "linkerd.io", "gke.io", "istio.io", "multicluster.kubernetes.io"}

@@ -1,0 +1,47 @@
+// Package ownership decides whether Atoll manages a ServiceImport, and whether the agents may adopt one that Atoll does not
+// manage. Agents, diagnostics and atoll leave must agree on the decisions.
+package ownership
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// IsManaged reports whether Atoll manages a ServiceImport. The label alone does not decide: a person may remove it.
+func IsManaged(imp metav1.Object) bool {
+	by := imp.GetLabels()[names.LabelManagedBy]
+	return by == names.AgentManager || by == "" && imp.GetAnnotations()[names.AnnotationApplied] != ""
+}
+
+// WasManaged reports whether Atoll has written the fields of a ServiceImport, whatever its labels and annotations are now.
+// Caches without managed fields cannot tell.
+func WasManaged(imp metav1.Object) bool {
+	return slices.ContainsFunc(imp.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == names.ManagerImport && f.Subresource == ""
+	})
+}
+
+// IsAdoptable reports whether a ServiceImport only describes a service: it has no status, no controller, and no label or
+// annotation of another implementation of the API.
+func IsAdoptable(imp *mcsv1beta1.ServiceImport) bool {
+	if len(imp.Status.Clusters)+len(imp.Status.Conditions) > 0 || metav1.GetControllerOf(imp) != nil || imp.Labels[names.LabelManagedBy] != "" {
+		return false
+	}
+	for _, keys := range []map[string]string{imp.Labels, imp.Annotations} {
+		for key := range keys {
+			domain, _, _ := strings.Cut(key, "/")
+			if slices.ContainsFunc(implementations, func(of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// implementations are the domains of other implementations' labels. multicluster.kubernetes.io is the API's own.
+var implementations = []string{"submariner.io", "cilium.io", "karmada.io", "linkerd.io", "gke.io", "istio.io", "multicluster.kubernetes.io"}
