@@ -43,6 +43,7 @@ needs the permissions of a cluster administrator, and Kubernetes 1.30 or later.`
 				return err
 			}
 			request.File, request.ClusterID, request.Broker = file, names.ClusterID(clusterID), credential.At(brokerServer)
+			request.ServiceCIDRs, request.ByClusterIP = member.ServiceCIDRs(), member.ByClusterIP()
 			to, err := cluster.Connect(steps.Report(cmd, dryRun))
 			if err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/install/render"
 )
@@ -19,16 +20,19 @@ type MemberFlags struct {
 	member    render.Member
 	region    string
 	podCIDRs  []string
+	services  []string
 	advertise string
 	agentArgs []string
 	resources []string
 	env       []string
+	options   agent.Options // set by Complete
 }
 
 // AddFlags adds the flags.
 func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&m.region, "region", "", "region of the cluster; a Service with trafficDistribution prefers members in the same region")
 	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "pod CIDR of the cluster; may be repeated; default is the pod CIDRs of the nodes")
+	flags.StringSliceVar(&m.services, "service-cidr", nil, "Service CIDR of the cluster, as in the API server's --service-cluster-ip-range; may be repeated, once per IP family. Kubernetes 1.33 and later publish the ranges, so the flag is not used there")
 	flags.StringVar(&m.advertise, "advertise-mode", "pods", "addresses that other clusters send traffic to: pods, or cluster-ip if other clusters reach only this cluster's Service addresses")
 	flags.StringArrayVar(&m.agentArgs, "agent-arg", nil, "additional argument of the agent, such as --agent-arg=--lease-timeout=60s; may be repeated")
 	flags.StringSliceVar(&m.resources, "resources", nil, "request or limit of the containers, such as limits.cpu=500m, agent.requests.memory=256Mi or dns.limits.memory= (no limit); may be repeated")
@@ -50,6 +54,9 @@ func (m *MemberFlags) Complete(into *render.Member) error {
 	}
 	for _, cidr := range m.podCIDRs {
 		args = append(args, "--pod-cidr="+cidr)
+	}
+	for _, cidr := range m.services {
+		args = append(args, "--service-cidr="+cidr)
 	}
 	if m.advertise != "pods" {
 		args = append(args, "--advertise-mode="+m.advertise)
@@ -73,9 +80,18 @@ func (m *MemberFlags) Complete(into *render.Member) error {
 	if err != nil {
 		return fmt.Errorf("--env: %w", err)
 	}
+	m.options = options
 	*into = m.member
 	into.AgentArgs, into.AgentEnv, into.Resources = args, env, changes
 	return nil
+}
+
+// ServiceCIDRs returns the Service ranges in the agent's arguments, after Complete.
+func (m *MemberFlags) ServiceCIDRs() []string { return m.options.ServiceCIDRs }
+
+// ByClusterIP reports whether the agent advertises cluster IPs, after Complete.
+func (m *MemberFlags) ByClusterIP() bool {
+	return m.options.AdvertiseMode == string(brokerv1alpha1.AdvertiseClusterIP)
 }
 
 // environment parses texts of the form NAME=VALUE.

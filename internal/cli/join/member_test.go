@@ -18,10 +18,11 @@ func TestMemberFlags(t *testing.T) {
 		err  string
 	}{
 		"nothing":               {"", nil, ""},
-		"everything":            {"--region=eu --pod-cidr=10.1.0.0/16,10.2.0.0/16 --advertise-mode=cluster-ip --agent-arg=--lease-timeout=60s", []string{"--region=eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=10.2.0.0/16", "--advertise-mode=cluster-ip", "--lease-timeout=60s"}, ""},
+		"everything":            {"--region=eu --pod-cidr=10.1.0.0/16,10.2.0.0/16 --service-cidr=10.96.0.0/16,fd00::/108 --advertise-mode=cluster-ip --agent-arg=--lease-timeout=60s", []string{"--region=eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=10.2.0.0/16", "--service-cidr=10.96.0.0/16", "--service-cidr=fd00::/108", "--advertise-mode=cluster-ip", "--lease-timeout=60s"}, ""},
 		"no replicas":           {"--replicas=0", nil, "--replicas must be at least 1"},
 		"no such mode":          {"--advertise-mode=vip", nil, "--advertise-mode"},
 		"no such range":         {"--pod-cidr=10.1.0.0", nil, "--pod-cidr"},
+		"no such Service range": {"--service-cidr=10.96", nil, "--service-cidr"},
 		"no such argument":      {"--agent-arg=--lease-time=60s", nil, "the agent's arguments: unknown flag: --lease-time"},
 		"an argument's value":   {"--agent-arg=--lease-timeout=1s", nil, "--lease-timeout: 1s is less than"},
 		"no such resource":      {"--resources=cpu=1", nil, "--resources: \"cpu=1\" does not have the form"},

@@ -45,6 +45,8 @@ var (
 	Routing       = Check{"ATOLL1402", "Services without selectors are routed to their endpoints"}
 	KubeProxy     = Check{"ATOLL1403", "kube-proxy runs on all nodes"}
 	PodRanges     = Check{"ATOLL1404", "address ranges of pods and Services do not overlap"}
+	ServiceRanges = Check{"ATOLL1405", "the address ranges of Services are known"}
+	PodAddresses  = Check{"ATOLL1406", "running pods have addresses in the pod CIDR"}
 	OwnDNS        = Check{"ATOLL1501", "pods resolve the cluster's own names"}
 	Wiring        = Check{"ATOLL1502", "the cluster's DNS forwards clusterset.local to atoll-dns"}
 	NodeLocal     = Check{"ATOLL1503", "NodeLocal DNSCache forwards clusterset.local to atoll-dns"}

@@ -88,7 +88,7 @@ func member(number int) Cluster {
 	c := Cluster{
 		Name: id, Context: id, On: command.At("", id), Version: "v1.36.0", UID: id, Nodes: 1, ReadyNodes: 1, Broker: "https://broker",
 		Agent: Rights{Checked: true}, DNS: Rights{Checked: true}, OnBroker: Rights{Checked: true},
-		Services: []string{"10.96.0.0/12"}, Pods: []string{fmt.Sprintf("10.%d.0.0/16", number)},
+		Services: []string{"10.96.0.0/12"}, Pods: []string{fmt.Sprintf("10.%d.0.0/16", number)}, Running: running(fmt.Sprintf("10.%d.0.7", number)),
 		KubeProxy: &appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{NumberReady: 1, DesiredNumberScheduled: 1}}, ClusterDNS: []string{cluster}, AtollDNS: []string{atoll},
 		Listener: &outpost.Listener{Node: "n1", Pod: []string{fmt.Sprintf("10.%d.0.9", number)}, Service: []string{fmt.Sprintf("10.10%d.0.9", number)}, Routed: []string{fmt.Sprintf("10.10%d.0.8", number)}},
 		Survey: &survey.Survey{
@@ -353,7 +353,7 @@ func TestEvaluate(t *testing.T) {
 		}, "ATOLL2002=error", "cluster c2 is in clusterset other"},
 		"clocks": {func(_ *Evidence, c1, c2 *Cluster) { c2.Ahead = 10 * time.Second }, "ATOLL2003=warning", "the clock of cluster c2 is 10s ahead of the clock of cluster c1"},
 		"the same pods": {
-			func(_ *Evidence, c1, c2 *Cluster) { c2.Pods = []string{"10.1.128.0/17"} }, "ATOLL2004=error", "the pod CIDR 10.1.128.0/17 of cluster c2 overlaps the pod CIDR of cluster c1",
+			func(_ *Evidence, c1, c2 *Cluster) { c2.Running, c2.Pods = running("10.1.200.7"), []string{"10.1.128.0/17"} }, "ATOLL2004=error", "the pod CIDR 10.1.128.0/17 of cluster c2 overlaps the pod CIDR of cluster c1",
 		},
 		"the same Services, advertised": {func(_ *Evidence, c1, c2 *Cluster) {
 			for _, c := range []*Cluster{c1, c2} {

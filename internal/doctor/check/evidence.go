@@ -68,6 +68,10 @@ type Cluster struct {
 
 	// Services and Pods are the known IP ranges.
 	Services, Pods []string
+	// Running are addresses of running pods with their own network, a part of them in a large cluster. PodsUnread says why
+	// they could not be listed.
+	Running    []PodAddress
+	PodsUnread error
 	// KubeProxy is kube-proxy's DaemonSet, or nil.
 	KubeProxy *appsv1.DaemonSet
 	// ClusterDNS are the addresses of cluster DNS, AtollDNS those of atoll-dns.

@@ -24,10 +24,12 @@ func (ch *checker) network() {
 	if found := overlaps(c.Pods, c.Services); len(found) > 0 {
 		ch.say(PodRanges, Error, "Change the cluster's address ranges. Atoll does not work if the pod CIDR and the Service CIDR overlap.", "the pod CIDR and the Service CIDR overlap: %s", list(found))
 	} else if len(c.Pods) == 0 || len(c.Services) == 0 {
-		ch.skip(PodRanges, "the address ranges are unknown: set the pod CIDR with the agent's flag --pod-cidr. Atoll can read the Service CIDR with Kubernetes 1.33 or later")
+		ch.skip(PodRanges, "the address ranges are unknown: set the pod CIDR with the agent's flag --pod-cidr, and before Kubernetes 1.33 the Service CIDR with the flag --service-cidr")
 	} else {
 		ch.ok(PodRanges, "pod CIDR %s, Service CIDR %s", list(c.Pods), list(c.Services))
 	}
+	ch.serviceRanges()
+	ch.podAddresses()
 }
 
 func (ch *checker) pods() {

@@ -2,6 +2,7 @@ package checkup
 
 import (
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -164,6 +165,47 @@ func TestNodes(t *testing.T) {
 	}}}
 	if r.addresses(); !slices.Equal(r.cluster.Pods, []string{"10.1.0.0/16"}) {
 		t.Errorf("the agent's ranges are %v", r.cluster.Pods)
+	}
+}
+
+// Before Kubernetes 1.33, the ranges come from the agent's arguments or from its record.
+func TestGivenRanges(t *testing.T) {
+	agent := appsv1.Deployment{}
+	agent.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{"--pod-cidr=10.1.0.0/16,fd01::/48", "--service-cidr", "10.96.0.0/16", "--service-cidr=fd00::/108", "--service-cidr"}}}
+	r, _ := reads(t)
+	r.cluster.Survey.Cluster.Deployments = map[string]appsv1.Deployment{render.AgentName: agent}
+	r.cluster.Pods = []string{"10.9.0.0/24"}
+	r.addresses()
+	if c := r.cluster; !slices.Equal(c.Pods, []string{"10.1.0.0/16", "fd01::/48"}) || !slices.Equal(c.Services, []string{"10.96.0.0/16", "fd00::/108"}) {
+		t.Errorf("pods %v, Services %v", c.Pods, c.Services)
+	}
+	r, _ = reads(t)
+	r.cluster.Survey = &survey.Survey{ClusterID: "c1", Broker: &survey.Broker{Members: []brokerv1alpha1.MemberCluster{
+		{ObjectMeta: metav1.ObjectMeta{Name: "c1"}, Spec: brokerv1alpha1.MemberClusterSpec{ServiceCIDRs: []string{"10.97.0.0/16"}}},
+	}}}
+	if r.addresses(); !slices.Equal(r.cluster.Services, []string{"10.97.0.0/16"}) {
+		t.Errorf("the record's ranges are %v", r.cluster.Services)
+	}
+}
+
+func TestRunning(t *testing.T) {
+	pod := func(name string, phase corev1.PodPhase, host bool, ips ...string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.PodSpec{HostNetwork: host}, Status: corev1.PodStatus{Phase: phase}}
+		for _, ip := range ips {
+			p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: ip})
+		}
+		return p
+	}
+	r, kube := reads(t, pod("a", corev1.PodRunning, false, "10.1.0.5", "fd00::5"), pod("b", corev1.PodRunning, true, "172.18.0.2"), pod("c", corev1.PodSucceeded, false, "10.1.0.6"), pod("d", corev1.PodRunning, false))
+	r.running()
+	want := []check.PodAddress{{Pod: "shop/a", IP: netip.MustParseAddr("10.1.0.5")}, {Pod: "shop/a", IP: netip.MustParseAddr("fd00::5")}}
+	if c := r.cluster; c.PodsUnread != nil || !slices.Equal(c.Running, want) {
+		t.Errorf("%v, %v", c.Running, c.PodsUnread)
+	}
+	fails := errors.New("forbidden")
+	kube.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, fails })
+	if r.running(); !errors.Is(r.cluster.PodsUnread, fails) {
+		t.Errorf("the error is %v", r.cluster.PodsUnread)
 	}
 }
 

@@ -2,7 +2,9 @@ package checkup
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +26,13 @@ func (r *reader) addresses() {
 			c.Services = append(c.Services, cidr.Spec.CIDRs...)
 		}
 	}
+	agent := c.Survey.Cluster.Deployments[render.AgentName].Spec.Template.Spec
+	if given := flagValues(agent, "--pod-cidr"); len(given) > 0 {
+		c.Pods = given
+	}
+	if len(c.Services) == 0 {
+		c.Services = flagValues(agent, "--service-cidr")
+	}
 	if c.Survey.Broker == nil {
 		return
 	}
@@ -31,7 +40,63 @@ func (r *reader) addresses() {
 		if m.Name == c.Survey.ClusterID.String() && len(m.Spec.PodCIDRs) > 0 {
 			c.Pods = m.Spec.PodCIDRs
 		}
+		if m.Name == c.Survey.ClusterID.String() && len(c.Services) == 0 {
+			c.Services = m.Spec.ServiceCIDRs
+		}
 	}
+}
+
+// flagValues returns the values of a list flag in the arguments of a pod's containers.
+func flagValues(of corev1.PodSpec, flag string) (values []string) {
+	for _, container := range of.Containers {
+		args := slices.Concat(container.Command, container.Args)
+		for i, arg := range args {
+			value, found := strings.CutPrefix(arg, flag+"=")
+			if arg == flag && i+1 < len(args) {
+				value, found = args[i+1], true
+			}
+			if found && value != "" {
+				values = append(values, strings.Split(value, ",")...)
+			}
+		}
+	}
+	return values
+}
+
+const (
+	// podPage and podPages limit the load on the API server of a large cluster.
+	podPage, podPages = 500, 10
+)
+
+// running reads the addresses of running pods.
+func (r *reader) running() {
+	options := metav1.ListOptions{FieldSelector: "status.phase=Running", Limit: podPage}
+	for range podPages {
+		pods, err := r.kube.CoreV1().Pods(metav1.NamespaceAll).List(r.ctx, options)
+		if err != nil {
+			r.cluster.PodsUnread = err
+			return
+		}
+		for i := range pods.Items {
+			r.cluster.Running = append(r.cluster.Running, podAddresses(&pods.Items[i])...)
+		}
+		if options.Continue = pods.Continue; options.Continue == "" {
+			return
+		}
+	}
+}
+
+// podAddresses returns a pod's own addresses: none if it uses its node's network.
+func podAddresses(pod *corev1.Pod) (all []check.PodAddress) {
+	if pod.Spec.HostNetwork || pod.Status.Phase != corev1.PodRunning {
+		return nil
+	}
+	for _, ip := range pod.Status.PodIPs {
+		if address, err := netip.ParseAddr(ip.IP); err == nil {
+			all = append(all, check.PodAddress{Pod: pod.Namespace + "/" + pod.Name, IP: address.Unmap()})
+		}
+	}
+	return all
 }
 
 // services reads kube-proxy and cluster DNS.

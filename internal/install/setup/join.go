@@ -30,13 +30,16 @@ type JoinRequest struct {
 	Offline bool
 	// Member configures Atoll in the cluster.
 	Member render.Member
+	// ServiceCIDRs are the Service ranges in the agent's arguments. ByClusterIP means that the agent advertises cluster IPs.
+	ServiceCIDRs []string
+	ByClusterIP  bool
 	// ReplaceCRDs overwrites foreign definitions that lack a version.
 	ReplaceCRDs bool
 }
 
 // Join makes a cluster a member of a clusterset. It changes nothing before all possible checks have passed.
 func Join(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) error {
-	j, err := prepare(ctx, cluster, r)
+	j, err := prepare(ctx, cluster, r, say)
 	if err != nil {
 		return err
 	}
@@ -97,7 +100,7 @@ func namespaces(objects []*unstructured.Unstructured) []*unstructured.Unstructur
 
 // CheckJoin makes the checks of Join that leave no trace, and returns the manifests that Join would apply.
 func CheckJoin(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) ([]*unstructured.Unstructured, error) {
-	j, err := prepare(ctx, cluster, r)
+	j, err := prepare(ctx, cluster, r, say)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +123,7 @@ type preparation struct {
 }
 
 // prepare makes the checks that do not need the broker.
-func prepare(ctx context.Context, cluster *install.Target, r JoinRequest) (*preparation, error) {
+func prepare(ctx context.Context, cluster *install.Target, r JoinRequest, say Say) (*preparation, error) {
 	var j preparation
 	var err error
 	if j.state, err = readMember(ctx, cluster); err != nil {
@@ -131,6 +134,13 @@ func prepare(ctx context.Context, cluster *install.Target, r JoinRequest) (*prep
 	}
 	if err := supported(cluster); err != nil {
 		return nil, err
+	}
+	warning, err := serviceRanges(cluster, r)
+	if err != nil {
+		return nil, err
+	}
+	if warning != "" {
+		say("warning: %s", warning)
 	}
 	j.crds, j.objects = memberManifests(r.Member, r.File, j.state)
 	all := slices.Concat(j.crds, j.objects, install.Objects(r.File.Secret(names.SystemNamespace)))
