@@ -85,7 +85,7 @@ func messages(file *ast.File, check func(line string) error) (wrong []mistake) {
 				return true
 			}
 			text, _ := strconv.Unquote(format.Value)
-			line := strings.ToLower(selector.Sel.Name) + " " + blank.ReplaceAllString(verb.ReplaceAllString(text, "x"), "x") + " --context x"
+			line := strings.ToLower(selector.Sel.Name) + " " + blank.ReplaceAllString(verb.ReplaceAllString(strings.ReplaceAll(text, "cidr RANGE", "cidr 10.0.0.0/8"), "x"), "x") + " --context x"
 			if err := check(line); err != nil {
 				wrong = append(wrong, mistake{n.Pos(), fmt.Errorf("%s: %w", line, err)})
 			}

@@ -353,7 +353,9 @@ func TestEvaluate(t *testing.T) {
 		}, "ATOLL2002=error", "cluster c2 is in clusterset other"},
 		"clocks": {func(_ *Evidence, c1, c2 *Cluster) { c2.Ahead = 10 * time.Second }, "ATOLL2003=warning", "the clock of cluster c2 is 10s ahead of the clock of cluster c1"},
 		"the same pods": {
-			func(_ *Evidence, c1, c2 *Cluster) { c2.Running, c2.Pods = running("10.1.200.7"), []string{"10.1.128.0/17"} }, "ATOLL2004=error", "the pod CIDR 10.1.128.0/17 of cluster c2 overlaps the pod CIDR of cluster c1",
+			func(_ *Evidence, c1, c2 *Cluster) {
+				c2.Running, c2.Pods = running("10.1.200.7"), []string{"10.1.128.0/17"}
+			}, "ATOLL2004=error", "the pod CIDR 10.1.128.0/17 of cluster c2 overlaps the pod CIDR of cluster c1",
 		},
 		"the same Services, advertised": {func(_ *Evidence, c1, c2 *Cluster) {
 			for _, c := range []*Cluster{c1, c2} {

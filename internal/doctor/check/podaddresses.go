@@ -20,7 +20,7 @@ type PodAddress struct {
 func (ch *checker) serviceRanges() {
 	c := ch.cluster
 	if len(c.Services) == 0 {
-		ch.say(ServiceRanges, Warning, "Use the value of the API server's --service-cluster-ip-range, once per IP family: "+c.On.Atoll("join FILE "+render.ServiceRangeFlag), "%s", render.UnknownServiceRanges)
+		ch.say(ServiceRanges, Warning, "Use the value of the API server's --service-cluster-ip-range, once per IP family: "+c.On.Atoll("join FILE --service-cidr RANGE"), "%s", render.UnknownServiceRanges)
 		return
 	}
 	ch.ok(ServiceRanges, "%s", list(c.Services))

@@ -25,7 +25,7 @@ func serviceRanges(on *install.Target, r JoinRequest) (warning string, err error
 }
 
 func decideServiceRanges(published, given, byClusterIP bool, on command.Cluster) (warning string, err error) {
-	fix := "Use the value of the API server's --service-cluster-ip-range, once per IP family: " + on.Atoll("join FILE "+render.ServiceRangeFlag)
+	fix := "Use the value of the API server's --service-cluster-ip-range, once per IP family: " + on.Atoll("join FILE --service-cidr RANGE")
 	switch {
 	case published || given:
 		return "", nil
