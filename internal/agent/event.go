@@ -28,7 +28,7 @@ func (m *member) warn(ctx context.Context, reason, action, text string) {
 			err = c.Create(ctx, deploymentEvent(ctx, c, m.membership.ClusterID.String(), corev1.EventTypeWarning, reason, action, text))
 		}
 		if err != nil && ctx.Err() == nil {
-			m.log.Error("recording an Event on the agent's Deployment failed", "reason", reason, "error", err)
+			m.log.Error("Failed to record an Event on the agent's Deployment", "reason", reason, "error", err)
 		}
 	}()
 }

@@ -72,7 +72,7 @@ func (p *process) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, token.ErrChanged):
-			p.log.Warn("The agent restarts with the new membership.", "reason", err)
+			p.log.Warn("Restarting with the new membership", "reason", err)
 		default:
 			return err
 		}

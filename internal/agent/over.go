@@ -26,7 +26,7 @@ func (m *member) sayOverBudgetOf(ctx context.Context, agent *core.Agent) {
 			continue
 		}
 		if last = text; text == "" {
-			m.log.Info("This cluster no longer exceeds the per-member budget of any other cluster.")
+			m.log.Info("This cluster no longer exceeds the per-member budget of any other cluster")
 			continue
 		}
 		m.log.Warn(text)

@@ -62,11 +62,11 @@ func (m *member) serve(ctx context.Context, config *rest.Config, log *slog.Logge
 	for ctx.Err() == nil {
 		err := entry.Check(ctx)
 		if err == nil {
-			log.Info("starting", "version", version.String(), "broker", m.membership.Server, "clusterset", m.membership.Clusterset)
+			log.Info("Starting", "version", version.String(), "broker", m.membership.Server, "clusterset", m.membership.Clusterset)
 			err = m.take(ctx, entry, heartbeats, restored, config, &running, log)
 		}
 		if taken := (*membership.TakenError)(nil); errors.As(err, &taken) {
-			log.Error("This cluster does not take part in the clusterset.", "error", err)
+			log.Error("This cluster does not take part in the clusterset", "error", err)
 			m.warn(context.WithoutCancel(ctx), "ClusterIDTaken", "Join", taken.Error())
 			if !lifecycle.Retry(ctx, log, "checking this cluster's membership", entry.Check) {
 				return nil

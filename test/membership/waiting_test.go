@@ -83,7 +83,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 		lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
 		return on["c1"].Update(t.Context(), lease)
 	})
-	said.Expect(t, "The controllers stopped. The program restarts the controllers.")
+	said.Expect(t, "The controllers stopped, and the program restarts them")
 	create(t, "c1", export(ns, "late"))
 	expectImport(t, "c1", ns, "late", "c1") // after the other holder's lease has expired
 
@@ -98,7 +98,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 		}
 		return nil
 	})
-	standby.Expect(t, "this replica is the leader")
+	standby.Expect(t, "Elected leader")
 	create(t, "c1", export(ns, "last"))
 	expectImport(t, "c1", ns, "last", "c1")
 	t.Logf("the other replica had taken over after %v", time.Since(ended).Round(time.Millisecond))

@@ -64,7 +64,7 @@ func (s connections) Start(ctx context.Context) error {
 		switch err := s.connect(ctx); {
 		case errors.Is(err, errRestored), ctx.Err() != nil:
 		case err != nil:
-			s.Log.Error("The connection to the broker failed. The agent connects again.", "error", err)
+			s.Log.Error("The connection to the broker failed. The agent connects again", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait.Jitter(reconnectPause, 0.5)):

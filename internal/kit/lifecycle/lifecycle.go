@@ -42,7 +42,7 @@ func Terms(ctx context.Context, log *slog.Logger, what string, served func(conte
 		if time.Since(began) > longTerm {
 			pause = firstPause
 		}
-		log.Warn("The controllers stopped. The program restarts the controllers.", "error", err)
+		log.Warn("The controllers stopped, and the program restarts them", "error", err)
 		sleep(ctx, pause)
 	}
 }
@@ -60,7 +60,7 @@ func Retry(ctx context.Context, log *slog.Logger, what string, f func(context.Co
 		}
 		if err.Error() != lastError {
 			lastError = err.Error()
-			log.Error(what+" failed; retrying", "error", err)
+			log.Error("Failed, and the program retries", "action", what, "error", err)
 		}
 		sleep(ctx, pause)
 	}
@@ -68,12 +68,12 @@ func Retry(ctx context.Context, log *slog.Logger, what string, f func(context.Co
 
 // NoteElection logs when this replica becomes the leader, unless ctx is done first.
 func NoteElection(ctx context.Context, log *slog.Logger, mgr manager.Manager) {
-	log.Info("This replica waits until it is elected leader.")
+	log.Info("Waiting to be elected leader")
 	go func() {
 		select {
 		case <-ctx.Done():
 		case <-mgr.Elected():
-			log.Info("this replica is the leader")
+			log.Info("Elected leader")
 		}
 	}()
 }
