@@ -293,6 +293,49 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// TestSeats distinguishes Webster's method from Adams', which gives 8, 2 and 2 seats, and from d'Hondt's, which gives 9
+// and 1.
+func TestSeats(t *testing.T) {
+	if diff := cmp.Diff([]int{10, 1, 1}, seatsOf([]int64{80, 10, 10}, []int{20, 20, 20}, 12)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int{8, 2}, seatsOf([]int64{83, 17}, []int{20, 20}, 10)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestHighest checks that the hash stays, and that importers choose different endpoints.
+func TestHighest(t *testing.T) {
+	usable := map[target]bool{}
+	for i := range 8 {
+		usable[target{fmt.Sprintf("10.0.0.%d", i), 80}] = true
+	}
+	chosen := map[names.ClusterID]string{}
+	for _, importer := range []names.ClusterID{"c1", "c2"} {
+		var addresses []string
+		for t := range highest(usable, 3, importer, types.NamespacedName{Namespace: "shop", Name: "web"}) {
+			addresses = append(addresses, t.address)
+		}
+		slices.Sort(addresses)
+		chosen[importer] = strings.Join(addresses, " ")
+	}
+	want := map[names.ClusterID]string{"c1": "10.0.0.0 10.0.0.1 10.0.0.7", "c2": "10.0.0.0 10.0.0.2 10.0.0.3"}
+	if diff := cmp.Diff(want, chosen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCopiesCountOnce: while an endpoint moves, it is in two slices.
+func TestCopiesCountOnce(t *testing.T) {
+	c := cluster("c1", "eu", http, ready, discoveryv1.EndpointConditions{})
+	c.Slices = append(c.Slices, slice("c1", http, discoveryv1.EndpointConditions{}, ready))
+	for _, result := range Decide(service(&Policy{Selectors: near}, c)).Clusters {
+		if result.Usable != 2 || result.Active != 2 {
+			t.Errorf("%d usable and %d active, want 2", result.Usable, result.Active)
+		}
+	}
+}
+
 // TestGroups checks how a slice is split. The order of its ports does not matter.
 func TestGroups(t *testing.T) {
 	s := service(&Policy{Selectors: near}, cluster("c1", "eu", []string{"http/TCP/80"}, ready),

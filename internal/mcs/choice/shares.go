@@ -84,7 +84,7 @@ func highest(usable map[target]bool, n int, importer names.ClusterID, service ty
 		all = append(all, hashed{t, sha256.Sum256([]byte(id))})
 	}
 	slices.SortFunc(all, func(a, b hashed) int {
-		return cmp.Or(bytes.Compare(b.sum[:], a.sum[:]), cmp.Compare(a.address, b.address))
+		return cmp.Or(bytes.Compare(b.sum[:], a.sum[:]), cmp.Compare(a.address, b.address), cmp.Compare(a.port, b.port))
 	})
 	active := make(map[target]bool, n)
 	for _, h := range all[:n] {
