@@ -1,6 +1,9 @@
 package choice
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // decider decides a service's ports, one at a time.
 type decider struct {
@@ -20,27 +23,9 @@ type order struct {
 
 const none = math.MaxInt
 
-// decide sets the role of each cluster at a port. Silent clusters are avoided first: a drained cluster that answers is
-// better than a cluster that does not.
+// decide sets the role of each cluster at a port.
 func (d *decider) decide(port *portState) {
-	isUsable := func(i int) bool { return d.groups[i] != forbidden && len(port.clusters[i].usable) > 0 }
-	o := order{preferred: none, next: none}
-	for i := range d.Clusters {
-		o.avoidSilent = o.avoidSilent || isUsable(i) && !d.Clusters[i].Silent
-	}
-	for i := range d.Clusters {
-		o.avoidDrained = o.avoidDrained || isUsable(i) && !o.isSilent(&d.Clusters[i]) && !d.Clusters[i].Drained
-	}
-	for i := range d.Clusters {
-		if isUsable(i) && o.isEligible(&d.Clusters[i]) {
-			o.preferred = min(o.preferred, d.groups[i])
-		}
-	}
-	for i := range d.Clusters {
-		if isUsable(i) && o.isEligible(&d.Clusters[i]) && d.groups[i] > o.preferred {
-			o.next = min(o.next, d.groups[i])
-		}
-	}
+	o := d.orderOf(port)
 	port.hasActive = o.preferred != none
 	for i := range d.Clusters {
 		port.clusters[i].Decision = d.decideCluster(i, len(port.clusters[i].usable) > 0, o)
@@ -48,6 +33,29 @@ func (d *decider) decide(port *portState) {
 	if d.weights != nil {
 		d.share(port)
 	}
+}
+
+// orderOf avoids silent clusters first: a drained cluster that answers is better than a cluster that does not.
+func (d *decider) orderOf(port *portState) order {
+	var usable []int
+	for i := range d.Clusters {
+		if d.groups[i] != forbidden && len(port.clusters[i].usable) > 0 {
+			usable = append(usable, i)
+		}
+	}
+	o := order{preferred: none, next: none}
+	o.avoidSilent = slices.ContainsFunc(usable, func(i int) bool { return !d.Clusters[i].Silent })
+	o.avoidDrained = slices.ContainsFunc(usable, func(i int) bool { return !o.isSilent(&d.Clusters[i]) && !d.Clusters[i].Drained })
+	eligible := slices.DeleteFunc(usable, func(i int) bool { return !o.isEligible(&d.Clusters[i]) })
+	for _, i := range eligible {
+		o.preferred = min(o.preferred, d.groups[i])
+	}
+	for _, i := range eligible {
+		if d.groups[i] > o.preferred {
+			o.next = min(o.next, d.groups[i])
+		}
+	}
+	return o
 }
 
 func (o order) isSilent(c *Cluster) bool   { return o.avoidSilent && c.Silent }
