@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"fmt"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -79,9 +79,12 @@ func highest(usable map[target]bool, n int, importer names.ClusterID, service ty
 		sum [sha256.Size]byte
 	}
 	all := make([]hashed, 0, len(usable))
+	id := []byte(importer.String() + "\x00" + service.Namespace + "\x00" + service.Name + "\x00")
+	prefix := len(id)
 	for t := range usable {
-		id := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%d", importer, service.Namespace, service.Name, t.address, t.port)
-		all = append(all, hashed{t, sha256.Sum256([]byte(id))})
+		id = append(append(id[:prefix], t.address...), 0)
+		id = strconv.AppendInt(id, int64(t.port), 10)
+		all = append(all, hashed{t, sha256.Sum256(id)})
 	}
 	slices.SortFunc(all, func(a, b hashed) int {
 		return cmp.Or(bytes.Compare(b.sum[:], a.sum[:]), cmp.Compare(a.address, b.address), cmp.Compare(a.port, b.port))
