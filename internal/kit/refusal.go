@@ -29,18 +29,20 @@ func IsRefusal(err error) bool {
 }
 
 // RefusesField reports whether the API server refuses the value of a field, such as spec.clusterIP, or of one that begins with
-// the path.
+// the path. A policy names the field only in its text.
 func RefusesField(err error, path string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return false
 	}
+	named := false
 	for _, cause := range status.Status().Details.Causes {
 		if strings.HasPrefix(cause.Field, path) {
 			return true
 		}
+		named = named || cause.Field != ""
 	}
-	return false
+	return !named && strings.Contains(status.Status().Message, path)
 }
 
 // RefusedAddress returns which of a Service's addresses the API server does not allocate, "" if it does not say, and whether

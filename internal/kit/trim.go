@@ -6,14 +6,24 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
-// Trim is an informer transform that removes unused data: the managed fields and, in an EndpointSlice, duplicate values
+// written are the managed fields that show who has written a ServiceImport.
+var written = []metav1.ManagedFieldsEntry{{Manager: names.ManagerImport}}
+
+// Trim is an informer transform that removes unused data: the managed fields, except whether Atoll has written a ServiceImport
+// (see package ownership), and, in an EndpointSlice, duplicate values
 // and spare capacity. 100,000 endpoints share few zones, nodes and conditions, but each has its own copy after
 // decoding, which also leaves up to twice the needed capacity.
 func Trim(object any) (any, error) {
 	if accessor, ok := object.(metav1.Object); ok {
-		accessor.SetManagedFields(nil)
+		was := ownership.WasManaged(accessor)
+		if accessor.SetManagedFields(nil); was {
+			accessor.SetManagedFields(written)
+		}
 	}
 	if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
 		slice.Endpoints = exact(slice.Endpoints)

@@ -71,6 +71,7 @@ func TestImportWithoutLabelIsRepaired(t *testing.T) {
 	for name, edit := range map[string]func(*mcsv1beta1.ServiceImport){
 		"the label":  func(imp *mcsv1beta1.ServiceImport) { delete(imp.Labels, names.LabelManagedBy) },
 		"everything": func(imp *mcsv1beta1.ServiceImport) { imp.Labels, imp.Annotations = nil, nil },
+		"the value":  func(imp *mcsv1beta1.ServiceImport) { imp.Labels[names.LabelManagedBy] = "another" },
 	} {
 		change(t, "c2", imp, edit)
 		expectImport(t, "c2", ns, "web", func(imp *mcsv1beta1.ServiceImport) error {
@@ -81,9 +82,10 @@ func TestImportWithoutLabelIsRepaired(t *testing.T) {
 		})
 	}
 	for _, o := range before {
+		uid := o.GetUID()
 		planes.Read(t, on["c2"], o)
-		if o.GetDeletionTimestamp() != nil {
-			t.Errorf("%T %s is being deleted", o, o.GetName())
+		if o.GetDeletionTimestamp() != nil || o.GetUID() != uid {
+			t.Errorf("%T %s was deleted", o, o.GetName())
 		}
 	}
 	expectAddresses(t, "c2", ns, "c1/10.1.1.1")

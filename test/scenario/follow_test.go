@@ -39,6 +39,7 @@ var otherwise = map[string]string{
 	"docs/how-to/backup.md#after-the-namespace-or-the-definitions-were-deleted 1": "the scenario broker-lost",
 	"docs/how-to/upgrade.md#the-broker 1":                                         "make test-upgrade",
 	"docs/how-to/uninstall.md#take-one-cluster-out 2":                             "the tests of test/membership",
+	"docs/how-to/membership.md#what-runs-in-a-member 1":                           "internal/cli/join/member_test.go",
 	"docs/how-to/membership.md#join-files 1":                                      "test/membership/joinfile_test.go",
 	"docs/how-to/membership.md#join-files 2":                                      "internal/cli/join/member_test.go and charts",
 	"docs/how-to/gitops.md#serviceimports-in-git 1":                               "test/integration, TestForeignServiceImportIsTakenOver",

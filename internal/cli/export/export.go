@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -80,9 +82,29 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return wrap("exporting", key, cluster.On, err)
 	}
-	done(cmd, key, "exported", err != nil, o.dryRun)
+	again := err != nil
+	if again {
+		if again, err = take(cmd, cluster, key); err != nil {
+			return wrap("exporting", key, cluster.On, err)
+		}
+	}
+	done(cmd, key, "exported", again, o.dryRun)
 	steps.Next(cmd, o.Command().Atoll("explain %s", key))
 	return nil
+}
+
+// take makes an existing ServiceExport the user's: one that the agent made for a MultiClusterService may export the Service to load
+// balancers alone. It returns whether there was nothing to do.
+func take(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey) (was bool, _ error) {
+	have := &mcsv1beta1.ServiceExport{}
+	if err := cluster.Get(cmd.Context(), key, have); err != nil || !contribution.ByPolicy(have) {
+		return true, err
+	}
+	export := &unstructured.Unstructured{}
+	export.SetGroupVersionKind(schema.FromAPIVersionAndKind(mcsv1beta1.GroupVersion.String(), mcsv1beta1.ServiceExportKindName))
+	export.SetNamespace(key.Namespace)
+	export.SetName(key.Name)
+	return false, cluster.Client.Apply(cmd.Context(), client.ApplyConfigurationFromUnstructured(export), client.FieldOwner("atoll"), client.ForceOwnership)
 }
 
 // NewUnexport returns the command `atoll unexport`.

@@ -86,7 +86,7 @@ func TestLeaveImpactWithoutBroker(t *testing.T) {
 		objects.Export("shop", "shared"), imported("shared", names.AgentManager, "c2=3"),
 		imported("unlabelled", "", "c2=3"), imported("another-tool", "", ""),
 		objects.Export("shop", "alone"), imported("alone", names.AgentManager, ""),
-		objects.Export("shop", "foreign"), imported("foreign", "another", "c2=3"),
+		objects.Export("shop", "foreign"), imported("foreign", "another", ""),
 	).Build()}
 	for _, offline := range []bool{true, false} {
 		lines, err := LeaveImpact(t.Context(), cluster, LeaveRequest{Offline: offline})
@@ -111,7 +111,7 @@ func TestRemoveImportedServiceImports(t *testing.T) {
 		return i
 	}
 	cluster := &install.Target{Client: fake.NewClientBuilder().WithScheme(brokerpkg.Scheme()).WithObjects(
-		imported("labelled", names.AgentManager, ""), imported("unlabelled", "", "c2=3"), imported("another-tool", "", ""), imported("foreign", "another", "c2=3"),
+		imported("labelled", names.AgentManager, ""), imported("unlabelled", "", "c2=3"), imported("another-tool", "", ""), imported("foreign", "another", ""),
 	).Build(), Report: func(install.Change, client.Object, string) {}}
 	if err := removeImported(t.Context(), cluster); err != nil {
 		t.Fatal(err)

@@ -38,6 +38,14 @@ func KeepIPs(service *corev1.Service, ips []string) {
 	service.Spec.IPFamilies = primaryFirst(service.Spec.IPFamilies, familyOf(ips[0]))
 }
 
+// FamiliesOf returns the families of addresses, in their order.
+func FamiliesOf(ips []string) (all []corev1.IPFamily) {
+	for _, ip := range ips {
+		all = append(all, familyOf(ip))
+	}
+	return all
+}
+
 func familyOf(ip string) corev1.IPFamily {
 	if strings.Contains(ip, ":") {
 		return corev1.IPv6Protocol

@@ -12,14 +12,15 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// IsManaged reports whether Atoll manages a ServiceImport. The label alone does not decide: a person may remove it.
+// IsManaged reports whether Atoll manages a ServiceImport. The label alone does not decide: a person may remove or change it, or
+// a tool may replace all labels and annotations.
 func IsManaged(imp metav1.Object) bool {
 	by := imp.GetLabels()[names.LabelManagedBy]
-	return by == names.AgentManager || by == "" && imp.GetAnnotations()[names.AnnotationApplied] != ""
+	return by == names.AgentManager || by != names.AggregateManager && (imp.GetAnnotations()[names.AnnotationApplied] != "" || WasManaged(imp))
 }
 
 // WasManaged reports whether Atoll has written the fields of a ServiceImport, whatever its labels and annotations are now.
-// Caches without managed fields cannot tell.
+// kit.Trim keeps what is needed of the managed fields.
 func WasManaged(imp metav1.Object) bool {
 	return slices.ContainsFunc(imp.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == names.ManagerImport && f.Subresource == ""

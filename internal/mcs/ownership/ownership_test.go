@@ -20,7 +20,7 @@ func TestIsManaged(t *testing.T) {
 		"a person removed the label":         {"", "c1=1", true},
 		"neither":                            {"", "", false},
 		"another manager":                    {"another", "", false},
-		"another manager took it over":       {"another", "c1=1", false},
+		"a person changed the label":         {"another", "c1=1", true},
 		"the aggregate of a broker's member": {names.AggregateManager, "c1=1", false},
 	} {
 		imp := &mcsv1beta1.ServiceImport{}

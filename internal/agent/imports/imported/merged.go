@@ -57,6 +57,9 @@ func Want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resoluti
 	headless := imp.Spec.Type == mcsv1beta1.Headless
 	if !headless {
 		imp.Spec.IPs = have.Spec.IPs // the Service is about to be re-created with these
+		if have.Annotations[names.AnnotationApplied] == "" {
+			imp.Spec.IPs = nil // those of an adopted import are not Atoll's
+		}
 	}
 	if !slices.Contains(names.DerivedServices(service.Name, headless), imp.Annotations[names.AnnotationDerivedService]) {
 		delete(imp.Annotations, names.AnnotationDerivedService) // the type has changed

@@ -42,7 +42,7 @@ func TestAddresses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			have := &mcsv1beta1.ServiceImport{}
 			if annotation, ips, _ := strings.Cut(tt.had, " "); annotation != "" {
-				have.Annotations, have.Spec.IPs = map[string]string{names.AnnotationDerivedService: annotation}, strings.Fields(ips)
+				have.Annotations, have.Spec.IPs = map[string]string{names.AnnotationDerivedService: annotation, names.AnnotationApplied: "c1=1"}, strings.Fields(ips)
 			}
 			resolution := merge.Resolution{Spec: mcsv1beta1.ServiceImportSpec{Type: tt.kind, IPFamilies: tt.families, Ports: []mcsv1beta1.ServicePort{{Port: 80}}}}
 			got := Want(have, types.NamespacedName{Namespace: "shop", Name: "web"}, resolution, local.ServiceNetwork{Families: []corev1.IPFamily{v4}}, tt.services)

@@ -189,7 +189,7 @@ func (r *Reconciler) measure(of metrics.Service, imp *mcsv1beta1.ServiceImport, 
 		return
 	}
 	r.Metrics.Import.Observe(took.Seconds())
-	if want == nil || changed == 0 {
+	if want == nil || changed == 0 || have == nil { // a new slice may be as old as its Service
 		return
 	}
 	if at, err := time.Parse(time.RFC3339Nano, want.Annotations[names.AnnotationLastChangeTriggerTime]); err == nil && !at.After(now) && at.After(imp.CreationTimestamp.Time) {

@@ -42,6 +42,8 @@ type Reconciler struct {
 	refused sync.Map
 	// replaced is when a Service was last deleted because of its endpoints (time.Time), by the import's name.
 	replaced sync.Map
+	// addresses are those of Services that were deleted because of their endpoints, by the import's name.
+	addresses sync.Map
 	// renaming are the imports whose Service waits for its slices to have new names of ports.
 	renaming kit.Since[types.NamespacedName]
 }
@@ -81,6 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	problem := status.ProblemOf(out, warnings...)
 	if have.UID == "" {
 		problem = status.Problem{}
+		r.addresses.Delete(req.NamespacedName)
 	}
 	r.problems.Set(req.NamespacedName, status.Part{}, problem)
 	return out.Result("writing the derived Service of %s", req)
@@ -130,6 +133,9 @@ func (r *Reconciler) keep(ctx context.Context, name types.NamespacedName, imp *m
 		at, _ := last.(time.Time)
 		if wait = max(0, replacePause-time.Since(at)); wait == 0 {
 			r.replaced.Store(name, time.Now())
+			if service.Spec.ClusterIP != corev1.ClusterIPNone {
+				r.addresses.Store(name, slices.Clone(service.Spec.ClusterIPs))
+			}
 			return nil, kit.Delete(ctx, r.cluster.Client, service) // its next event creates it with the same addresses
 		}
 	}

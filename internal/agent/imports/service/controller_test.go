@@ -149,6 +149,43 @@ func foreign(name, manager string, service ...types.UID) *discoveryv1.EndpointSl
 	return s
 }
 
+// A Service that is deleted because of its endpoints gets its own addresses again, not those of an edited ServiceImport, and also
+// that of a family which the import has lost.
+func TestAddressesOfTheDeletedService(t *testing.T) {
+	edited := serviceImport(func(i *mcsv1beta1.ServiceImport) { i.Spec.IPs = []string{"10.7.7.7"} })
+	w := newWorld(t, edited, made("web-clusterset", edited, func(s *corev1.Service) {
+		s.Spec.Selector = map[string]string{"a": "b"}
+		s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.0.0.1", []string{"10.0.0.1", "fd00::1"}
+		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+	}))
+	w.reconcile(t, web) // deletes
+	w.reconcile(t, web) // creates
+	service := &corev1.Service{}
+	if err := w.cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: web.Namespace, Name: "web-clusterset"}, service); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(service.Spec.ClusterIPs, " "); got != "10.0.0.1 fd00::1" || len(service.Spec.IPFamilies) != 2 || len(service.Spec.Selector) > 0 {
+		t.Errorf("the Service has the addresses %s, %+v", got, service.Spec)
+	}
+}
+
+// A copy of an imported slice under another name is foreign, although it has Atoll's labels.
+func TestCopiesAreForeign(t *testing.T) {
+	slice := func(name string) *discoveryv1.EndpointSlice {
+		s := foreign(name, names.AgentManager)
+		s.Labels[names.LabelServiceName], s.Labels[names.LabelSourceCluster] = "web", "c2"
+		s.Annotations = map[string]string{names.AnnotationSourceSlice: "web-x"}
+		return s
+	}
+	usual := names.ImportedSlice("c2", "web-x")
+	w := newWorld(t, serviceImport(), made("web-clusterset", serviceImport()), slice(usual), slice(names.OtherImportedSlice(usual)), slice("by-hand"))
+	w.reconcile(t, web)
+	warnings := w.problems.Of(web)[status.Part{}].Warnings
+	if len(warnings) != 1 || !strings.Contains(warnings[0].Message, "delete endpointslice -n shop by-hand --context") {
+		t.Errorf("the warnings are %+v", warnings)
+	}
+}
+
 // The warning about foreign slices lasts while there are any. A Service whose selector comes back is only updated until
 // replacePause has passed.
 func TestForeignEndpoints(t *testing.T) {

@@ -19,6 +19,9 @@ import (
 // create creates a derived Service with as many of the import's clusterset IPs as possible.
 func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, name string) error {
 	keep := derived.FormerIPs(imp)
+	if had, found := r.addresses.Load(client.ObjectKeyFromObject(imp)); found && imp.Spec.Type != mcsv1beta1.Headless {
+		keep = slices.Clone(had.([]string)) // the import has those of its families only, and people can edit it
+	}
 	if len(keep) > 0 { // it had a Service: the garbage collector may have deleted that before the cache shows the import's own end
 		now, err := kit.Get(ctx, r.cluster.Live, client.ObjectKeyFromObject(imp), &mcsv1beta1.ServiceImport{})
 		if err != nil || now == nil || now.UID != imp.UID || now.DeletionTimestamp != nil {
@@ -29,12 +32,14 @@ func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 	var refusal error
 	for {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: name}}
+		service.Spec.IPFamilies = derived.FamiliesOf(keep)
 		derived.Apply(service, imp)
 		if len(keep) > 0 {
 			derived.KeepIPs(service, keep)
 		}
 		err := kit.Create(ctx, r.cluster.Client, r.cluster.Live, service, func(o client.Object) bool { return derived.OwnedBy(o.(*corev1.Service), imp.Name) })
 		if err == nil {
+			r.addresses.Delete(client.ObjectKeyFromObject(imp))
 			r.sayTaken(imp, name)
 			r.sayLost(imp, lost, refusal)
 			return nil

@@ -28,7 +28,7 @@ const replacePause = 5 * time.Minute
 // slice maps an imported slice with new ports, and a slice of a derived Service that Atoll has not imported, to the import.
 func (r *Reconciler) slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
 	if s := e.Latest(); inputs.IsImported(s) {
-		if e.Old == nil || e.New == nil || equality.Semantic.DeepEqual(e.Old.Ports, e.New.Ports) {
+		if imported.HasName(s) && (e.Old == nil || e.New == nil || equality.Semantic.DeepEqual(e.Old.Ports, e.New.Ports)) {
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: inputs.ImportService(s)}}
@@ -59,9 +59,19 @@ func (r *Reconciler) foreign(ctx context.Context, service *corev1.Service) ([]*d
 	if err != nil {
 		return nil, fmt.Errorf("listing the EndpointSlices of Service %s/%s: %w", service.Namespace, service.Name, err)
 	}
-	return slices.DeleteFunc(all, func(s *discoveryv1.EndpointSlice) bool {
+	all = slices.DeleteFunc(all, func(s *discoveryv1.EndpointSlice) bool {
 		return imported.IsOurs(s) || isLeftBehind(s, service.UID)
-	}), nil
+	})
+	ours, err := r.cluster.Imported(ctx, imported.Of(service))
+	if err != nil {
+		return nil, fmt.Errorf("listing the imported EndpointSlices of Service %s/%s: %w", service.Namespace, service.Name, err)
+	}
+	for _, s := range ours {
+		if !imported.HasName(s) {
+			all = append(all, s)
+		}
+	}
+	return all, nil
 }
 
 // isLeftBehind reports whether a slice belongs to a former Service of the same name. The garbage collector deletes it.

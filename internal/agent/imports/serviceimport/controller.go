@@ -144,8 +144,6 @@ func (r *Reconciler) isForeign(ctx context.Context, have *mcsv1beta1.ServiceImpo
 	switch {
 	case err != nil || live == nil:
 		return true, 0, err
-	case ownership.WasManaged(live):
-		return false, 0, nil
 	case !ownership.IsAdoptable(live):
 		return true, 0, nil
 	}
@@ -171,7 +169,7 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 			return err
 		}
 		return r.cluster.Stages.Do(kit.Imported, func() error {
-			return kit.Create(ctx, r.cluster.Client, r.cluster.Live, d.create, func(o client.Object) bool { return ownership.IsManaged(o) })
+			return kit.Create(ctx, client.WithFieldOwner(r.cluster.Client, names.ManagerImport), r.cluster.Live, d.create, func(o client.Object) bool { return ownership.IsManaged(o) })
 		})
 	}
 	key, now := "import/"+service.String(), time.Now()

@@ -122,6 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	wanted, again := Conditions(own, so, time.Now())
 	written, transitions, err := status.ApplyExport(ctx, r.cluster.Client, own.Export, names.ManagerExport, wanted...)
 	if out := kit.OutcomeOf(err); !out.Done() {
+		status.SayRefused(r.recorder, own.Export, out)
 		return out.Result("writing the conditions of ServiceExport %s", req)
 	}
 	added, _ := r.warned.Update(req.NamespacedName, warningsIn(wanted, so))

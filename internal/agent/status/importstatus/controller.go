@@ -150,6 +150,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
 	out := kit.OutcomeOf(client.IgnoreNotFound(r.cluster.Client.Status().Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport))))
 	if !out.Done() {
+		status.SayRefused(r.recorder, have, out)
 		return out.Result("writing the status of ServiceImport %s", req)
 	}
 	added, gone := r.warned.Update(req.NamespacedName, texts)

@@ -1,0 +1,44 @@
+package export
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Exporting a Service whose ServiceExport the agent made for a MultiClusterService makes it the user's: it may export the Service
+// to load balancers alone. A user's own one stays as it is.
+func TestTake(t *testing.T) {
+	for name, tt := range map[string]struct {
+		manager string
+		was     bool
+	}{"an agent's": {names.AgentManager, false}, "a user's": {"", true}} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := mcsv1beta1.Install(scheme); err != nil {
+				t.Fatal(err)
+			}
+			have := &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{names.LabelManagedBy: tt.manager}}}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(have).WithReturnManagedFields().Build()
+			command := &cobra.Command{}
+			command.SetContext(t.Context())
+			was, err := take(command, &install.Target{Client: c}, client.ObjectKeyFromObject(have))
+			if err != nil || was != tt.was {
+				t.Fatalf("there was nothing to do: %t, %v", was, err)
+			}
+			now := &mcsv1beta1.ServiceExport{}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(have), now); err != nil || contribution.AlsoApplied(now) == tt.was {
+				t.Errorf("%v: applied by %+v", err, now.ManagedFields)
+			}
+		})
+	}
+}
