@@ -77,8 +77,13 @@ func (s source) notes(file corefile.File, zones []string, roots []listener) []st
 				continue
 			}
 			for _, d := range b.Directives {
-				if line := mention(d, zone); line != "" {
-					all = append(all, fmt.Sprintf("the line %q of the directive %s in line %d%s no longer applies to names in %s, because Atoll's server block answers queries for these names", line, d.Name, d.Line, s.keyNote(d.File), zone))
+				line := mention(d, zone)
+				switch {
+				case line == nil:
+				case rewritesInto(line, zone):
+					all = append(all, fmt.Sprintf("the line %q of the directive %s in line %d%s rewrites names to names in %s, but CoreDNS has chosen the server block before: Atoll's server block does not answer these queries. Clients must query the name in %[5]s itself", strings.Join(line, " "), d.Name, d.Line, s.keyNote(d.File), zone))
+				default:
+					all = append(all, fmt.Sprintf("the line %q of the directive %s in line %d%s no longer applies to names in %s, because Atoll's server block answers queries for these names", strings.Join(line, " "), d.Name, d.Line, s.keyNote(d.File), zone))
 				}
 			}
 		}
@@ -86,16 +91,32 @@ func (s source) notes(file corefile.File, zones []string, roots []listener) []st
 	return all
 }
 
-// mention returns the first line of a directive with a name of a zone, or "".
-func mention(d corefile.Directive, zone string) string {
+// mention returns the first line of a directive with a name of a zone, or nil.
+func mention(d corefile.Directive, zone string) []string {
 	for _, line := range slices.Concat([][]string{append([]string{d.Name}, d.Args...)}, d.Body) {
-		for _, word := range line {
-			// Regular expressions escape dots.
-			word = corefile.Zone(strings.TrimSuffix(strings.ReplaceAll(word, `\`, ""), "$"))
-			if word == zone || strings.Contains("."+word+".", "."+zone+".") {
-				return strings.Join(line, " ")
-			}
+		if slices.ContainsFunc(line, func(word string) bool { return isIn(word, zone) }) {
+			return line
 		}
 	}
-	return ""
+	return nil
+}
+
+// isIn reports whether a word of a directive has a name of a zone. Regular expressions escape dots.
+func isIn(word, zone string) bool {
+	word = corefile.Zone(strings.TrimSuffix(strings.ReplaceAll(word, `\`, ""), "$"))
+	return word == zone || strings.Contains("."+word+".", "."+zone+".")
+}
+
+// rewritesInto reports whether a line of the plugin rewrite has a name of a zone only as the new name:
+// [rewrite] [continue|stop] name [MATCH] FROM TO.
+func rewritesInto(line []string, zone string) bool {
+	at := slices.Index(line, "name")
+	if line[0] != "rewrite" && line[0] != "name" || at < 0 {
+		return false
+	}
+	words := line[at+1:]
+	if len(words) > 2 && slices.Contains([]string{"exact", "prefix", "suffix", "substring", "regex"}, words[0]) {
+		words = words[1:]
+	}
+	return len(words) >= 2 && !isIn(words[0], zone) && isIn(words[1], zone)
 }

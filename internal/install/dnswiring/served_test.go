@@ -127,6 +127,8 @@ func TestNotes(t *testing.T) {
 		{"a rewrite", inRoot("rewrite name suffix .clusterset.local .cluster.local"), `the line "rewrite name suffix .clusterset.local .cluster.local" of the directive rewrite in line 2 no longer applies`},
 		{"a rewrite by pattern", inRoot(`rewrite name regex (.*)\.svc\.clusterset\.local$ {1}.x`), "no longer applies"},
 		{"a host", inRoot("hosts {\n 10.0.0.1 web.shop.svc.ClusterSet.local\n fallthrough\n }"), `the line "10.0.0.1 web.shop.svc.ClusterSet.local" of the directive hosts in line 2`},
+		{"a rewrite into the zone", inRoot("rewrite name web.example.com web.shop.svc.clusterset.local"), "CoreDNS has chosen the server block before"},
+		{"a rewrite into the zone by suffix", inRoot("rewrite stop name suffix .example.com .svc.clusterset.local"), "CoreDNS has chosen the server block before"},
 		{"a name that only looks alike", inRoot("rewrite name a.myclusterset.local b"), ""},
 		{"Flux", owned(coreDNS(reload), "kustomize.toolkit.fluxcd.io/name", "x"), "Flux applies the ConfigMap"},
 		{"Flux's Helm", owned(coreDNS(reload), "helm.toolkit.fluxcd.io/name", "x"), "Flux applies the ConfigMap"},
