@@ -89,7 +89,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 
 	standby := &planes.Log{To: t.Output()}
 	startAgent(t, asAgent(t, "c1"), standby, elect)
-	standby.Expect(t, "waits until it is elected leader")
+	standby.Expect(t, "Waiting to be elected leader")
 	stop()
 	ended := time.Now()
 	planes.Until(t, "the other replica leads", on["c1"], lease, func() error {

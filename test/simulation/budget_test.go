@@ -11,6 +11,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
@@ -59,6 +60,8 @@ func TestMemberOverBudget(t *testing.T) {
 				return fmt.Errorf("%s has no condition", imp.Name)
 			case strings.Contains(ready.Message, "per-member budget"):
 				rest = append(rest, i)
+			case ready.Status != metav1.ConditionTrue:
+				return fmt.Errorf("%s is not ready: %s", imp.Name, ready.Message)
 			default:
 				fit = append(fit, i)
 			}
