@@ -6,6 +6,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
@@ -20,7 +21,8 @@ var written = []metav1.ManagedFieldsEntry{{Manager: names.ManagerImport}}
 // decoding, which also leaves up to twice the needed capacity.
 func Trim(object any) (any, error) {
 	if accessor, ok := object.(metav1.Object); ok {
-		was := ownership.WasManaged(accessor)
+		imp, ok := object.(*mcsv1beta1.ServiceImport)
+		was := ok && ownership.WasManaged(imp)
 		if accessor.SetManagedFields(nil); was {
 			accessor.SetManagedFields(written)
 		}

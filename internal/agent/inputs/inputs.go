@@ -118,10 +118,13 @@ func (c *Cluster) lastContribution(ctx context.Context, service types.Namespaced
 // Exports reads the exports of a service: this cluster's from its objects, others' from the view, which must be known.
 func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (exported local.Exported, err error) {
 	namespace, err := kit.Get(ctx, c.Client, client.ObjectKey{Name: service.Namespace}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy)
-	if err != nil || namespace == nil || namespace.DeletionTimestamp != nil {
+	if err != nil || namespace == nil {
 		return exported, err
 	}
 	exported.Rules = refusal.In(service.Namespace, namespace.Labels, namespace.Annotations, c.Refuses)
+	if namespace.DeletionTimestamp != nil {
+		return exported, nil
+	}
 	policy := c.Policy(service)
 	others, awaited := c.View.Service(service)
 	exported.Awaited, exported.Revisions = awaited, map[names.ClusterID]int64{}

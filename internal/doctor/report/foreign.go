@@ -21,7 +21,7 @@ const foreign = "Foreign"
 // foreignCondition returns the state of a ServiceImport that Atoll does not manage. The agents adopt one that only describes
 // an exported service.
 func foreignCondition(i *mcsv1beta1.ServiceImport, now time.Time) condition {
-	if (ownership.WasManaged(i) || ownership.IsAdoptable(i)) && now.Sub(i.CreationTimestamp.Time) < pendingTime {
+	if ownership.IsAdoptable(i) && now.Sub(i.CreationTimestamp.Time) < pendingTime {
 		return condition{noStatus, "Another tool or person created this ServiceImport. If a cluster exports the service, the agents adopt the ServiceImport within 10 seconds.", Pending}
 	}
 	return condition{foreign, "Another tool or person created this ServiceImport, and Atoll does not manage the ServiceImport. " +

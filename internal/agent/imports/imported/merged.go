@@ -18,28 +18,31 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Merged returns an import as the exports of its service merge to it. Services and slices are written from it, not from the
-// ServiceImport, which people and tools can edit. While the exports are unknown, the ServiceImport counts as it is.
-func Merged(ctx context.Context, c *inputs.Cluster, have *mcsv1beta1.ServiceImport) (*mcsv1beta1.ServiceImport, error) {
-	if !c.View.Known() {
-		return have, nil
+// Current reads the exports of an import's service, and returns the import as they merge to it. Services and slices are written
+// from it, not from the ServiceImport, which people and tools can edit. While the exports are unknown, or have ended, the
+// ServiceImport counts as it is.
+func Current(ctx context.Context, c *inputs.Cluster, have *mcsv1beta1.ServiceImport) (*mcsv1beta1.ServiceImport, local.Exported, error) {
+	exported, err := c.Exports(ctx, client.ObjectKeyFromObject(have))
+	if err != nil || !c.View.Known() || len(exported.Imported) == 0 {
+		return have, exported, err
 	}
-	service := client.ObjectKeyFromObject(have)
-	exported, err := c.Exports(ctx, service)
-	if err != nil || len(exported.Imported) == 0 { // the import is about to be deleted
-		return have, err
-	}
-	want := Want(have, service, merge.Resolve(exported.Imported), c.Network, nil)
-	if len(exported.Awaited) > 0 {
-		want = Added(have, want)
-	}
-	want.UID, want.CreationTimestamp = have.UID, have.CreationTimestamp
-	return want, nil
+	imp := Merged(have, client.ObjectKeyFromObject(have), exported, c.Network, nil)
+	imp.UID, imp.CreationTimestamp = have.UID, have.CreationTimestamp
+	return imp, exported, nil
 }
 
-// Want returns the ServiceImport for a resolution. It keeps the fields of have that others own; have is empty for a new
-// import. services are the existing derived Services; the key is true for the headless one.
-func Want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resolution merge.Resolution, network local.ServiceNetwork, services map[bool]*corev1.Service) *mcsv1beta1.ServiceImport {
+// Merged returns the ServiceImport that the exports of a service merge to. While exports are unknown, an existing one only gets
+// additions. have is empty for a new import; services are the existing derived Services; the key is true for the headless one.
+func Merged(have *mcsv1beta1.ServiceImport, service types.NamespacedName, exported local.Exported, network local.ServiceNetwork, services map[bool]*corev1.Service) *mcsv1beta1.ServiceImport {
+	want := want(have, service, merge.Resolve(exported.Imported), network, services)
+	if len(exported.Awaited) > 0 && have.UID != "" {
+		want = added(have, want)
+	}
+	return want
+}
+
+// want returns the ServiceImport for a resolution. It keeps the fields of have that others own.
+func want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resolution merge.Resolution, network local.ServiceNetwork, services map[bool]*corev1.Service) *mcsv1beta1.ServiceImport {
 	imp := &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name, Labels: have.Labels, Annotations: have.Annotations},
 		Spec:       resolution.Spec,
@@ -71,8 +74,8 @@ func Want(have *mcsv1beta1.ServiceImport, service types.NamespacedName, resoluti
 	return imp
 }
 
-// Added returns have with only the additions of want: some exports are unknown, so nothing may be removed.
-func Added(have, want *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
+// added returns have with only the additions of want: some exports are unknown, so nothing may be removed.
+func added(have, want *mcsv1beta1.ServiceImport) *mcsv1beta1.ServiceImport {
 	kept := have.DeepCopy()
 	for _, port := range want.Spec.Ports {
 		if !slices.ContainsFunc(kept.Spec.Ports, func(p mcsv1beta1.ServicePort) bool {

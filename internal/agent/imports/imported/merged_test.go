@@ -45,7 +45,7 @@ func TestAddresses(t *testing.T) {
 				have.Annotations, have.Spec.IPs = map[string]string{names.AnnotationDerivedService: annotation, names.AnnotationApplied: "c1=1"}, strings.Fields(ips)
 			}
 			resolution := merge.Resolution{Spec: mcsv1beta1.ServiceImportSpec{Type: tt.kind, IPFamilies: tt.families, Ports: []mcsv1beta1.ServicePort{{Port: 80}}}}
-			got := Want(have, types.NamespacedName{Namespace: "shop", Name: "web"}, resolution, local.ServiceNetwork{Families: []corev1.IPFamily{v4}}, tt.services)
+			got := want(have, types.NamespacedName{Namespace: "shop", Name: "web"}, resolution, local.ServiceNetwork{Families: []corev1.IPFamily{v4}}, tt.services)
 			if text := strings.TrimSpace(got.Annotations[names.AnnotationDerivedService] + " " + strings.Join(got.Spec.IPs, " ")); text != tt.want {
 				t.Errorf("%q, want %q", text, tt.want)
 			}

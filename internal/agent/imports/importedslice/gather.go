@@ -11,6 +11,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -69,14 +70,11 @@ func (r *Reconciler) gatherOthers(ctx context.Context, req Request, have *discov
 	if in.service.Name == "" {
 		return in, nil
 	}
-	if in.imp, err = r.gatherImport(ctx, in.service); err != nil || in.imp == nil {
+	imp, exported, err := r.gatherImport(ctx, in.service)
+	if in.imp = imp; err != nil || imp == nil {
 		return in, err
 	}
-	rules, err := r.Cluster.Refusals(ctx, in.service.Namespace)
-	if err != nil {
-		return in, err
-	}
-	in.refused, in.lost = rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
+	in.refused, in.lost = exported.Rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
 	record, recordKnown := r.Cluster.View.Record(req.Cluster, in.service)
 	if record != nil && record.Spec.Consumes(r.Cluster.ID.String()) {
 		in.record = record
@@ -96,13 +94,13 @@ func (r *Reconciler) gatherOthers(ctx context.Context, req Request, have *discov
 	return in, nil
 }
 
-// gatherImport returns the import of a service as its exports merge to it, or nil if there is none.
-func (r *Reconciler) gatherImport(ctx context.Context, service types.NamespacedName) (*mcsv1beta1.ServiceImport, error) {
+// gatherImport returns the import of a service as its exports merge to it, with the exports, or nil if there is none.
+func (r *Reconciler) gatherImport(ctx context.Context, service types.NamespacedName) (*mcsv1beta1.ServiceImport, local.Exported, error) {
 	imp, err := imported.Import(ctx, r.Cluster.Client, service)
 	if err != nil || imp == nil {
-		return nil, err
+		return nil, local.Exported{}, err
 	}
-	return imported.Merged(ctx, r.Cluster, imp)
+	return imported.Current(ctx, r.Cluster, imp)
 }
 
 // gatherOwn reads what the import of this cluster's own slice depends on.
@@ -118,12 +116,13 @@ func (r *Reconciler) gatherOwn(ctx context.Context, req Request, have *discovery
 		return in, nil
 	}
 	in.source, in.state, in.service = source, border.Full, inputs.SourceService(source)
-	if in.imp, err = r.gatherImport(ctx, in.service); err != nil || in.imp == nil {
+	imp, exported, err := r.gatherImport(ctx, in.service)
+	if in.imp = imp; err != nil || imp == nil {
 		return in, err
 	}
-	own, err := r.Cluster.Own(ctx, in.service)
-	if err != nil || own.Service == nil || own.Contribution == nil {
-		return in, err
+	own := exported.Own
+	if own.Service == nil || own.Contribution == nil {
+		return in, nil
 	}
 	if in.record = (&brokerv1alpha1.ExportedService{Spec: *own.Contribution}); !in.imports() {
 		return in, nil

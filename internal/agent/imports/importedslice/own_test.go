@@ -136,6 +136,7 @@ func ours(addresses ...string) *discoveryv1.EndpointSlice {
 
 // list returns the existing objects.
 func (o *objects) list() (all []client.Object) {
+	all = append(all, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: web.Namespace}})
 	if o.service != nil {
 		all = append(all, o.service)
 	}

@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	want, err := have, error(nil)
 	if have.UID != "" {
-		if want, err = imported.Merged(ctx, r.cluster, have); err != nil {
+		if want, _, err = imported.Current(ctx, r.cluster, have); err != nil {
 			return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
 		}
 	}

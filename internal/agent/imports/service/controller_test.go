@@ -31,17 +31,10 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
-
-// indexed is a fake client's builder that takes the indexes of inputs.
-type indexed struct{ *fake.ClientBuilder }
-
-func (b indexed) IndexField(_ context.Context, o client.Object, field string, keys client.IndexerFunc) error {
-	b.WithIndex(o, field, keys)
-	return nil
-}
 
 // world is a cluster's API server. It records writes, and refuses a Create or an Update with
 // the error of refuse.
@@ -52,7 +45,7 @@ type world struct {
 	refuse func(*corev1.Service) error
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newWorld(t *testing.T, stored ...client.Object) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme)); err != nil {
@@ -70,11 +63,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		w.writes = append(w.writes, verb+" "+o.GetName())
 		return do()
 	}
-	build := indexed{fake.NewClientBuilder()}
+	build := objects.Indexed{ClientBuilder: fake.NewClientBuilder()}
 	if err := inputs.Index(t.Context(), build); err != nil {
 		t.Fatal(err)
 	}
-	c := build.WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	c := build.WithScheme(scheme).WithObjects(stored...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			return write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},

@@ -28,7 +28,8 @@ const replacePause = 5 * time.Minute
 // slice maps an imported slice with new ports, and a slice of a derived Service that Atoll has not imported, to the import.
 func (r *Reconciler) slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
 	if s := e.Latest(); inputs.IsImported(s) {
-		if imported.HasName(s) && (e.Old == nil || e.New == nil || equality.Semantic.DeepEqual(e.Old.Ports, e.New.Ports)) {
+		appears := e.Old == nil || e.New == nil || !inputs.IsImported(e.Old)
+		if appears && imported.HasName(s) || !appears && equality.Semantic.DeepEqual(e.Old.Ports, e.New.Ports) {
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: inputs.ImportService(s)}}

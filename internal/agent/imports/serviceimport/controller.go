@@ -107,14 +107,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
 	}
 	r.sayLeftOut(req.NamespacedName, exported)
-	foreign, wait, err := r.isForeign(ctx, have, len(exported.Imported) > 0)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading ServiceImport %s: %w", req, err)
-	}
-	if !foreign || wait > 0 || len(exported.Imported) == 0 {
-		r.sayForeign(req.NamespacedName, nil)
-	} else {
+	foreign, wait := r.isForeign(have, len(exported.Imported) > 0)
+	if foreign && wait == 0 && len(exported.Imported) > 0 {
 		r.sayForeign(req.NamespacedName, have)
+	} else {
+		r.sayForeign(req.NamespacedName, nil)
 	}
 	if foreign || have.DeletionTimestamp != nil {
 		return kit.After(wait), nil
@@ -131,24 +128,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // isForeign reports whether a ServiceImport of an exported service is another implementation's. One that only describes the
 // service, such as a GitOps tool applies it, is adopted after adoptAfter: another implementation has written its status then.
-func (r *Reconciler) isForeign(ctx context.Context, have *mcsv1beta1.ServiceImport, isExported bool) (foreign bool, wait time.Duration, err error) {
-	name := client.ObjectKeyFromObject(have)
-	if have.UID == "" || ownership.IsManaged(have) {
-		r.found.Over(have.UID)
-		return false, 0, nil
-	}
-	if !isExported {
-		return true, 0, nil
-	}
-	live, err := kit.Get(ctx, r.cluster.Live, name, &mcsv1beta1.ServiceImport{}) // with its managed fields
+func (r *Reconciler) isForeign(have *mcsv1beta1.ServiceImport, isExported bool) (foreign bool, wait time.Duration) {
 	switch {
-	case err != nil || live == nil:
-		return true, 0, err
-	case !ownership.IsAdoptable(live):
-		return true, 0, nil
+	case have.UID == "" || ownership.IsManaged(have):
+		r.found.Over(have.UID)
+		return false, 0
+	case !isExported || !ownership.IsAdoptable(have):
+		return true, 0
 	}
 	wait = max(0, adoptAfter-r.found.For(have.UID, time.Now()))
-	return wait > 0, wait, nil
+	return wait > 0, wait
 }
 
 // apply writes what decide says, unless it must wait.

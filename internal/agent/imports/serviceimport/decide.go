@@ -14,7 +14,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -31,10 +30,7 @@ func decide(have *mcsv1beta1.ServiceImport, service types.NamespacedName, export
 	if len(exported.Imported) == 0 {
 		return decision{remove: have.UID != "" && len(exported.Awaited) == 0}
 	}
-	want := imported.Want(have, service, merge.Resolve(exported.Imported), network, services)
-	if len(exported.Awaited) > 0 && have.UID != "" {
-		want = imported.Added(have, want)
-	}
+	want := imported.Merged(have, service, exported, network, services)
 	want.Annotations[names.AnnotationApplied] = applied(exported, layout.Applied(have))
 	if have.UID == "" {
 		return decision{create: want}

@@ -1,14 +1,12 @@
 package exportedslice
 
 import (
-	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -19,15 +17,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
-
-// indexed is a fake client builder that accepts the indexes of layout.
-type indexed struct{ *fake.ClientBuilder }
-
-func (b indexed) IndexField(_ context.Context, o client.Object, field string, keys client.IndexerFunc) error {
-	b.WithIndex(o, field, keys)
-	return nil
-}
 
 // Cluster IPs are published only for services with a clusterset IP. An export for load
 // balancers only publishes pods, because no cluster imports it.
@@ -63,7 +54,7 @@ func TestByClusterIP(t *testing.T) {
 				}
 			}
 			atBorder := border.New("c1", nil, border.NewBudget(0, nil))
-			build := indexed{fake.NewClientBuilder().WithScheme(scheme)}
+			build := objects.Indexed{ClientBuilder: fake.NewClientBuilder().WithScheme(scheme)}
 			if err := layout.Index(t.Context(), build, "c1"); err != nil {
 				t.Fatal(err)
 			}

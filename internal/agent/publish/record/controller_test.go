@@ -23,15 +23,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
-
-// indexed is a fake client builder that accepts the indexes of layout.
-type indexed struct{ *fake.ClientBuilder }
-
-func (b indexed) IndexField(_ context.Context, o client.Object, field string, keys client.IndexerFunc) error {
-	b.WithIndex(o, field, keys)
-	return nil
-}
 
 // An error that keeps a record from the broker is a problem of the export until a write
 // succeeds. A conflict is not a problem.
@@ -52,7 +45,7 @@ func TestProblems(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer := tt.err
-			build := indexed{fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+			build := objects.Indexed{ClientBuilder: fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 				Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 					if answer != nil {
 						return answer

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -23,15 +22,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
-
-// indexed is a fake client builder that accepts the indexes of inputs and layout.
-type indexed struct{ *fake.ClientBuilder }
-
-func (b indexed) IndexField(_ context.Context, o client.Object, field string, keys client.IndexerFunc) error {
-	b.WithIndex(o, field, keys)
-	return nil
-}
 
 // The path from the record on the broker to the conditions. An export for load balancers only
 // is not merged.
@@ -59,7 +51,7 @@ func TestProgress(t *testing.T) {
 			if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme), brokerv1alpha1.AddToScheme(scheme)); err != nil {
 				t.Fatal(err)
 			}
-			here, there := indexed{fake.NewClientBuilder().WithScheme(scheme)}, indexed{fake.NewClientBuilder().WithScheme(scheme)}
+			here, there := objects.Indexed{ClientBuilder: fake.NewClientBuilder().WithScheme(scheme)}, objects.Indexed{ClientBuilder: fake.NewClientBuilder().WithScheme(scheme)}
 			if err := errors.Join(inputs.Index(t.Context(), here), layout.Index(t.Context(), there, "c1")); err != nil {
 				t.Fatal(err)
 			}

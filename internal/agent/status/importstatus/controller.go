@@ -131,7 +131,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, fmt.Errorf("reading the EndpointSlices of %s: %w", req, err)
 		}
 	}
-	d, now := decide(in, time.Now()), time.Now()
+	now := time.Now()
+	d := decide(in, now)
 	if !d.incomplete || len(have.Status.Conditions) > 0 {
 		r.incomplete.Over(req)
 	} else if wait := firstStatus - r.incomplete.For(req, now); wait > 0 {
