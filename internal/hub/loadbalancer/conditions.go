@@ -185,7 +185,7 @@ func (o outcome) forwarded() (all, untested []string) {
 	return all, untested
 }
 
-// answering describes backends of which none is known to fail.
+// answering describes backends that do not fail, as far as the provider knows.
 func (o outcome) answering() metav1.Condition {
 	c := metav1.Condition{Type: ConditionReachable, Status: metav1.ConditionUnknown}
 	if o.status == nil || o.err != nil {

@@ -31,6 +31,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 )
 
 // provider is a provider whose methods panic for the service web, as far as panics names them.
@@ -237,7 +238,7 @@ func TestFinalizersThatCannotBeWritten(t *testing.T) {
 					if c != nil {
 						t.Errorf("the cache may be outdated, but the condition is %+v", c)
 					}
-					<-time.After(lasting)
+					<-time.After(status.FailedAfter)
 					c = w.reconcile(t, true)
 				}
 				if c == nil || c.Reason != reasonUnheld || !strings.Contains(c.Message, sentence) {
@@ -259,7 +260,7 @@ func TestFinalizersThatCannotBeWritten(t *testing.T) {
 				}
 				w.patch = err
 				if c = w.reconcile(t, true); apierrors.IsConflict(err) {
-					<-time.After(lasting)
+					<-time.After(status.FailedAfter)
 					c = w.reconcile(t, true)
 				}
 				if c == nil || c.Reason != reasonDeleting || !strings.Contains(c.Message, sentence) {

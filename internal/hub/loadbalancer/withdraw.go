@@ -16,6 +16,7 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -62,14 +63,11 @@ func (c *Controller) setFinalizers(ctx context.Context, mcs, before *networkingv
 	key := client.ObjectKeyFromObject(mcs)
 	if !apierrors.IsConflict(err) {
 		c.conflicting.Over(key)
-	} else if c.conflicting.For(key, time.Now()) >= lasting {
+	} else if c.conflicting.For(key, time.Now()) >= status.FailedAfter { // until then, they are those of an outdated cache
 		return failedFinalizers(mcs, err)
 	}
 	return wrote(mcs, err)
 }
-
-// lasting is how long conflicts count as those of an outdated cache.
-const lasting = 30 * time.Second
 
 // finalizersError is a failure to write an object's finalizers.
 type finalizersError struct{ error }

@@ -153,18 +153,16 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, err
 }
 
-// lasting is how long a write must fail until a condition says so. The API server's refusal counts at once. It is shorter
-// than the Comparer's patience: an object that fails must not make the hub rebuild its caches.
-const lasting = 30 * time.Second
-
-// note records the outcome of writing a policy. It returns whether the outcome is known: a failure that may end soon is not.
+// note records the outcome of writing a policy. It returns whether the outcome is known: a failure that may end soon is not. The
+// API server's refusal counts at once. status.FailedAfter is shorter than the Comparer's patience: an object that fails must not
+// make the hub rebuild its caches.
 func (r *reconciler) note(key types.NamespacedName, out kit.Outcome) (known bool) {
 	if out.Done() {
 		r.unwritten.Over(key)
 		r.failed.set(key, false)
 		return true
 	}
-	lasts := r.unwritten.For(key, time.Now()) >= lasting
+	lasts := r.unwritten.For(key, time.Now()) >= status.FailedAfter
 	if out.Failure() != "" || lasts { // a conflict says nothing about the policy, unless it lasts
 		r.failed.set(key, true)
 	}

@@ -22,6 +22,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 )
 
 // failures are the API server's answers to writes of one object.
@@ -80,7 +81,7 @@ func TestOneObjectThatCannotBeWritten(t *testing.T) {
 					w, failure := newWorld(t, objects...), tt.err
 					failing(w, func(o client.Object) bool { return o.GetName() == "web.shop" }, &failure)
 					r, _ := w.reconciler()
-					for began := time.Now(); time.Since(began) < lasting+10*time.Second; <-time.After(5 * time.Second) {
+					for began := time.Now(); time.Since(began) < status.FailedAfter+10*time.Second; <-time.After(5 * time.Second) {
 						result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
 						if err == nil && result.RequeueAfter == 0 {
 							t.Fatal("the failed write is not retried")

@@ -37,18 +37,18 @@ type Warning struct {
 	Message string
 }
 
-// failedAfter is how long writes of an object must fail until its condition Ready is False.
-const failedAfter = 30 * time.Second
+// FailedAfter is how long writes of an object must fail until a condition is False: most failures end sooner.
+const FailedAfter = 30 * time.Second
 
 // HasFailed reports whether writes have failed for long.
 func (o Problem) HasFailed(now time.Time) bool {
-	return o.Failure != "" && now.Sub(o.Since) >= failedAfter
+	return o.Failure != "" && now.Sub(o.Since) >= FailedAfter
 }
 
 // Ready returns the status and the reason of the condition Ready while writes have failed since a time: Unknown, as the next
 // attempt may succeed, and then False. A condition that is False stays so. again is when this changes; 0 for never.
 func Ready(current *metav1.Condition, since, now time.Time) (ready metav1.ConditionStatus, reason string, again time.Duration) {
-	left := since.Add(failedAfter).Sub(now)
+	left := since.Add(FailedAfter).Sub(now)
 	if left <= 0 || current != nil && current.Reason == "Failed" {
 		return metav1.ConditionFalse, "Failed", 0
 	}
