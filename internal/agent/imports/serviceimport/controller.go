@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,9 +43,9 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	// imports and exports collect the problems of imports and of exports.
 	imports, exports *status.Problems
-	found            kit.Since[types.UID]            // ServiceImports that Atoll has not created
-	unrecorded       kit.Since[types.NamespacedName] // this cluster's exports without a record
-	lastEvents       sync.Map                        // of eventKey: the subject of the last Event (string)
+	found            kit.Since[types.UID]                 // ServiceImports that Atoll has not created
+	unrecorded       kit.Since[types.NamespacedName]      // this cluster's exports without a record
+	lastEvents       status.Announced[eventKey, struct{}] // the subject of the last Event
 }
 
 // New returns the controller.

@@ -23,13 +23,12 @@ type eventKey struct {
 
 // isNew reports whether an Event's content differs from the last one; "" means no Event.
 func (r *Reconciler) isNew(reason string, about types.NamespacedName, what string) bool {
-	key := eventKey{reason, about}
-	if what == "" {
-		r.lastEvents.Delete(key)
-		return false
+	subject := map[struct{}]string{}
+	if what != "" {
+		subject[struct{}{}] = what
 	}
-	last, found := r.lastEvents.Swap(key, what)
-	return !found || last != what
+	added, _ := r.lastEvents.Update(eventKey{reason, about}, subject)
+	return len(added) > 0
 }
 
 func namespaceOf(service types.NamespacedName) *corev1.ObjectReference {
