@@ -20,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 	"github.com/atoll-mcs/atoll/test/zonefile"
 )
 
@@ -205,6 +207,93 @@ func TestNegativeAnswers(t *testing.T) {
 
 // Pitfall 26: the server answers nothing before its caches are synced. Queries for addresses
 // fall through to the next plugin if fallthrough is configured.
+// What people edit in an import does not reach answers: Atoll's agent reverts it. A failing write makes Ready Unknown again,
+// and slices that another implementation has left behind still do not count.
+func TestEditedImport(t *testing.T) {
+	const name = "web.shop.svc." + testZone
+	f := newFixture(testZone)
+	steps := func(imports ...*mcsv1beta1.ServiceImport) {
+		for _, i := range imports {
+			f.imports.Update(i)
+		}
+		f.update()
+	}
+	change := func(of *mcsv1beta1.ServiceImport, how func(*mcsv1beta1.ServiceImport)) *mcsv1beta1.ServiceImport {
+		of = of.DeepCopy()
+		how(of)
+		return of
+	}
+	addresses := func(i *mcsv1beta1.ServiceImport, ips ...string) *mcsv1beta1.ServiceImport {
+		return change(i, func(i *mcsv1beta1.ServiceImport) { i.Spec.IPs = ips })
+	}
+	written := change(vip("shop", "web", "10.1.0.1"), func(i *mcsv1beta1.ServiceImport) {
+		i.UID, i.Labels = "1", map[string]string{names.LabelManagedBy: names.AgentManager}
+		ownership.MarkWritten(i)
+	})
+	edited := addresses(written, "10.6.6.6")
+	f.with(written)
+	for _, tt := range []struct {
+		name  string
+		after []*mcsv1beta1.ServiceImport
+		want  string
+	}{
+		{"addresses", []*mcsv1beta1.ServiceImport{edited}, "10.1.0.1"},
+		{"the type", []*mcsv1beta1.ServiceImport{change(written, func(i *mcsv1beta1.ServiceImport) { i.Spec.Type = mcsv1beta1.Headless })}, "10.1.0.1"},
+		{"the label, too", []*mcsv1beta1.ServiceImport{change(edited, func(i *mcsv1beta1.ServiceImport) {
+			i.Labels = nil
+			i.Annotations[names.AnnotationApplied] = "c1=1"
+		})}, "10.1.0.1"},
+		{"labels and annotations, too", []*mcsv1beta1.ServiceImport{change(edited, func(i *mcsv1beta1.ServiceImport) {
+			i.Labels, i.Annotations = nil, nil
+			i.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: names.ManagerImport}}
+		})}, "10.1.0.1"},
+		{"it is another one", []*mcsv1beta1.ServiceImport{change(edited, func(i *mcsv1beta1.ServiceImport) { i.UID = "2" })}, "10.6.6.6"},
+		{"Atoll changes it", []*mcsv1beta1.ServiceImport{change(edited, ownership.MarkWritten)}, "10.6.6.6"},
+		{"not managed any more", []*mcsv1beta1.ServiceImport{change(edited, func(i *mcsv1beta1.ServiceImport) { i.Labels, i.Annotations = nil, nil })}, "10.6.6.6"},
+	} {
+		steps(change(written, func(i *mcsv1beta1.ServiceImport) { i.UID = "0" }), written)
+		steps(tt.after...)
+		if got := strings.Join(f.addresses(t, name), " "); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+
+	ready := func(s metav1.ConditionStatus) *mcsv1beta1.ServiceImport {
+		return change(headless("shop", "db"), func(i *mcsv1beta1.ServiceImport) {
+			i.UID, i.Labels = "1", map[string]string{names.LabelManagedBy: names.AgentManager}
+			ownership.MarkWritten(i)
+			i.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: s}}
+		})
+	}
+	ours := slice(ready(""), "c1", "ours", "10.1.0.1")
+	ours.Labels[discoveryv1.LabelManagedBy] = names.AgentManager
+	f.with(ready(metav1.ConditionUnknown), ours, slice(ready(""), "c2", "theirs", "10.2.0.1"))
+	for _, tt := range []struct {
+		status metav1.ConditionStatus
+		want   string
+	}{
+		{metav1.ConditionUnknown, "10.1.0.1 10.2.0.1"},
+		{metav1.ConditionTrue, "10.1.0.1"},
+		{metav1.ConditionUnknown, "10.1.0.1"},
+		{metav1.ConditionFalse, "10.1.0.1"},
+	} {
+		steps(ready(tt.status))
+		if got := strings.Join(f.addresses(t, "db.shop.svc."+testZone), " "); got != tt.want {
+			t.Errorf("Ready %s: %s, want %s", tt.status, got, tt.want)
+		}
+	}
+}
+
+// addresses returns the sorted IPv4 addresses of a name.
+func (f *fixture) addresses(t *testing.T, name string) (all []string) {
+	t.Helper()
+	for _, record := range f.ask(t, name, dns.TypeA).Answer {
+		all = append(all, record.(*dns.A).A.String())
+	}
+	slices.Sort(all)
+	return all
+}
+
 func TestNotSynced(t *testing.T) {
 	c := newClusterset(options{zones: []string{testZone}, reverse: []string{"in-addr.arpa."}})
 	c.fall.SetZonesFromArgs(nil)

@@ -10,9 +10,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
 // serviceKey names a multi-cluster service.
@@ -24,8 +26,11 @@ func (k serviceKey) String() string { return k.name + "." + k.namespace }
 // serviceImport is the part of a ServiceImport that answers need.
 type serviceImport struct {
 	key  serviceKey
+	uid  types.UID
 	kind mcsv1beta1.ServiceImportType
-	// ours means that Atoll owns the import, so only Atoll's slices count.
+	// managed means that Atoll manages the import, written that its spec is as Atoll wrote it.
+	managed, written bool
+	// ours means that only Atoll's slices count, because Atoll has imported the service.
 	ours bool
 	ips  []netip.Addr
 	// ports are the ports with SRV records.
@@ -65,7 +70,7 @@ type sliceKey struct{ namespace, name string }
 
 // equal reports whether s and t give the same answers.
 func (s *serviceImport) equal(t *serviceImport) bool {
-	return s.key == t.key && s.kind == t.kind && s.ours == t.ours &&
+	return s.key == t.key && s.uid == t.uid && s.kind == t.kind && s.managed == t.managed && s.written == t.written && s.ours == t.ours &&
 		slices.Equal(s.ips, t.ips) && slices.Equal(s.ports, t.ports)
 }
 
@@ -80,10 +85,13 @@ func (s *endpointSlice) equal(t *endpointSlice) bool {
 // newServiceImport keeps the fields that answers need. It drops values that DNS cannot represent.
 func newServiceImport(o *mcsv1beta1.ServiceImport) *serviceImport {
 	s := &serviceImport{
-		key:  serviceKey{o.Namespace, o.Name},
-		kind: o.Spec.Type,
-		ours: o.Labels[names.LabelManagedBy] == names.AgentManager && isReported(o),
+		key:     serviceKey{o.Namespace, o.Name},
+		uid:     o.UID,
+		kind:    o.Spec.Type,
+		managed: ownership.IsManaged(o),
 	}
+	s.written = s.managed && !ownership.IsEdited(o)
+	s.ours = s.managed && isReported(o)
 	for _, text := range o.Spec.IPs {
 		if ip, err := netip.ParseAddr(text); err == nil && ip.Zone() == "" {
 			s.ips = append(s.ips, ip.Unmap())
@@ -92,6 +100,21 @@ func newServiceImport(o *mcsv1beta1.ServiceImport) *serviceImport {
 	for _, p := range o.Spec.Ports {
 		s.ports = appendPort(s.ports, p.Name, p.Protocol, p.Port)
 	}
+	return s
+}
+
+// after returns the import that counts when s follows old, which may be nil.
+//
+// An edit of an import that Atoll manages does not count: Atoll's agent reverts it in a moment, and Services and slices do not
+// follow it either. Once Atoll has imported a service, it stays so: a failing write makes Ready Unknown again.
+func (s *serviceImport) after(old *serviceImport) *serviceImport {
+	if old == nil || old.uid != s.uid || !old.managed {
+		return s
+	}
+	if old.written && s.managed && !s.written {
+		return old
+	}
+	s.ours = s.ours || old.ours && s.managed
 	return s
 }
 

@@ -163,8 +163,8 @@ func (o *objects) replaceSlices(all []*endpointSlice) {
 // The following functions need the lock to be held.
 
 func (o *objects) putImport(s *serviceImport) {
-	old, ok := o.imports[s.key]
-	if ok && old.equal(s) {
+	old := o.imports[s.key]
+	if s = s.after(old); old != nil && old.equal(s) {
 		return
 	}
 	o.imports[s.key] = s

@@ -67,6 +67,9 @@ const (
 	AnnotationPolicy = "atoll.dev/policy"
 	// AnnotationApplied is set on a ServiceImport, with the revisions of the merged exports: "c1=12,c2=34".
 	AnnotationApplied = "atoll.dev/applied-revisions"
+	// AnnotationAppliedSpec is set on a ServiceImport: a digest of the spec's fields that DNS answers need, as Atoll wrote them. A
+	// ServiceImport with another digest was edited, and DNS does not follow the edit.
+	AnnotationAppliedSpec = "atoll.dev/applied-spec"
 	// AnnotationExpires is set on a join file's ServiceAccount: when its token expires (RFC 3339).
 	AnnotationExpires = "atoll.dev/expires"
 	// AnnotationDNSWiring is set on DNS configuration objects without comments: the additions of atoll dns install.

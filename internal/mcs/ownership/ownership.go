@@ -3,9 +3,14 @@
 package ownership
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -25,6 +30,26 @@ func WasManaged(imp metav1.Object) bool {
 	return slices.ContainsFunc(imp.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == names.ManagerImport && f.Subresource == ""
 	})
+}
+
+// MarkWritten records in a ServiceImport's annotations that Atoll wrote its spec.
+func MarkWritten(imp *mcsv1beta1.ServiceImport) {
+	metav1.SetMetaDataAnnotation(&imp.ObjectMeta, names.AnnotationAppliedSpec, digest(&imp.Spec))
+}
+
+// IsEdited reports whether the spec of a ServiceImport that Atoll manages is not as Atoll wrote it. Only the fields that DNS
+// answers need count.
+func IsEdited(imp *mcsv1beta1.ServiceImport) bool {
+	return imp.Annotations[names.AnnotationAppliedSpec] != digest(&imp.Spec)
+}
+
+func digest(spec *mcsv1beta1.ServiceImportSpec) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q", spec.Type, spec.IPs)
+	for _, p := range spec.Ports {
+		fmt.Fprintf(h, " %q %q %d", p.Name, cmp.Or(p.Protocol, corev1.ProtocolTCP), p.Port)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // IsAdoptable reports whether a ServiceImport only describes a service: it has no status, no controller, and no label or

@@ -52,6 +52,37 @@ func TestWasManaged(t *testing.T) {
 	}
 }
 
+// The fields that answers need count; protocols that the API server fills in do not.
+func TestIsEdited(t *testing.T) {
+	imp := &mcsv1beta1.ServiceImport{Spec: mcsv1beta1.ServiceImportSpec{
+		Type: mcsv1beta1.ClusterSetIP, IPs: []string{"10.0.0.1"}, Ports: []mcsv1beta1.ServicePort{{Name: "http", Port: 80}},
+	}}
+	if !IsEdited(imp) {
+		t.Error("one that Atoll never wrote is not edited")
+	}
+	MarkWritten(imp)
+	for name, tt := range map[string]struct {
+		edit func(*mcsv1beta1.ServiceImportSpec)
+		want bool
+	}{
+		"nothing":            {func(*mcsv1beta1.ServiceImportSpec) {}, false},
+		"the usual protocol": {func(s *mcsv1beta1.ServiceImportSpec) { s.Ports[0].Protocol = "TCP" }, false},
+		"affinity":           {func(s *mcsv1beta1.ServiceImportSpec) { s.SessionAffinity = "ClientIP" }, false},
+		"protocol":           {func(s *mcsv1beta1.ServiceImportSpec) { s.Ports[0].Protocol = "UDP" }, true},
+		"port":               {func(s *mcsv1beta1.ServiceImportSpec) { s.Ports[0].Port++ }, true},
+		"name":               {func(s *mcsv1beta1.ServiceImportSpec) { s.Ports[0].Name = "" }, true},
+		"no port":            {func(s *mcsv1beta1.ServiceImportSpec) { s.Ports = nil }, true},
+		"address":            {func(s *mcsv1beta1.ServiceImportSpec) { s.IPs = append(s.IPs, "10.0.0.2") }, true},
+		"type":               {func(s *mcsv1beta1.ServiceImportSpec) { s.Type = mcsv1beta1.Headless }, true},
+	} {
+		now := imp.DeepCopy()
+		tt.edit(&now.Spec)
+		if got := IsEdited(now); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 func TestIsAdoptable(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*mcsv1beta1.ServiceImport)

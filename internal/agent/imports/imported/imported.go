@@ -87,7 +87,7 @@ func Import(ctx context.Context, r client.Reader, service types.NamespacedName) 
 	return imp, nil
 }
 
-// Changed reports whether a ServiceImport event affects its slices. Addresses, record revisions,
+// Changed reports whether a ServiceImport event affects its slices. Addresses, what was applied,
 // the derived Service's name (see Created) and status do not.
 func Changed(e kit.Event[*mcsv1beta1.ServiceImport]) bool {
 	if e.Old == nil || e.New == nil {
@@ -98,6 +98,7 @@ func Changed(e kit.Event[*mcsv1beta1.ServiceImport]) bool {
 	with := func(imp *mcsv1beta1.ServiceImport) map[string]string {
 		annotations := maps.Clone(imp.Annotations)
 		delete(annotations, names.AnnotationApplied)
+		delete(annotations, names.AnnotationAppliedSpec)
 		delete(annotations, names.AnnotationDerivedService)
 		return annotations
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
 // decision is a write of a ServiceImport: at most one of create, update and remove.
@@ -32,6 +33,9 @@ func decide(have *mcsv1beta1.ServiceImport, service types.NamespacedName, export
 	}
 	want := imported.Merged(have, service, exported, network, services)
 	want.Annotations[names.AnnotationApplied] = applied(exported, layout.Applied(have))
+	if have.UID == "" || len(exported.Awaited) == 0 || !ownership.IsEdited(have) { // else the edit is still part of it
+		ownership.MarkWritten(want)
+	}
 	if have.UID == "" {
 		return decision{create: want}
 	}
