@@ -207,6 +207,23 @@ func TestNegativeAnswers(t *testing.T) {
 
 // Pitfall 26: the server answers nothing before its caches are synced. Queries for addresses
 // fall through to the next plugin if fallthrough is configured.
+func TestNotSynced(t *testing.T) {
+	c := newClusterset(options{zones: []string{testZone}, reverse: []string{"in-addr.arpa."}})
+	c.fall.SetZonesFromArgs(nil)
+	c.Next = next(dns.RcodeNotImplemented)
+	if rcode := serve(t, c, "7.0.0.10.in-addr.arpa.", dns.TypePTR); rcode != dns.RcodeNotImplemented {
+		t.Errorf("an address before the caches are synced: %s", dns.RcodeToString[rcode])
+	}
+	for _, qname := range []string{testZone, "web.shop.svc." + testZone, "nothing." + testZone} {
+		if rcode := serve(t, c, qname, dns.TypeA); rcode != dns.RcodeServerFailure {
+			t.Errorf("%s before the caches are synced: %s", qname, dns.RcodeToString[rcode])
+		}
+	}
+	if c.Ready() {
+		t.Error("ready before the caches are synced")
+	}
+}
+
 // What people edit in an import does not reach answers: Atoll's agent reverts it. A failing write makes Ready Unknown again,
 // and slices that another implementation has left behind still do not count.
 func TestEditedImport(t *testing.T) {
@@ -292,23 +309,6 @@ func (f *fixture) addresses(t *testing.T, name string) (all []string) {
 	}
 	slices.Sort(all)
 	return all
-}
-
-func TestNotSynced(t *testing.T) {
-	c := newClusterset(options{zones: []string{testZone}, reverse: []string{"in-addr.arpa."}})
-	c.fall.SetZonesFromArgs(nil)
-	c.Next = next(dns.RcodeNotImplemented)
-	if rcode := serve(t, c, "7.0.0.10.in-addr.arpa.", dns.TypePTR); rcode != dns.RcodeNotImplemented {
-		t.Errorf("an address before the caches are synced: %s", dns.RcodeToString[rcode])
-	}
-	for _, qname := range []string{testZone, "web.shop.svc." + testZone, "nothing." + testZone} {
-		if rcode := serve(t, c, qname, dns.TypeA); rcode != dns.RcodeServerFailure {
-			t.Errorf("%s before the caches are synced: %s", qname, dns.RcodeToString[rcode])
-		}
-	}
-	if c.Ready() {
-		t.Error("ready before the caches are synced")
-	}
 }
 
 func TestNextPlugin(t *testing.T) {

@@ -63,6 +63,13 @@ func Cluster(object metav1.Object) names.ClusterID {
 // Source returns the name of a slice's EndpointSlice in its own cluster.
 func Source(slice metav1.Object) string { return slice.GetAnnotations()[names.AnnotationSourceSlice] }
 
+// HasImportedName reports whether an imported slice has a name that Atoll gives to the import of its source. Others are copies
+// that somebody made.
+func HasImportedName(slice metav1.Object) bool {
+	usual := names.ImportedSlice(Cluster(slice), Source(slice))
+	return slice.GetName() == usual || slice.GetName() == names.OtherImportedSlice(usual)
+}
+
 // Withdrawn reports whether an object's owner has ended it (docs/explanation/protocol.md, rule 1).
 func Withdrawn(object metav1.Object) bool {
 	return object.GetAnnotations()[names.AnnotationState] == names.StateWithdrawn

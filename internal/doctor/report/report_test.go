@@ -117,13 +117,13 @@ func TestExplainFindings(t *testing.T) {
 			s.Broker.Exports, s.Broker.Slices, s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services = nil, nil, nil, nil, nil
 		}, DoesNotWork, "error export: No cluster exports this service."},
 		"no cluster exports the service, but it exists here": {func(s *survey.Survey) {
-			s.Broker.Exports, s.Broker.Slices, s.Cluster.Imports, s.Cluster.Slices = nil, nil, nil, nil
+			s.Broker.Exports, s.Broker.Slices, s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services = nil, nil, nil, nil, nil
 			s.Cluster.Services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}}
 		}, DoesNotWork, "error export: No cluster exports this service. This cluster has"},
 		"no namespace": {func(s *survey.Survey) {
-			s.Cluster.Namespaces, s.Cluster.Imports, s.Cluster.Slices = s.Cluster.Namespaces[1:], nil, nil
+			s.Cluster.Namespaces, s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services = s.Cluster.Namespaces[1:], nil, nil, nil
 		}, DoesNotWork, "error import: This cluster has no namespace shop"},
-		"not imported yet": {func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil },
+		"not imported yet": {func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services = nil, nil, nil },
 			DoesNotWork, "pending import: This cluster has no ServiceImport of the service yet"},
 		"another tool's import": {func(s *survey.Survey) { s.Cluster.Imports[0].Labels, s.Cluster.Slices = nil, nil },
 			DoesNotWork, "error import: Another tool or person created this ServiceImport"},
@@ -131,7 +131,7 @@ func TestExplainFindings(t *testing.T) {
 			s.Cluster.Imports[0].Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "IPFamilyNotSupported", Message: "no IPv6"}
 		}, WorksInPart, "error import: no IPv6"},
 		"not for this cluster": {func(s *survey.Survey) {
-			s.Cluster.Imports, s.Cluster.Slices = nil, nil
+			s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services = nil, nil, nil
 			s.Broker.Policies = []brokerv1alpha1.ServicePolicy{{Spec: brokerv1alpha1.ServicePolicySpec{
 				ServiceNamespace: "shop", ServiceName: "web", Scope: brokerv1alpha1.ScopeClusterset, Consumers: []string{"c1"},
 			}}}
@@ -157,7 +157,7 @@ func TestExplainFindings(t *testing.T) {
 			WorksInPart, "warning agent: No atoll-agent pod is ready"},
 		"no agent has imported the service": {func(s *survey.Survey) {
 			s.Cluster.Deployments[render.AgentName] = appsv1.Deployment{}
-			s.Cluster.Imports, s.Cluster.Slices = nil, nil
+			s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services = nil, nil, nil
 		}, DoesNotWork, "warning agent: No atoll-agent pod is ready"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },
 			CannotTell, "warning broker: The broker cannot be read"},
@@ -331,6 +331,8 @@ func TestStatus(t *testing.T) {
 			true, true, "error broker: The broker cannot be read: timeout"},
 		"a record that is left over": {func(s *survey.Survey) { s.Broker.Exports = append(s.Broker.Exports, exported("c3", 9)) },
 			false, true, "pending export shop/web: The ServiceExport is deleted"},
+		"a derived Service that is left over": {func(s *survey.Survey) { s.Cluster.Imports = nil },
+			false, true, "pending import shop/web: The ServiceImport is deleted, but its derived Service web-clusterset still exists"},
 		"the worst comes first": {func(s *survey.Survey) {
 			own(s, metav1.Condition{Type: "Conflict", Status: "True", Reason: "PortConflict", Message: "ports"})
 			s.Cluster.Imports[0].Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "Failed", Message: "no"}

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -72,6 +73,7 @@ func NewStatus(s *survey.Survey) Status {
 	status.exports(s)
 	status.imports(s)
 	status.Findings.foreignSlices(s)
+	status.Findings.leftovers(s, types.NamespacedName{})
 	status.Findings.unread(s)
 	slices.SortStableFunc(status.Findings, func(a, b Finding) int {
 		return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
@@ -211,7 +213,7 @@ func (s *Status) exports(of *survey.Survey) {
 		next := of.On.Atoll("explain %s", service)
 		switch {
 		case !slices.ContainsFunc(of.Cluster.Exports, func(have mcsv1beta1.ServiceExport) bool { return have.Namespace == e.Namespace && have.Name == e.Name }):
-			s.Findings.add(Pending, AboutExport+service, "The ServiceExport is deleted, but the broker still has its record. The agents will delete the record.", next)
+			// leftovers reports it
 		case e.problem == Error:
 			s.Findings.add(Error, AboutExport+service, e.Status+": "+e.Message, next)
 		case e.problem != "":

@@ -17,6 +17,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +29,7 @@ import (
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
@@ -86,8 +88,8 @@ type Cluster struct {
 	Services []corev1.Service
 	// Slices are the imported EndpointSlices, with Scope.Endpoints.
 	Slices []discoveryv1.EndpointSlice
-	// Foreign are EndpointSlices with endpoints that route a derived Service's traffic but that Atoll does not manage, with
-	// Scope.Endpoints or Scope.Installation.
+	// Foreign are EndpointSlices that route a derived Service's traffic but that Atoll does not manage, with Scope.Endpoints
+	// or Scope.Installation. Copies of Atoll's own are without their endpoints.
 	Foreign []discoveryv1.EndpointSlice
 	// Properties are the values of the ClusterProperties, by name.
 	Properties map[string]string
@@ -237,8 +239,8 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 // someNames is how many names one label selector has, so that a request's URL is not too long.
 const someNames = 100
 
-// readForeign reads the EndpointSlices of derived Services that Atoll does not manage. kube-proxy uses all slices with the
-// Service's label, whoever wrote them.
+// readForeign reads the EndpointSlices of derived Services that Atoll does not manage, and copies of Atoll's own. kube-proxy
+// uses all slices with the Service's label, whoever wrote them.
 func (s *Survey) readForeign(ctx context.Context, c *install.Target, scope Scope) error {
 	services := s.derivedServices(scope.Service)
 	var called []string
@@ -247,26 +249,41 @@ func (s *Survey) readForeign(ctx context.Context, c *install.Target, scope Scope
 	}
 	slices.Sort(called)
 	for some := range slices.Chunk(slices.Compact(called), someNames) {
-		ofServices, err := labels.NewRequirement(discoveryv1.LabelServiceName, selection.In, some)
-		if err != nil {
-			return fmt.Errorf("selecting EndpointSlices: %w", err)
-		}
-		others, err := labels.NewRequirement(discoveryv1.LabelManagedBy, selection.NotEquals, []string{names.AgentManager})
-		if err != nil {
-			return fmt.Errorf("selecting EndpointSlices: %w", err)
-		}
-		var list discoveryv1.EndpointSliceList
-		if err := s.list(ctx, c, "EndpointSlices of derived Services", &list, client.InNamespace(scope.Namespace),
-			client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*ofServices, *others)}); err != nil {
+		others := &discoveryv1.EndpointSliceList{}
+		managed := &metav1.PartialObjectMetadataList{} // without their endpoints, which can be very many
+		managed.SetGroupVersionKind(discoveryv1.SchemeGroupVersion.WithKind("EndpointSliceList"))
+		if err := errors.Join(s.listSlices(ctx, c, others, scope, some, selection.NotEquals), s.listSlices(ctx, c, managed, scope, some, selection.Equals)); err != nil {
 			return err
 		}
-		for _, slice := range list.Items {
-			if len(slice.Endpoints) > 0 && services[types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}] {
+		routes := func(slice metav1.ObjectMeta) bool {
+			return services[types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}]
+		}
+		for _, slice := range others.Items {
+			if len(slice.Endpoints) > 0 && routes(slice.ObjectMeta) {
 				s.Cluster.Foreign = append(s.Cluster.Foreign, slice)
+			}
+		}
+		for _, slice := range managed.Items {
+			if !layout.HasImportedName(&slice) && routes(slice.ObjectMeta) {
+				s.Cluster.Foreign = append(s.Cluster.Foreign, discoveryv1.EndpointSlice{ObjectMeta: slice.ObjectMeta})
 			}
 		}
 	}
 	return nil
+}
+
+// listSlices lists the EndpointSlices of some Services that Atoll manages, or that it does not manage.
+func (s *Survey) listSlices(ctx context.Context, c client.Reader, list client.ObjectList, scope Scope, services []string, managed selection.Operator) error {
+	of, err := labels.NewRequirement(discoveryv1.LabelServiceName, selection.In, services)
+	if err != nil {
+		return fmt.Errorf("selecting EndpointSlices: %w", err)
+	}
+	by, err := labels.NewRequirement(discoveryv1.LabelManagedBy, managed, []string{names.AgentManager})
+	if err != nil {
+		return fmt.Errorf("selecting EndpointSlices: %w", err)
+	}
+	return s.list(ctx, c, "EndpointSlices of derived Services", list, client.InNamespace(scope.Namespace),
+		client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*of, *by)})
 }
 
 // derivedServices returns the derived Services of a service, or of all if it is empty. An import names its Service even if

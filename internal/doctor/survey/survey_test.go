@@ -123,11 +123,13 @@ func TestReadForeignSlices(t *testing.T) {
 		}
 		return e
 	}
+	ours := slice("shop", names.ImportedSlice("c1", "web-1"), "web-clusterset", names.AgentManager, 1)
+	ours.Labels[names.LabelSourceCluster], ours.Annotations = "c1", map[string]string{names.AnnotationSourceSlice: "web-1"}
 	imported := &mcsv1beta1.ServiceImport{ObjectMeta: named("shop", "api")}
 	imported.Annotations = map[string]string{names.AnnotationDerivedService: "api-clusterset"}
 	objects := []client.Object{
 		&corev1.Service{ObjectMeta: named("shop", "web-clusterset", names.LabelManagedBy, names.AgentManager, names.LabelServiceName, "web")}, imported,
-		slice("shop", "ours", "web-clusterset", names.AgentManager, 1), slice("shop", "by-selector", "web-clusterset", "endpointslice-controller.k8s.io", 1),
+		ours, slice("shop", "copied", "web-clusterset", names.AgentManager, 1), slice("shop", "by-selector", "web-clusterset", "endpointslice-controller.k8s.io", 1),
 		slice("shop", "by-hand", "web-clusterset", "", 1), slice("shop", "empty", "web-clusterset", "", 0), slice("shop", "other-service", "web", "", 1),
 		slice("shop", "api", "api-clusterset", "", 1), slice("other", "same-name", "web-clusterset", "", 1),
 	}
@@ -136,8 +138,8 @@ func TestReadForeignSlices(t *testing.T) {
 		want  string
 	}{
 		"not read":    {Scope{}, ""},
-		"all":         {Scope{Installation: true}, "api by-hand by-selector"},
-		"a service":   {Scope{Namespace: "shop", Service: "web", Endpoints: true}, "by-hand by-selector"},
+		"all":         {Scope{Installation: true}, "api by-hand by-selector copied"},
+		"a service":   {Scope{Namespace: "shop", Service: "web", Endpoints: true}, "by-hand by-selector copied"},
 		"a namespace": {Scope{Namespace: "other", Endpoints: true}, ""},
 	} {
 		s := &Survey{}

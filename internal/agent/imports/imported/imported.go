@@ -155,13 +155,6 @@ func Write(ctx context.Context, c *inputs.Cluster, have, want *discoveryv1.Endpo
 	})
 }
 
-// HasName reports whether a slice has a name that Atoll gives to the import of its source. Others are copies that somebody made.
-func HasName(slice *discoveryv1.EndpointSlice) bool {
-	cluster, source := Source(slice)
-	usual := names.ImportedSlice(cluster, source.Name)
-	return slice.Name == usual || slice.Name == names.OtherImportedSlice(usual)
-}
-
 // Source returns the cluster and the source slice of an imported slice.
 func Source(slice *discoveryv1.EndpointSlice) (names.ClusterID, types.NamespacedName) {
 	return layout.Cluster(slice), types.NamespacedName{Namespace: slice.Namespace, Name: layout.Source(slice)}

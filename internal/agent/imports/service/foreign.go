@@ -16,6 +16,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
@@ -29,7 +30,7 @@ const replacePause = 5 * time.Minute
 func (r *Reconciler) slice(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
 	if s := e.Latest(); inputs.IsImported(s) {
 		appears := e.Old == nil || e.New == nil || !inputs.IsImported(e.Old)
-		if appears && imported.HasName(s) || !appears && equality.Semantic.DeepEqual(e.Old.Ports, e.New.Ports) {
+		if appears && layout.HasImportedName(s) || !appears && equality.Semantic.DeepEqual(e.Old.Ports, e.New.Ports) {
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: inputs.ImportService(s)}}
@@ -68,7 +69,7 @@ func (r *Reconciler) foreign(ctx context.Context, service *corev1.Service) ([]*d
 		return nil, fmt.Errorf("listing the imported EndpointSlices of Service %s/%s: %w", service.Namespace, service.Name, err)
 	}
 	for _, s := range ours {
-		if !imported.HasName(s) {
+		if !layout.HasImportedName(s) {
 			all = append(all, s)
 		}
 	}
