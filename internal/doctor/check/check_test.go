@@ -115,7 +115,10 @@ func healthy() *Evidence {
 				q.Server = c.ClusterDNS[0]
 			}
 			a := probe.Answer{Question: q, Values: []string{"1.0.0"}}
-			if q.Type == "AAAA" {
+			switch q.Type {
+			case "SOA":
+				a.Values = []string{"clusterset.local."}
+			case "AAAA":
 				a.Values, a.Absent, a.Error = nil, true, "no such host"
 			}
 			seen.Answers = append(seen.Answers, a)
@@ -186,6 +189,15 @@ func TestPlanResolvesAService(t *testing.T) {
 	want := probe.Question{Name: "web.shop.svc.clusterset.local.", Type: "A"}
 	if plan := Plan(e, &e.Clusters[0], nil); !slices.Contains(plan.Questions, want) {
 		t.Errorf("%+v is not in %+v", want, plan.Questions)
+	}
+}
+
+// zoned sets the zone that the pod's server has names of services in.
+func (c *Cluster) zoned(failure string, zone ...string) {
+	for i := range c.Seen.Answers {
+		if a := &c.Seen.Answers[i]; a.Type == "SOA" {
+			a.Values, a.Error = zone, failure
+		}
 	}
 }
 
@@ -325,6 +337,16 @@ func TestEvaluate(t *testing.T) {
 			c1.Survey.Cluster.DNS.Wired = nil
 			c1.Seen.Answers = append(c1.Seen.Answers, probe.Answer{Question: probe.Question{Name: "web.shop.svc.clusterset.local.", Type: "A"}, Absent: true})
 		}, "ATOLL1502=error ATOLL1505=error", "web.shop.svc.clusterset.local. does not resolve to its clusterset IP 10.101.3.3: the name does not exist"},
+		"another server answers for all names of services": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.zoned("", "svc.clusterset.local.")
+		}, "ATOLL1505=error", "dns-version.clusterset.local. is resolved, but names of services are not: the DNS server 10.101.0.10 has them in the zone svc.clusterset.local."},
+		"another server fails for names of services": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.zoned("RCodeServerFailure")
+		}, "ATOLL1505=error", "names of services are not: RCodeServerFailure"},
+		"names of services are in the zone": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.zoned("", "ClusterSet.local.")
+		}, "", ""},
+		"a cache leaves out the zone": {func(_ *Evidence, c1, _ *Cluster) { c1.zoned("") }, "", ""},
 		"a service is resolved": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.imports("fd00::3")
 			c1.Seen.Answers = append(c1.Seen.Answers, probe.Answer{Question: probe.Question{Name: "web.shop.svc.clusterset.local.", Type: "AAAA"}, Values: []string{"fd00::3"}})

@@ -90,7 +90,7 @@ func (ch *checker) wiring() {
 // resolves reports whether the pod resolves names of the clusterset through each of its DNS servers, and through the
 // cluster's DNS.
 func (c *Cluster) resolves() bool {
-	if c.Seen == nil || len(c.Seen.Resolvers) == 0 || !c.resolvesService() {
+	if c.Seen == nil || len(c.Seen.Resolvers) == 0 || !c.resolvesService() || c.otherZone() != "" {
 		return false
 	}
 	for _, server := range append(slices.Clone(c.Seen.Resolvers), c.ClusterDNS...) {
@@ -139,15 +139,38 @@ func (ch *checker) names() {
 		return
 	}
 	name, kind, ip := c.service()
+	other := c.otherZone()
 	switch {
+	case other != "":
+		ch.say(Names, Error, removeBelow(c), "%s is resolved, but names of services are not: %s", versionName, other)
 	case name == "":
 		ch.ok(Names, "%s is resolved", versionName)
 	case c.resolvesService():
 		ch.ok(Names, "%s and %s are resolved", versionName, name)
 	default:
-		ch.say(Names, Error, "Remove the configuration for names below svc."+survey.Zone+" from the cluster's DNS. This command shows it: "+c.On.Atoll("dns install --dry-run"),
+		ch.say(Names, Error, removeBelow(c),
 			"%s is resolved, but %s does not resolve to its clusterset IP %s: %s", versionName, name, ip, valuesOrError(c.answers(name, kind)))
 	}
+}
+
+func removeBelow(c *Cluster) string {
+	return "Remove the configuration for names below svc." + survey.Zone + " from the cluster's DNS. This command shows it: " + c.On.Atoll("dns install --dry-run")
+}
+
+// otherZone says which other zone one of the pod's servers finds names of services in, or why it does not answer. It returns
+// "" if all is well, or if the servers do not name the zone.
+func (c *Cluster) otherZone() string {
+	for _, a := range c.answers(anyName, "SOA", c.Seen.Resolvers...) {
+		if a.Error != "" {
+			return a.Error
+		}
+		for _, zone := range a.Values {
+			if !strings.EqualFold(zone, survey.Zone+".") {
+				return fmt.Sprintf("the DNS server %s has them in the zone %s", a.Server, zone)
+			}
+		}
+	}
+	return ""
 }
 
 // valuesOrError returns the values of answers, or why there are none.

@@ -21,6 +21,8 @@ const (
 	ownName = "kubernetes.default.svc"
 	// versionName is a name that every clusterset DNS must answer (DNS specification, 2.2).
 	versionName = "dns-version." + survey.Zone + "."
+	// anyName is a name of no service. Another DNS server may answer for names below svc although atoll-dns answers for the zone.
+	anyName = "name.atoll-check.svc." + survey.Zone + "."
 	// patience is the time limit of a plan.
 	patience = 10 * time.Second
 	// large needs many packets at any packet size.
@@ -34,6 +36,7 @@ func Plan(e *Evidence, of *Cluster, ca []byte) probe.Plan {
 		Questions: []probe.Question{
 			{Name: ownName, Type: "A"}, {Name: ownName, Type: "AAAA"},
 			{Name: versionName, Type: "TXT"}, {Name: versionName, Type: "TXT", Server: probe.EachServer},
+			{Name: anyName, Type: "SOA", Server: probe.EachServer},
 		},
 	}
 	for _, server := range slices.Concat(of.ClusterDNS, of.AtollDNS) {

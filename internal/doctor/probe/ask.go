@@ -62,6 +62,8 @@ func lookup(ctx context.Context, resolver *net.Resolver, q Question) ([]string, 
 	switch q.Type {
 	case "TXT":
 		return resolver.LookupTXT(ctx, q.Name)
+	case "SOA":
+		return zones(ctx, net.JoinHostPort(q.Server, "53"), q.Name)
 	case "A", "AAAA":
 		network := map[string]string{"A": "ip4", "AAAA": "ip6"}[q.Type]
 		ips, err := resolver.LookupNetIP(ctx, network, q.Name)

@@ -32,7 +32,8 @@ type Question struct {
 	Server string `json:"server,omitempty"`
 	// Name is expanded with the pod's search domains unless it ends with a dot.
 	Name string `json:"name"`
-	// Type is A, AAAA or TXT.
+	// Type is A, AAAA, TXT or SOA. With SOA, which needs a Server, the values are the zones that have or lack the name; no value
+	// means that the server does not say.
 	Type string `json:"type"`
 	// Await repeats the query until there is an answer or Timeout ends.
 	Await bool `json:"await,omitempty"`
