@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -20,24 +21,31 @@ type listener struct {
 }
 
 // listenersOf returns where a DNS server answers for the cluster's own names: the ports and addresses of the blocks with
-// the plugin kubernetes. Without such blocks at the ports that pods use, it returns those of the root zone.
+// the plugin kubernetes. Without such blocks at the addresses and ports that pods use, it returns those of the root zone.
 func listenersOf(file corefile.File, ports []string) ([]listener, error) {
-	for _, keys := range []func(corefile.Block) []corefile.Address{kubernetesKeys, rootKeys} {
-		all, err := listeners(file, keys)
-		if err != nil {
-			return nil, err
-		}
-		uses := func(l listener) bool {
-			return slices.ContainsFunc(l.ports, func(p string) bool { return onPort(p, ports) })
-		}
-		if len(all) > 0 && (len(ports) == 0 || slices.ContainsFunc(all, uses)) {
-			return all, nil
-		}
+	receives := func(l listener) bool {
+		return !l.isLocal() && (len(ports) == 0 || slices.ContainsFunc(l.ports, func(p string) bool { return onPort(p, ports) }))
 	}
-	if len(ports) > 0 {
-		return listenersOf(file, nil) // the pods' queries take a way that the Corefile does not show
+	for _, anyway := range []bool{false, true} { // pods' queries may take a way that the Corefile does not show
+		for _, keys := range []func(corefile.Block) []corefile.Address{kubernetesKeys, rootKeys} {
+			all, err := listeners(file, keys)
+			if err != nil {
+				return nil, err
+			}
+			if len(all) > 0 && (anyway || slices.ContainsFunc(all, receives)) {
+				return all, nil
+			}
+		}
 	}
 	return nil, errors.New("no server block of the Corefile serves the root zone or uses the plugin kubernetes: check whether this Corefile belongs to the cluster's DNS")
+}
+
+// isLocal reports whether pods cannot reach any of the addresses: other blocks of the server forward to them.
+func (l listener) isLocal() bool {
+	return len(l.hosts) > 0 && !slices.ContainsFunc(l.hosts, func(host string) bool {
+		ip, err := netip.ParseAddr(host)
+		return host != "lo" && (err != nil || !ip.IsLoopback())
+	})
 }
 
 // onPort reports whether a port of a key may be one of the given ports. The value of a variable is unknown.

@@ -83,6 +83,9 @@ func TestListeners(t *testing.T) {
 		{"no kubernetes", "a.example:5353 .:53 {\n forward . 10.0.0.1\n}\n", nil, "clusterset.local:53"},
 		{"pods use another block", ".:1053 {\n kubernetes cluster.local\n}\n.:53 {\n forward . 127.0.0.1:1053\n}\n", []string{"53"}, "clusterset.local:1053 clusterset.local:53"},
 		{"pods use one of the blocks", ".:1053 {\n kubernetes cluster.local\n}\n.:53 {\n forward . 127.0.0.1:1053\n}\n", []string{"1053"}, "clusterset.local:1053"},
+		{"pods use another address", "cluster.local:53 {\n bind 127.0.0.1 ::1\n kubernetes cluster.local\n}\n.:53 {\n bind 10.0.0.1\n forward . 127.0.0.1\n}\n", nil, "clusterset.local:53 bind 10.0.0.1"},
+		{"pods use another address and port", "cluster.local:1053 {\n bind lo\n kubernetes cluster.local\n}\n.:53 {\n forward . 127.0.0.1:1053\n}\n", []string{"53"}, "clusterset.local:53"},
+		{"all addresses are the node's", ".:53 {\n bind 127.0.0.1\n kubernetes cluster.local\n}\n", nil, "clusterset.local:53 bind 127.0.0.1"},
 		{"pods use no block", root, []string{"5353"}, "clusterset.local:53"},
 	} {
 		c := coreDNS(test.text)
