@@ -16,6 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
+	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
@@ -63,6 +64,8 @@ type Options struct {
 	SharedZones bool
 	// RefuseImportsFrom are the ids of clusters whose exports no namespace imports, or "*".
 	RefuseImportsFrom []string
+	// ServiceMetadata are the keys of exported labels and annotations that derived Services get, as metadata.ParseKeys reads them.
+	ServiceMetadata []string
 	// PodCIDRs are the cluster's pod ranges.
 	PodCIDRs []string
 	// ServiceCIDRs are the ranges of the cluster's Services, for API servers without ServiceCIDR objects.
@@ -107,6 +110,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Region, "region", "", "region of this cluster; a Service's trafficDistribution prefers clusters in the same region")
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "for a Service's trafficDistribution, treat zones with the same name in different clusters as the same zone")
 	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters whose exports no namespace imports, or * for all clusters; the annotation "+names.AnnotationRefuseImports+" does the same for one namespace")
+	flags.StringSliceVar(&o.ServiceMetadata, "derived-service-metadata", nil, "keys of exported labels and annotations that derived Services get, for example app.kubernetes.io/name or example.org/*; * for all keys. Controllers of this cluster may act on them. The annotation "+names.AnnotationServiceMetadata+" adds keys for one namespace")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod CIDR of this cluster; may be repeated; the default is the nodes' spec.podCIDRs")
 	flags.StringSliceVar(&o.ServiceCIDRs, "service-cidr", nil, "Service CIDR of this cluster, as in the API server's --service-cluster-ip-range; may be repeated, once per IP family. Kubernetes 1.33 and later publish the ranges, so the flag is not used there")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "addresses that other clusters send traffic to: \"pods\", or \"cluster-ip\" if other clusters can reach only this cluster's Service addresses")
@@ -135,6 +139,9 @@ func (o *Options) Validate() error {
 	}
 	if _, err := o.refuses(); err != nil {
 		return fmt.Errorf("--%s: %w", refusal.Flag, err)
+	}
+	if _, err := o.serviceMetadata(); err != nil {
+		return fmt.Errorf("--derived-service-metadata: %w", err)
 	}
 	switch o.mode() {
 	case brokerv1alpha1.AdvertisePods, brokerv1alpha1.AdvertiseClusterIP:
@@ -186,6 +193,10 @@ func (o *Options) refuses() (refusal.Clusters, error) {
 		return refusal.Clusters{}, nil
 	}
 	return refusal.Parse(strings.Join(o.RefuseImportsFrom, ","))
+}
+
+func (o *Options) serviceMetadata() (metadata.Keys, error) {
+	return metadata.ParseKeys(strings.Join(o.ServiceMetadata, ","))
 }
 
 func (o *Options) now() func() time.Time {

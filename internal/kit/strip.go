@@ -32,13 +32,15 @@ func StripNamespace(object any) (any, error) {
 		return object, nil
 	}
 	exports, labelled := namespace.Labels[names.LabelExports]
-	refuses, annotated := namespace.Annotations[names.AnnotationRefuseImports]
+	annotations := namespace.Annotations
 	namespace.ObjectMeta = identity(&namespace.ObjectMeta)
 	if labelled {
 		namespace.Labels = map[string]string{names.LabelExports: exports}
 	}
-	if annotated {
-		namespace.Annotations = map[string]string{names.AnnotationRefuseImports: refuses}
+	for _, key := range []string{names.AnnotationRefuseImports, names.AnnotationServiceMetadata} {
+		if value, found := annotations[key]; found {
+			metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, key, value)
+		}
 	}
 	namespace.Spec, namespace.Status = corev1.NamespaceSpec{}, corev1.NamespaceStatus{}
 	return object, nil

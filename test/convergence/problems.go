@@ -384,7 +384,7 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 // serviceProblems checks that a derived Service needs no change.
 func serviceProblems(f *findings, s *corev1.Service, imp *mcsv1beta1.ServiceImport) {
 	want := s.DeepCopy()
-	derived.Apply(want, imp)
+	derived.Apply(want, imp, nil)
 	f.same("derived Service "+keyOf(s).String(), s, want)
 	if (s.Spec.ClusterIP == corev1.ClusterIPNone) != (imp.Spec.Type == mcsv1beta1.Headless) || len(s.Spec.Selector) > 0 {
 		f.add("derived Service %s has the wrong type: %+v", keyOf(s), s.Spec)

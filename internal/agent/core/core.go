@@ -32,6 +32,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
+	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
@@ -46,11 +47,13 @@ type Config struct {
 	Broker  *rest.Config
 	Network local.ServiceNetwork
 	// PodCIDRs are the cluster's pod ranges. If empty, the Nodes' pod ranges apply.
-	PodCIDRs    []string
-	Mode        brokerv1alpha1.AdvertiseMode
-	Refuses     refusal.Clusters
-	Region      string
-	SharedZones bool
+	PodCIDRs []string
+	Mode     brokerv1alpha1.AdvertiseMode
+	Refuses  refusal.Clusters
+	// ServiceMetadata are the exported labels and annotations that derived Services get.
+	ServiceMetadata metadata.Keys
+	Region          string
+	SharedZones     bool
 	// Grace is how long imports of a deleted Service remain while its ServiceExport exists.
 	Grace time.Duration
 	// Pace limits the writes of each of this cluster's slices.
@@ -174,7 +177,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		Config: config, mgr: mgr, named: make(chan struct{}, 1), exports: &status.Problems{}, imports: &status.Problems{},
 		recorder: recorder, pace: border.NewPace(pacePerSecond, paceBurst),
 		cluster: &inputs.Cluster{
-			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses,
+			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses, ServiceMetadata: config.ServiceMetadata,
 			PublishesPods: config.Mode != brokerv1alpha1.AdvertiseClusterIP, Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
 		},
 		hints: hints.New(config.ClusterID, config.Region, config.SharedZones, mgr.GetClient()),

@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 )
@@ -34,6 +35,8 @@ type Cluster struct {
 	PublishesPods bool
 	// Refuses are the clusters from which nothing is imported into any namespace.
 	Refuses refusal.Clusters
+	// ServiceMetadata are the exported labels and annotations that derived Services get in all namespaces.
+	ServiceMetadata metadata.Keys
 	// Client reads this cluster from caches and writes to it. Live reads without caches.
 	Client client.Client
 	Live   client.Reader
@@ -153,6 +156,14 @@ func (c *Cluster) Refusals(ctx context.Context, name string) (refusal.Rules, err
 	namespace := &corev1.Namespace{}
 	err := client.IgnoreNotFound(c.Client.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy))
 	return refusal.In(name, namespace.Labels, namespace.Annotations, c.Refuses), err
+}
+
+// ServiceMetadataIn returns the exported labels and annotations that derived Services of a namespace get.
+func (c *Cluster) ServiceMetadataIn(ctx context.Context, name string) (metadata.Keys, error) {
+	namespace := &corev1.Namespace{}
+	err := client.IgnoreNotFound(c.Client.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy))
+	keys, _ := metadata.ParseKeys(namespace.Annotations[names.AnnotationServiceMetadata]) // of an invalid text, none
+	return slices.Concat(c.ServiceMetadata, keys), err
 }
 
 // Conflicting reads the exports of a service that can conflict with own, including own. Refusals do not matter, so that

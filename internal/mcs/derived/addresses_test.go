@@ -41,7 +41,7 @@ func TestPrimaryFamilyIsFixed(t *testing.T) {
 		for _, f := range tt.have {
 			service.Spec.ClusterIPs = append(service.Spec.ClusterIPs, map[corev1.IPFamily]string{v4: "10.0.0.1", v6: "fd00::1"}[f])
 		}
-		Apply(service, withFamilies(tt.want))
+		Apply(service, withFamilies(tt.want), nil)
 		if !slices.Equal(service.Spec.IPFamilies, tt.spec) || ptr.Deref(service.Spec.IPFamilyPolicy, "") != tt.policy {
 			t.Errorf("%s: families %v, policy %v", tt.name, service.Spec.IPFamilies, ptr.Deref(service.Spec.IPFamilyPolicy, ""))
 		}
@@ -70,7 +70,7 @@ func TestClustersetIPsFollowTheImportsFamilies(t *testing.T) {
 // Pitfall 16: a re-created Service requests its former addresses.
 func TestKeepIPs(t *testing.T) {
 	service := &corev1.Service{}
-	Apply(service, withFamilies(families(v4, v6)))
+	Apply(service, withFamilies(families(v4, v6)), nil)
 	KeepIPs(service, []string{"fd00::1", "10.0.0.1"})
 	if service.Spec.ClusterIP != "fd00::1" || service.Spec.IPFamilies[0] != v6 || len(service.Spec.ClusterIPs) != 2 {
 		t.Errorf("spec %+v", service.Spec)

@@ -19,9 +19,10 @@ import (
 )
 
 // Apply sets all of service's fields that Atoll owns, and keeps the API server's defaults. A new service needs only its
-// name and namespace. The cluster must support the import's IP families.
-func Apply(service *corev1.Service, imp *mcsv1beta1.ServiceImport) {
-	metadata.Apply(&service.ObjectMeta, metadata.Of(&imp.ObjectMeta).ForService())
+// name and namespace. The cluster must support the import's IP families. Of the import's exported labels and annotations, only
+// the allowed ones are set.
+func Apply(service *corev1.Service, imp *mcsv1beta1.ServiceImport, allowed metadata.Keys) {
+	metadata.Apply(&service.ObjectMeta, metadata.Of(&imp.ObjectMeta).ForService(allowed))
 	service.Labels[names.LabelServiceName] = imp.Name
 	service.Labels[names.LabelManagedBy] = names.AgentManager
 	service.OwnerReferences = []metav1.OwnerReference{Owner(imp)}

@@ -43,7 +43,7 @@ func TestApplyToANewService(t *testing.T) {
 		Labels:      map[string]string{"team": "a", "service.kubernetes.io/service-proxy-name": "none"},
 		Annotations: map[string]string{"doc": "here"},
 	})
-	Apply(got, imp)
+	Apply(got, imp, metadata.Keys{"*"})
 	want := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "web-clusterset",
@@ -73,7 +73,7 @@ func TestApplyToANewService(t *testing.T) {
 	// Labels and annotations that are no longer exported are removed. Those of other writers
 	// stay.
 	got.Labels["somebody"] = "else"
-	Apply(got, serviceImport())
+	Apply(got, serviceImport(), nil)
 	if want := map[string]string{"multicluster.kubernetes.io/service-name": "web", "atoll.dev/managed-by": "agent.atoll.dev", "somebody": "else"}; !maps.Equal(got.Labels, want) || len(got.Annotations) != 0 {
 		t.Errorf("then labels %v, annotations %v", got.Labels, got.Annotations)
 	}
@@ -83,7 +83,7 @@ func TestApplyToANewService(t *testing.T) {
 // nothing.
 func TestApplyRightsEdits(t *testing.T) {
 	service := &corev1.Service{}
-	Apply(service, serviceImport())
+	Apply(service, serviceImport(), nil)
 	want := service.DeepCopy()
 	service.Spec.Selector = map[string]string{"app": "web"}
 	service.Spec.Ports = service.Spec.Ports[:1]
@@ -97,13 +97,13 @@ func TestApplyRightsEdits(t *testing.T) {
 	service.Spec.AllocateLoadBalancerNodePorts = ptr.To(true)
 	service.OwnerReferences = nil
 	service.Labels = map[string]string{"somebody": "else"}
-	Apply(service, serviceImport())
+	Apply(service, serviceImport(), nil)
 	want.Labels["somebody"] = "else"
 	if diff := cmp.Diff(want, service); diff != "" {
 		t.Errorf("service (-want +got):\n%s", diff)
 	}
 	again := service.DeepCopy()
-	Apply(again, serviceImport())
+	Apply(again, serviceImport(), nil)
 	if !equality.Semantic.DeepEqual(service, again) {
 		t.Error("the second Apply changed the Service")
 	}
@@ -111,7 +111,7 @@ func TestApplyRightsEdits(t *testing.T) {
 
 func TestOwnedByEitherLabelsOrOwner(t *testing.T) {
 	service := &corev1.Service{}
-	Apply(service, serviceImport())
+	Apply(service, serviceImport(), nil)
 	labelled, owned, neither := service.DeepCopy(), service.DeepCopy(), service.DeepCopy()
 	labelled.OwnerReferences, owned.Labels = nil, nil
 	neither.OwnerReferences, neither.Labels = nil, map[string]string{"multicluster.kubernetes.io/service-name": "web"}
@@ -133,7 +133,7 @@ func TestMustReplace(t *testing.T) {
 		"another family first": {func(s *corev1.Service) { s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol} }, false},
 	} {
 		service := &corev1.Service{}
-		Apply(service, serviceImport())
+		Apply(service, serviceImport(), nil)
 		service.Spec.ClusterIP = "10.0.0.1"
 		tt.change(service)
 		if got := MustReplace(service, false); got != tt.want {
@@ -144,7 +144,7 @@ func TestMustReplace(t *testing.T) {
 
 func TestApplyHeadless(t *testing.T) {
 	service := &corev1.Service{}
-	Apply(service, serviceImport(func(i *mcsv1beta1.ServiceImport) { i.Spec.Type = mcsv1beta1.Headless }))
+	Apply(service, serviceImport(func(i *mcsv1beta1.ServiceImport) { i.Spec.Type = mcsv1beta1.Headless }), nil)
 	if service.Spec.ClusterIP != corev1.ClusterIPNone || len(ClustersetIPs(service, []corev1.IPFamily{corev1.IPv4Protocol})) != 0 {
 		t.Errorf("spec %+v", service.Spec)
 	}

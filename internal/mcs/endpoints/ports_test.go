@@ -66,7 +66,7 @@ func TestPortsOfSlicesAreTheDerivedServices(t *testing.T) {
 		}
 		imp := &mcsv1beta1.ServiceImport{Spec: merge.Resolve(exports).Spec}
 		service := &corev1.Service{}
-		derived.Apply(service, imp)
+		derived.Apply(service, imp, nil)
 
 		served := map[string]bool{}
 		for _, e := range exports {

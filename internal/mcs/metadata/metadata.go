@@ -4,11 +4,13 @@ package metadata
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -45,10 +47,34 @@ func Of(object *metav1.ObjectMeta) Set {
 	return Set{Labels: pick(object.Labels, had.Labels), Annotations: pick(object.Annotations, had.Annotations)}
 }
 
-// ForService removes Kubernetes' own keys, because kube-proxy, controllers and load balancers of the importing cluster
-// act on them.
-func (s Set) ForService() Set {
-	return Set{Labels: withoutKubernetes(s.Labels), Annotations: withoutKubernetes(s.Annotations)}
+// Keys select labels and annotations: each is a key, all keys of a domain as "example.org/*", or "*" for all.
+type Keys []string
+
+// ParseKeys reads keys that are separated by commas. The error names the first invalid one.
+func ParseKeys(text string) (all Keys, _ error) {
+	for key := range strings.SplitSeq(text, ",") {
+		key = strings.TrimSpace(key)
+		if problems := validation.IsQualifiedName(strings.Replace(key, "*", "x", 1)); key != "" && len(problems) > 0 {
+			return nil, fmt.Errorf("%q is neither a key, nor DOMAIN/*, nor *: %s", key, problems[0])
+		}
+		if key != "" {
+			all = append(all, key)
+		}
+	}
+	return all, nil
+}
+
+func (k Keys) has(key string) bool {
+	domain, _, prefixed := strings.Cut(key, "/")
+	return slices.ContainsFunc(k, func(allowed string) bool {
+		return allowed == "*" || allowed == key || prefixed && allowed == domain+"/*"
+	})
+}
+
+// ForService keeps the allowed keys, except Kubernetes' own: controllers, proxies, load balancers and monitoring of the
+// importing cluster act on a Service's labels and annotations, so the exporting cluster must not choose them.
+func (s Set) ForService(allowed Keys) Set {
+	return Set{Labels: allowed.of(s.Labels), Annotations: allowed.of(s.Annotations)}
 }
 
 // recorded reads an object's record. An invalid record counts as empty.
@@ -83,13 +109,13 @@ func pick(from map[string]string, keys []string) map[string]string {
 	return picked
 }
 
-// withoutKubernetes removes keys of Kubernetes' reserved domains, except the recommended labels, on which nothing acts.
-func withoutKubernetes(from map[string]string) map[string]string {
+// of returns the selected entries, without keys of Kubernetes' reserved domains other than the recommended labels.
+func (k Keys) of(from map[string]string) map[string]string {
 	kept := maps.Clone(from)
 	maps.DeleteFunc(kept, func(key, _ string) bool {
 		domain, _, prefixed := strings.Cut(key, "/")
 		domain = "." + strings.ToLower(domain)
-		return prefixed && domain != ".app.kubernetes.io" &&
+		return !k.has(key) || prefixed && domain != ".app.kubernetes.io" &&
 			(strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, ".k8s.io"))
 	})
 	return kept

@@ -74,9 +74,28 @@ func TestForService(t *testing.T) {
 		"team": "a", "example.org/team": "a", "app.kubernetes.io/name": "web", "notkubernetes.io/a": "b",
 		"service.kubernetes.io/service-proxy-name": "none", "kubernetes.io/x": "y", "K8s.io/x": "y", "gateway.networking.k8s.io/x": "y",
 	}
-	want := map[string]string{"team": "a", "example.org/team": "a", "app.kubernetes.io/name": "web", "notkubernetes.io/a": "b"}
-	got := Set{Labels: set, Annotations: set}.ForService()
-	if !maps.Equal(got.Labels, want) || !maps.Equal(got.Annotations, want) || len(set) != 8 {
-		t.Errorf("left %v", got)
+	for allowed, want := range map[string]map[string]string{
+		"":                                {},
+		"*":                               {"team": "a", "example.org/team": "a", "app.kubernetes.io/name": "web", "notkubernetes.io/a": "b"},
+		"team, example.org/*":             {"team": "a", "example.org/team": "a"},
+		"org/*,example.org,example.org/t": {},
+		"app.kubernetes.io/name,service.kubernetes.io/*": {"app.kubernetes.io/name": "web"},
+	} {
+		keys, err := ParseKeys(allowed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Set{Labels: set, Annotations: set}.ForService(keys)
+		if !maps.Equal(got.Labels, want) || !maps.Equal(got.Annotations, want) || len(set) != 8 {
+			t.Errorf("%s: left %v", allowed, got)
+		}
+	}
+}
+
+func TestParseKeys(t *testing.T) {
+	for _, text := range []string{"a b", "a,b/c/d", "example.org/", "/x", "a_/b", "**"} {
+		if keys, err := ParseKeys(text); err == nil {
+			t.Errorf("%q: %q", text, keys)
+		}
 	}
 }

@@ -70,6 +70,9 @@ const (
 	// AnnotationAppliedSpec is set on a ServiceImport: a digest of the spec's fields that DNS answers need, as Atoll wrote them. A
 	// ServiceImport with another digest was edited, and DNS does not follow the edit.
 	AnnotationAppliedSpec = "atoll.dev/applied-spec"
+	// AnnotationServiceMetadata is set on a namespace by administrators: the keys of exported labels and annotations that derived
+	// Services in the namespace get, separated by commas. "example.org/*" means all keys of a domain, "*" all keys.
+	AnnotationServiceMetadata = "atoll.dev/derived-service-metadata"
 	// AnnotationExpires is set on a join file's ServiceAccount: when its token expires (RFC 3339).
 	AnnotationExpires = "atoll.dev/expires"
 	// AnnotationDNSWiring is set on DNS configuration objects without comments: the additions of atoll dns install.

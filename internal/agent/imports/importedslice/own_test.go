@@ -107,7 +107,7 @@ func exported() *objects {
 		derived: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: "web-clusterset"}},
 	}
 	o.imp.UID, o.imp.Labels = "1", map[string]string{names.LabelManagedBy: names.AgentManager}
-	derived.Apply(o.derived, o.imp)
+	derived.Apply(o.derived, o.imp, nil)
 	return o
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
@@ -60,7 +61,20 @@ func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, p
 			return nil
 		}),
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.slice),
+		kit.Watch(member, &corev1.Namespace{}, r.namespace),
 	)
+}
+
+// namespace maps a namespace whose labels and annotations for derived Services change to its imports.
+func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
+	if e.Old == nil || e.New == nil || e.Old.Annotations[names.AnnotationServiceMetadata] == e.New.Annotations[names.AnnotationServiceMetadata] {
+		return nil
+	}
+	imports, err := local.ServiceImports(ctx, r.cluster.Client, client.InNamespace(e.New.Name))
+	if err != nil {
+		return nil // the cache has stopped
+	}
+	return imports
 }
 
 // Reconcile creates, updates or deletes the derived Services of one import.
@@ -150,8 +164,12 @@ func (r *Reconciler) keep(ctx context.Context, name types.NamespacedName, imp *m
 }
 
 func (r *Reconciler) update(ctx context.Context, imp *mcsv1beta1.ServiceImport, have *corev1.Service) error {
+	allowed, err := r.cluster.ServiceMetadataIn(ctx, imp.Namespace)
+	if err != nil {
+		return err
+	}
 	updated := have.DeepCopy()
-	derived.Apply(updated, imp)
+	derived.Apply(updated, imp, allowed)
 	name := client.ObjectKeyFromObject(imp)
 	if equality.Semantic.DeepEqual(have, updated) {
 		r.renaming.Over(name)

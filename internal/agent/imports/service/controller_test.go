@@ -30,6 +30,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
+	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
 )
@@ -119,7 +120,7 @@ func going[T client.Object](object T) T {
 // made is the derived Service of an import, after changes by a user.
 func made(name string, imp *mcsv1beta1.ServiceImport, change ...func(*corev1.Service)) *corev1.Service {
 	service := users(name)
-	derived.Apply(service, imp)
+	derived.Apply(service, imp, nil)
 	for _, f := range change {
 		f(service)
 	}
@@ -221,6 +222,49 @@ func TestForeignEndpoints(t *testing.T) {
 			t.Errorf("without the slices there are %v", w.problems.Of(web))
 		}
 	})
+}
+
+// Of the labels and annotations that other clusters export, a derived Service gets those that this cluster or the namespace
+// allows, and loses those that are no longer allowed.
+func TestAllowedMetadata(t *testing.T) {
+	imp := serviceImport(func(i *mcsv1beta1.ServiceImport) {
+		metadata.Apply(&i.ObjectMeta, metadata.Set{
+			Labels:      map[string]string{"app.kubernetes.io/name": "web", "release": "a"},
+			Annotations: map[string]string{"tailscale.com/expose": "true", "example.org/doc": "here"},
+		})
+	})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: web.Namespace}}
+	w := newWorld(t, imp, namespace)
+	for _, tt := range []struct {
+		byAgent         metadata.Keys
+		byNamespace     string
+		label, exported string
+	}{
+		{nil, "", "", ""},
+		{nil, "example.org/*, app.kubernetes.io/name", "web", "here"},
+		{metadata.Keys{"app.kubernetes.io/name"}, "", "web", ""},
+		{metadata.Keys{"app.kubernetes.io/name"}, "example.org/doc", "web", "here"},
+		{nil, "not a key", "", ""},
+	} {
+		old := namespace.DeepCopy()
+		namespace.Annotations = map[string]string{names.AnnotationServiceMetadata: tt.byNamespace}
+		if err := w.cluster.Client.Update(t.Context(), namespace); err != nil {
+			t.Fatal(err)
+		}
+		w.cluster.ServiceMetadata = tt.byAgent
+		if got := w.namespace(t.Context(), kit.Event[*corev1.Namespace]{Old: old, New: namespace}); tt.byNamespace != old.Annotations[names.AnnotationServiceMetadata] && len(got) != 1 {
+			t.Errorf("%+v: the namespace's change maps to %v", tt, got)
+		}
+		w.reconcile(t, web)
+		service := &corev1.Service{}
+		if err := w.cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: web.Namespace, Name: "web-clusterset"}, service); err != nil {
+			t.Fatal(err)
+		}
+		if service.Labels["app.kubernetes.io/name"] != tt.label || service.Annotations["example.org/doc"] != tt.exported ||
+			service.Labels["release"] != "" || service.Annotations["tailscale.com/expose"] != "" {
+			t.Errorf("%+v: labels %v, annotations %v", tt, service.Labels, service.Annotations)
+		}
+	}
 }
 
 func TestReconcile(t *testing.T) {

@@ -28,12 +28,16 @@ func (r *Reconciler) create(ctx context.Context, imp *mcsv1beta1.ServiceImport, 
 			return err
 		}
 	}
+	allowed, err := r.cluster.ServiceMetadataIn(ctx, imp.Namespace)
+	if err != nil {
+		return err
+	}
 	var lost []string
 	var refusal error
 	for {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: imp.Namespace, Name: name}}
 		service.Spec.IPFamilies = derived.FamiliesOf(keep)
-		derived.Apply(service, imp)
+		derived.Apply(service, imp, allowed)
 		if len(keep) > 0 {
 			derived.KeepIPs(service, keep)
 		}
