@@ -39,7 +39,7 @@ var all = slices.Concat(cases.All, dns.Cases, lb.Cases)
 
 // roles are the functions of this program as a child process.
 var roles = map[string]child.Role{
-	cases.RoleInformer: cases.Informer, dns.RoleServer: dns.Server, lb.RoleServer: lb.Server, lb.RoleForwarder: lb.Forwarder,
+	cases.RoleInformer: cases.Informer, cases.RoleFirstSync: cases.FirstSync, dns.RoleServer: dns.Server, lb.RoleServer: lb.Server, lb.RoleForwarder: lb.Forwarder,
 }
 
 // options are the command-line options.
@@ -93,7 +93,7 @@ func list() string {
 		if c.Extra {
 			extra = " (extra)"
 		}
-		fmt.Fprintf(&b, "  %-10s%s%s\n", c.Name, c.About, extra)
+		fmt.Fprintf(&b, "  %-11s %s%s\n", c.Name, c.About, extra)
 	}
 	return b.String()
 }

@@ -69,6 +69,7 @@ var All = []Case{
 	{Name: "rolling", About: "rolling replacement of 2,000 endpoints in 20 slices", Limit: 10 * time.Minute, Do: compared(rolling)},
 	{Name: "memory", About: "an agent with 100,000 imported endpoints", Limit: 10 * time.Minute, Do: memory},
 	{Name: "restart", About: "an agent's restart with 1,500 slices from 40 clusters on the broker", Limit: 10 * time.Minute, Do: restart},
+	{Name: "first-sync", About: "the first sync of 500,000 objects on the broker, beside client-go's informers", Extra: true, Limit: 10 * time.Minute, Do: firstSync},
 }
 
 // Do runs cases in order, prints their results, and returns failures and missed targets.

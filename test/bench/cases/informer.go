@@ -64,18 +64,23 @@ func Informer(ctx context.Context, args []string, in io.Reader, out io.Writer) e
 		return ctx.Err()
 	}
 	report := informerReport{Slices: len(informer.GetStore().ListKeys()), Synced: time.Now()}
-	for range 2 { // as of the agent: a sync.Pool lets go with the second collection only
-		runtime.GC()
-	}
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	report.Heap = memory.HeapAlloc
+	report.Heap = liveHeap()
 	if err := json.NewEncoder(out).Encode(report); err != nil {
 		return fmt.Errorf("reporting: %w", err)
 	}
 	_, err = io.Copy(io.Discard, in)
 	runtime.KeepAlive(informer)
 	return err
+}
+
+// liveHeap returns the number of bytes of this process's live objects.
+func liveHeap() uint64 {
+	for range 2 { // as of the agent: a sync.Pool lets go with the second collection only
+		runtime.GC()
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return memory.HeapAlloc
 }
 
 // bareInformer runs a bare informer of the broker's slices. It also returns the time from the
