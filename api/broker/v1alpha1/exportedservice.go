@@ -99,6 +99,9 @@ type ExportedServiceSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=withdraw;keep
 	OnClusterLoss string `json:"onClusterLoss,omitempty"`
+	// Drained is set if the cluster wants no new connections to its endpoints while another cluster can serve them.
+	// +optional
+	Drained bool `json:"drained,omitempty"`
 	// Scope is Clusterset, the default, or Hub for an export that only the hub uses.
 	// +optional
 	// +kubebuilder:validation:Enum=Clusterset;Hub

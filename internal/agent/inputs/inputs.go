@@ -6,11 +6,14 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -19,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
+	"github.com/atoll-mcs/atoll/internal/mcs/drain"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -95,7 +99,11 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 	if made := exportedBecauseOf(export); policy == nil && made != nil { // until policyexport has deleted the ServiceExport
 		policy = &made.Spec
 	}
+	if own.Drain, err = c.drain(ctx, export); err != nil {
+		return local.Own{}, err
+	}
 	spec, refused := contribution.Of(c.ID, c.Network.Families, export, service, policy)
+	spec.Drained = own.Drain.Drained
 	own.Refused = refused
 	if _, some := policy.Restrict(spec); some {
 		own.Contribution = &spec
@@ -103,6 +111,21 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 		own.Withheld = contribution.Withheld(service, policy)
 	}
 	return own, nil
+}
+
+// drain reads whether this cluster drains an exported service.
+func (c *Cluster) drain(ctx context.Context, export *mcsv1beta1.ServiceExport) (drain.State, error) {
+	from := []metav1.Object{export}
+	for _, name := range []string{export.Namespace, names.SystemNamespace} {
+		namespace, err := kit.Get(ctx, c.Client, client.ObjectKey{Name: name}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return drain.State{}, err
+		}
+		if namespace != nil {
+			from = append(from, namespace)
+		}
+	}
+	return drain.Of(time.Now(), from...), nil
 }
 
 // lastContribution returns what the record of a deleted Service has, until the record's reconciler withdraws it.
@@ -164,6 +187,28 @@ func (c *Cluster) ServiceMetadataIn(ctx context.Context, name string) (metadata.
 	err := client.IgnoreNotFound(c.Client.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy))
 	keys, _ := metadata.ParseKeys(namespace.Annotations[names.AnnotationServiceMetadata]) // of an invalid text, none
 	return slices.Concat(c.ServiceMetadata, keys), err
+}
+
+// DrainedBy returns the exports that a change of a namespace drains, or no longer: its own, or all if it is Atoll's.
+func (c *Cluster) DrainedBy(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
+	if e.Initial || e.Old == nil || e.New == nil || !annotationChanges(e.Old, e.New, names.AnnotationDrained) {
+		return nil
+	}
+	var in []client.ListOption
+	if e.New.Name != names.SystemNamespace {
+		in = append(in, client.InNamespace(e.New.Name))
+	}
+	exports, err := local.ServiceExports(ctx, c.Client, in...)
+	if err != nil {
+		return nil // the cache has stopped
+	}
+	return exports
+}
+
+func annotationChanges(from, to client.Object, key string) bool {
+	before, had := from.GetAnnotations()[key]
+	after, has := to.GetAnnotations()[key]
+	return had != has || before != after
 }
 
 // Conflicting reads the exports of a service that can conflict with own, including own. Refusals do not matter, so that

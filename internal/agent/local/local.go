@@ -18,6 +18,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
+	"github.com/atoll-mcs/atoll/internal/mcs/drain"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -35,6 +36,8 @@ type Own struct {
 	Contribution *merge.Export
 	// Refused are the parts that Contribution lacks because other clusters would refuse them.
 	Refused []validation.Refused
+	// Drain says whether the cluster drains the service.
+	Drain drain.State
 	// Withheld is the reason why a valid Export is not exported.
 	Withheld string
 }

@@ -66,7 +66,7 @@ func Source(slice metav1.Object) string { return slice.GetAnnotations()[names.An
 // HasImportedName reports whether an imported slice has a name that Atoll gives to the import of its source. Others are copies
 // that somebody made.
 func HasImportedName(slice metav1.Object) bool {
-	usual := names.ImportedSlice(Cluster(slice), Source(slice))
+	usual := names.ImportedPorts(Cluster(slice), Source(slice), slice.GetAnnotations()[names.AnnotationPorts])
 	return slice.GetName() == usual || slice.GetName() == names.OtherImportedSlice(usual)
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,8 @@ const (
 	NamespacesPrefix = "namespaces."
 	// RangesPrefix begins the key of the address ranges of a member's endpoints.
 	RangesPrefix = "ranges."
+	// DrainedPrefix begins the key that drains a member: other members send it no new connections while another can serve them.
+	DrainedPrefix = "drained."
 )
 
 // Default is the key in Members for members without namespaces of their own. It is not a valid cluster id.
@@ -37,6 +40,8 @@ type Member struct {
 	Namespaces *Namespaces
 	// Ranges are the address ranges of its endpoints; nil means any address.
 	Ranges *ranges.Set
+	// Drained is set if the broker's administrator drains the member.
+	Drained bool
 }
 
 // MayExport reports whether the member may export a namespace.
@@ -96,15 +101,25 @@ func parseKey(key string) (id names.ClusterID, set func(*Member, string) error, 
 	if !found && key == NamespacesKey(Default) {
 		return Default, set, nil
 	}
-	if !found {
-		if text, found = strings.CutPrefix(key, RangesPrefix); !found {
-			return "", nil, fmt.Errorf("the key must have the form %sCLUSTER or %sCLUSTER", NamespacesPrefix, RangesPrefix)
-		}
+	if rest, isRange := strings.CutPrefix(key, RangesPrefix); isRange {
+		text, found = rest, true
 		set = func(m *Member, value string) error {
 			set, err := ranges.Parse(value)
 			m.Ranges = &set
 			return err
 		}
+	}
+	if rest, isDrain := strings.CutPrefix(key, DrainedPrefix); isDrain {
+		text, found = rest, true
+		set = func(m *Member, value string) (err error) {
+			if m.Drained, err = strconv.ParseBool(strings.TrimSpace(value)); err != nil {
+				return fmt.Errorf("%.70q is neither true nor false", value)
+			}
+			return nil
+		}
+	}
+	if !found {
+		return "", nil, fmt.Errorf("the key must have the form %sCLUSTER, %sCLUSTER or %sCLUSTER", NamespacesPrefix, RangesPrefix, DrainedPrefix)
 	}
 	id, err = names.ParseClusterID(text)
 	return id, set, err
@@ -119,6 +134,9 @@ func (m Members) Data() map[string]string {
 		}
 		if member.Ranges != nil {
 			data[RangesPrefix+id.String()] = member.Ranges.String()
+		}
+		if member.Drained {
+			data[DrainedPrefix+id.String()] = "true"
 		}
 	}
 	return data
@@ -137,6 +155,9 @@ func (m Members) Of(cluster names.ClusterID) Member {
 func (m Members) MayExport(cluster names.ClusterID, namespace string) bool {
 	return m.Of(cluster).MayExport(namespace)
 }
+
+// Drains reports whether the broker's administrator drains a member.
+func (m Members) Drains(cluster names.ClusterID) bool { return m[cluster].Drained }
 
 // RangesOf returns the address ranges of a member's endpoints, and false if any address is permitted.
 func (m Members) RangesOf(cluster names.ClusterID) (ranges.Set, bool) {

@@ -319,7 +319,7 @@ func TestHighest(t *testing.T) {
 		slices.Sort(addresses)
 		chosen[importer] = strings.Join(addresses, " ")
 	}
-	want := map[names.ClusterID]string{"c1": "10.0.0.0 10.0.0.1 10.0.0.7", "c2": "10.0.0.0 10.0.0.2 10.0.0.3"}
+	want := map[names.ClusterID]string{"c1": "10.0.0.1 10.0.0.3 10.0.0.6", "c2": "10.0.0.0 10.0.0.2 10.0.0.4"}
 	if diff := cmp.Diff(want, chosen); diff != "" {
 		t.Error(diff)
 	}

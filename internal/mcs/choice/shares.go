@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -71,8 +70,9 @@ func nextSeat(weights []int64, seats, sizes []int) int {
 }
 
 // highest returns the n endpoints with the highest hashes. So one more endpoint displaces at most one other, importers
-// choose different ones, and the choice outlives restarts. The hash is SHA-256 of importer, namespace, service, address
-// and port number, joined by NUL bytes; do not change it, because all shares would move at an upgrade.
+// choose different ones, and the choice outlives restarts. Ports do not count, so that all ports of an endpoint have the same
+// role where clusters have the same ports. The hash is SHA-256 of importer, namespace, service and address, joined by NUL
+// bytes; do not change it, because all shares would move at an upgrade.
 func highest(usable map[target]bool, n int, importer names.ClusterID, service types.NamespacedName) map[target]bool {
 	type hashed struct {
 		target
@@ -82,8 +82,7 @@ func highest(usable map[target]bool, n int, importer names.ClusterID, service ty
 	id := []byte(importer.String() + "\x00" + service.Namespace + "\x00" + service.Name + "\x00")
 	prefix := len(id)
 	for t := range usable {
-		id = append(append(id[:prefix], t.address...), 0)
-		id = strconv.AppendInt(id, int64(t.port), 10)
+		id = append(id[:prefix], t.address...)
 		all = append(all, hashed{t, sha256.Sum256(id)})
 	}
 	slices.SortFunc(all, func(a, b hashed) int {

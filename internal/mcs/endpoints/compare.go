@@ -23,9 +23,7 @@ func Same(have, want *discoveryv1.EndpointSlice) bool {
 
 // sameOtherwise compares everything except the endpoints and some annotations.
 func sameOtherwise(have, want *discoveryv1.EndpointSlice, except ...string) bool {
-	_, hidden := have.Labels[names.LabelHeadless]
-	_, hide := want.Labels[names.LabelHeadless]
-	return hidden == hide && includes(have.Labels, want.Labels) &&
+	return !hasOther(have.Labels, want.Labels, passingLabels) && !hasOther(have.Annotations, want.Annotations, []string{names.LabelStandby}) && includes(have.Labels, want.Labels) &&
 		includes(have.Annotations, want.Annotations, except...) &&
 		samePorts(have.Ports, want.Ports) &&
 		equality.Semantic.DeepEqual(have.OwnerReferences, want.OwnerReferences)
@@ -51,8 +49,8 @@ func Updated(have, want *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 		return w
 	}
 	u := &discoveryv1.EndpointSlice{ObjectMeta: *have.ObjectMeta.DeepCopy(), AddressType: have.AddressType}
-	u.Labels = with(have.Labels, w.Labels, names.LabelHeadless)
-	u.Annotations = with(have.Annotations, w.Annotations, names.AnnotationLastChangeTriggerTime)
+	u.Labels = with(have.Labels, w.Labels, passingLabels...)
+	u.Annotations = with(have.Annotations, w.Annotations, names.AnnotationLastChangeTriggerTime, names.LabelStandby)
 	if slices.EqualFunc(have.Endpoints, want.Endpoints, func(a, b discoveryv1.Endpoint) bool { return sameEndpoint(&a, &b) }) {
 		delete(u.Annotations, names.AnnotationLastChangeTriggerTime)
 	}
@@ -60,11 +58,25 @@ func Updated(have, want *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	return u
 }
 
-// with returns have with all of want set. The key passing remains only if want has it.
-func with(have, want map[string]string, passing string) map[string]string {
+// passingLabels are those that Atoll removes when they no longer apply.
+var passingLabels = []string{names.LabelHeadless, names.LabelStandby}
+
+// hasOther reports whether have has one of the keys, which want lacks.
+func hasOther(have, want map[string]string, keys []string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool {
+		_, had := have[key]
+		_, wanted := want[key]
+		return had && !wanted
+	})
+}
+
+// with returns have with all of want set. The passing keys remain only if want has them.
+func with(have, want map[string]string, passing ...string) map[string]string {
 	all := make(map[string]string, len(have)+len(want))
 	maps.Copy(all, have)
-	delete(all, passing)
+	for _, key := range passing {
+		delete(all, key)
+	}
 	maps.Copy(all, want)
 	return all
 }
@@ -115,6 +127,14 @@ func isUsed(e *discoveryv1.Endpoint, readyLeft bool) bool {
 		return isReady(e)
 	}
 	return e.NodeName != nil || !readyLeft
+}
+
+// SameEndpoints reports whether two slices have the same endpoints at the same ports.
+func SameEndpoints(a, b *discoveryv1.EndpointSlice) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.AddressType == b.AddressType && sameEndpoints(a.Endpoints, b.Endpoints) && samePorts(a.Ports, b.Ports)
 }
 
 // sameEndpoints compares two lists, where nil and empty are equal as in the API. It avoids reflection because it runs

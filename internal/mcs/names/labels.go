@@ -37,6 +37,13 @@ const (
 	// LabelHeadless keeps kube-proxy from watching an EndpointSlice that it does not need.
 	LabelHeadless = "service.kubernetes.io/headless"
 
+	// LabelStandby is set on an imported EndpointSlice of which no endpoint gets new connections while others are ready: the
+	// reason, for example Drained. If that holds for some endpoints only, it is an annotation that counts them by reason:
+	// "BeyondShare=3".
+	LabelStandby = "atoll.dev/standby"
+	// AnnotationPorts is set on an imported EndpointSlice that has only some ports of its source: the first one.
+	AnnotationPorts = "atoll.dev/ports"
+
 	// AnnotationDerivedService is set on a ServiceImport, for Gateway API implementations: the derived Service's name.
 	AnnotationDerivedService = "multicluster.kubernetes.io/derived-service"
 	// AnnotationExported is set on a ServiceImport and its derived Service, and lists the exported labels and
@@ -73,6 +80,10 @@ const (
 	// AnnotationServiceMetadata is set on a namespace by administrators: the keys of exported labels and annotations that derived
 	// Services in the namespace get, separated by commas. "example.org/*" means all keys of a domain, "*" all keys.
 	AnnotationServiceMetadata = "atoll.dev/derived-service-metadata"
+	// AnnotationDrained is set on namespace atoll-system, on a namespace or on a ServiceExport by administrators (atoll drain): other
+	// clusters send no new connections to this cluster's endpoints while another cluster can serve them. Its value is the end
+	// (RFC 3339), or "true".
+	AnnotationDrained = "atoll.dev/drained"
 	// AnnotationExpires is set on a join file's ServiceAccount: when its token expires (RFC 3339).
 	AnnotationExpires = "atoll.dev/expires"
 	// AnnotationDNSWiring is set on DNS configuration objects without comments: the additions of atoll dns install.

@@ -38,6 +38,16 @@ func ImportedSlice(cluster ClusterID, slice string) string {
 	return sliceFrom(slice, cluster.String())
 }
 
+// ImportedPorts names the imported slice of some ports of a cluster's EndpointSlice, by the first of the ports. All ports of a
+// slice whose endpoints have the same roles are in one imported slice (internal/mcs/choice); without a port, it is the one with
+// the first port of all, which has the name from ImportedSlice.
+func ImportedPorts(cluster ClusterID, slice, port string) string {
+	if port == "" {
+		return ImportedSlice(cluster, slice)
+	}
+	return digested(slice, maxObjectName, "ports", port, slice, cluster.String())
+}
+
 // OtherImportedSlice names the imported slice if a foreign slice has the name from ImportedSlice.
 func OtherImportedSlice(name string) string {
 	return digested(name, maxObjectName, "other", name)

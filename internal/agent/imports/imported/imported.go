@@ -106,13 +106,12 @@ func Changed(e kit.Event[*mcsv1beta1.ServiceImport]) bool {
 		!maps.Equal(e.Old.Labels, e.New.Labels) || !maps.Equal(with(e.Old), with(e.New)) || !equality.Semantic.DeepEqual(before, after)
 }
 
-// Slice returns the slice imported from a cluster's source slice, or nil. It has an alternative name if a foreign slice
-// has the usual one. Callers must not change it.
-func Slice(ctx context.Context, r client.Reader, cluster names.ClusterID, source types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
-	usual := names.ImportedSlice(cluster, source.Name)
-	for _, name := range []string{usual, names.OtherImportedSlice(usual)} {
+// Slice returns an imported slice by its usual name, or nil. It has an alternative name if a foreign slice has the usual one.
+// Callers must not change it.
+func Slice(ctx context.Context, r client.Reader, usual types.NamespacedName) (*discoveryv1.EndpointSlice, error) {
+	for _, name := range []string{usual.Name, names.OtherImportedSlice(usual.Name)} {
 		slice := &discoveryv1.EndpointSlice{}
-		err := r.Get(ctx, client.ObjectKey{Namespace: source.Namespace, Name: name}, slice, client.UnsafeDisableDeepCopy)
+		err := r.Get(ctx, client.ObjectKey{Namespace: usual.Namespace, Name: name}, slice, client.UnsafeDisableDeepCopy)
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:

@@ -5,6 +5,7 @@ package importedslice
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,10 +39,13 @@ const withdrawDelay = 50 * time.Millisecond
 // portDelay is how long a slice keeps a port that its source has lost, in case the source is about to get the port's new name.
 const portDelay = 2 * time.Second
 
-// Request is a source slice of a cluster. The name of the imported slice is derived from it.
+// Request is an imported slice. Its name is derived from its source.
 type Request struct {
 	Cluster names.ClusterID
 	Source  types.NamespacedName
+	// Ports is empty, or the first of the source's ports that the slice has: their endpoints have other roles than those of the
+	// source's first port.
+	Ports string
 }
 
 // Dependencies are the controller's dependencies.
@@ -68,6 +72,9 @@ type Reconciler struct {
 	going kit.Since[Request] // own slices whose source is gone
 	// narrowed are the slices that are about to lose a port.
 	narrowed kit.Since[Request]
+	// demoting are the slices that wait for others before they take endpoints out of use.
+	demoting kit.Since[Request]
+	roles    roles
 	seen     metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
@@ -77,7 +84,7 @@ func New(d Dependencies, member cache.Cache) (_ controller.TypedController[Reque
 	r := &Reconciler{Dependencies: d, pacer: pace.New[Request](d.Limits)}
 	d.Cluster.View.Events.Subscribe(func(s kit.Scope) {
 		if s.Slice.Name != "" {
-			r.seen.Start(Request{s.Member, s.Slice})
+			r.seen.Start(Request{Cluster: s.Member, Source: s.Slice})
 		}
 	})
 	c, err := kit.New("importedslice", r,
@@ -90,13 +97,19 @@ func New(d Dependencies, member cache.Cache) (_ controller.TypedController[Reque
 		kit.On(&d.Hints.Changes, r.of),
 		kit.On(&d.Hosts.Changes, r.at),
 		kit.On(&d.Cluster.Changes, r.changed),
+		kit.On(&r.roles.changes, func(_ context.Context, req Request) []Request {
+			if req == (Request{}) {
+				return nil
+			}
+			return []Request{req}
+		}),
 	)
 	return c, r.missing, err
 }
 
 // Reconcile writes the slice that is imported from one source slice.
 func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
-	have, err := imported.Slice(ctx, r.Cluster.Client, req.Cluster, req.Source)
+	have, err := imported.Slice(ctx, r.Cluster.Client, req.name())
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the imported EndpointSlice of %v: %w", req, err)
 	}
@@ -109,45 +122,66 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, nil
 	}
 	d, now, again := decide(in, req, r.Network, r.Cluster.ID), time.Now(), time.Duration(0)
+	var set *roleSet
 	if in.kept {
 		d = decision{want: kept(r.Network, req, have), warnings: r.Problems.Of(in.service)[req.part()].Warnings}
+	} else if d.want, set, err = r.assign(ctx, req, in, d.want); err != nil {
+		return reconcile.Result{}, err
+	}
+	if req.Ports != "" {
+		d.warnings = nil // those of the source are at its first slice
 	}
 	if have == nil || d.want == nil {
 		r.narrowed.Over(req)
 	}
 	if d.want != nil {
-		r.Hints.Apply(in.imp, d.want)
 		if have != nil {
 			d.want.Name = have.Name
-			again = r.keepPorts(req, have, d.want, in.ports, now)
+		}
+		if r.Hints.Apply(in.imp, d.want); set != nil {
+			clearHints(d.want)
+		}
+		if have != nil {
+			again = r.keepPorts(req, set, have, d.want, in.ports, now)
 			keepRevision(have, d.want)
 		}
-		if d.want.Name != names.ImportedSlice(req.Cluster, req.Source.Name) {
+		if d.want.Name != req.name().Name {
 			d.warnings = append(d.warnings, nameTaken(req, d.want))
 		}
 	}
 	of := metrics.Service{Namespace: req.Source.Namespace, Name: in.service.Name, Cluster: req.Cluster.String()}
 	kit.DesireSlice(r.Metrics.Imported, of, req.Source.Name, d.want)
-	if wait := r.wait(req, have, d.want, now); wait > 0 {
+	wait, err := r.wait(ctx, req, set, have, d.want, now)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the other EndpointSlices of the service of %v: %w", req, err)
+	}
+	if wait > 0 {
 		return kit.After(wait), nil
 	}
 	out := kit.OutcomeOf(imported.Write(ctx, r.Cluster, have, d.want))
 	if out.Err == nil && req.Cluster != r.Cluster.ID {
 		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
 	}
+	if out.Done() && set != nil {
+		r.done(set, req, d.want != nil)
+	}
 	if out.Done() {
 		r.measure(of, in.imp, req, have, d.want, now)
 	}
 	r.note(in, req, d, out)
+	if left := in.changes.Sub(now); !in.changes.IsZero() && (again == 0 || left < again) {
+		again = max(left, time.Millisecond)
+	}
 	if out.Done() {
 		return kit.After(again), nil
 	}
 	return out.Result("importing EndpointSlice %v", req)
 }
 
-// keepPorts keeps the ports that a slice is about to lose for portDelay, and returns the rest of the time.
-func (r *Reconciler) keepPorts(req Request, have, want *discoveryv1.EndpointSlice, service []corev1.ServicePort, now time.Time) time.Duration {
-	lost := lostPorts(have, want, service)
+// keepPorts keeps the ports that a slice is about to lose for portDelay, and returns the rest of the time. Ports that move to
+// another slice because of their endpoints' roles are not lost.
+func (r *Reconciler) keepPorts(req Request, set *roleSet, have, want *discoveryv1.EndpointSlice, service []corev1.ServicePort, now time.Time) time.Duration {
+	lost := slices.DeleteFunc(lostPorts(have, want, service), func(p discoveryv1.EndpointPort) bool { return set.has(req.source(), p) })
 	if len(lost) == 0 {
 		r.narrowed.Over(req)
 		return 0
@@ -159,8 +193,25 @@ func (r *Reconciler) keepPorts(req Request, have, want *discoveryv1.EndpointSlic
 	return max(0, left)
 }
 
-// wait returns how long a write must wait. Withdrawals of other clusters' endpoints do not.
-func (r *Reconciler) wait(req Request, have, want *discoveryv1.EndpointSlice, now time.Time) time.Duration {
+// wait returns how long a write must wait: for others that bring endpoints into use, and for rate limits.
+func (r *Reconciler) wait(ctx context.Context, req Request, set *roleSet, have, want *discoveryv1.EndpointSlice, now time.Time) (time.Duration, error) {
+	if set == nil || have == nil || !endpoints.Withdraws(have, want) {
+		r.demoting.Over(req)
+		if set != nil && promotes(have, want) {
+			return 0, nil
+		}
+		return r.limit(req, have, want, now), nil
+	}
+	awaits, err := r.awaitsOthers(ctx, set, req, have, want)
+	if !awaits || err != nil {
+		r.demoting.Over(req)
+		return r.limit(req, have, want, now), err
+	}
+	return max(r.limit(req, have, want, now), promoteTime-r.demoting.For(req, now)), nil
+}
+
+// limit returns how long a write waits for rate limits. Withdrawals of other clusters' endpoints do not.
+func (r *Reconciler) limit(req Request, have, want *discoveryv1.EndpointSlice, now time.Time) time.Duration {
 	own := req.Cluster == r.Cluster.ID
 	if own && want == nil && have != nil {
 		return max(0, withdrawDelay-r.going.For(req, now))
@@ -197,4 +248,9 @@ func (r *Reconciler) measure(of metrics.Service, imp *mcsv1beta1.ServiceImport, 
 	}
 }
 
-func (req Request) key() string { return req.Source.String() + "." + req.Cluster.String() }
+// name returns the usual name of the imported slice.
+func (req Request) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: req.Source.Namespace, Name: names.ImportedPorts(req.Cluster, req.Source.Name, req.Ports)}
+}
+
+func (req Request) key() string { return req.Source.String() + "." + req.Cluster.String() + req.Ports }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -20,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -36,6 +39,9 @@ type inputsOf struct {
 	// derived is the name of the import's derived Service, and ports are the ports that it has.
 	derived string
 	ports   []corev1.ServicePort
+	// exports are the exports that are imported, and changes is when this cluster's changes with time, or zero.
+	exports []merge.Export
+	changes time.Time
 	// member is the source cluster's MemberCluster, or nil.
 	member *brokerv1alpha1.MemberCluster
 	// refused is set if the namespace refuses the source cluster, lost if the cluster is lost.
@@ -192,7 +198,7 @@ func LostMessage(cluster names.ClusterID) string {
 func nameTaken(req Request, slice *discoveryv1.EndpointSlice) status.Warning {
 	return status.Warning{Reason: ReasonNameTaken, Message: fmt.Sprintf(
 		"Another tool or person created EndpointSlice %s/%s. The endpoints of cluster %q are in EndpointSlice %s instead, and receive traffic. "+
-			"No action is needed.", slice.Namespace, names.ImportedSlice(req.Cluster, req.Source.Name), req.Cluster, slice.Name)}
+			"No action is needed.", slice.Namespace, req.name().Name, req.Cluster, slice.Name)}
 }
 
 // note reports the result to the controller of the import's conditions.
@@ -207,5 +213,5 @@ func (r *Reconciler) note(in inputsOf, req Request, d decision, out kit.Outcome)
 
 // part names the slice among the parts of its service that have problems.
 func (req Request) part() status.Part {
-	return status.Part{Cluster: req.Cluster, Slice: req.Source.Name}
+	return status.Part{Cluster: req.Cluster, Slice: strings.TrimSuffix(req.Source.Name+":"+req.Ports, ":")}
 }

@@ -26,14 +26,14 @@ func (r *Reconciler) missing(ctx context.Context, service types.NamespacedName) 
 	}
 	var all []Request
 	for _, s := range own {
-		all = append(all, Request{r.Cluster.ID, client.ObjectKeyFromObject(s)})
+		all = append(all, Request{Cluster: r.Cluster.ID, Source: client.ObjectKeyFromObject(s)})
 	}
 	for _, s := range r.Cluster.View.SlicesOf(service) {
-		all = append(all, Request{s.Member, s.Slice})
+		all = append(all, Request{Cluster: s.Member, Source: s.Slice})
 	}
 	problems := r.Problems.Of(service)
 	for _, req := range all {
-		have, err := imported.Slice(ctx, r.Cluster.Client, req.Cluster, req.Source)
+		have, err := imported.Slice(ctx, r.Cluster.Client, req.name())
 		if err != nil {
 			return false, err
 		}
@@ -74,6 +74,7 @@ func (r *Reconciler) gatherOthers(ctx context.Context, req Request, have *discov
 	if in.imp = imp; err != nil || imp == nil {
 		return in, err
 	}
+	in.exports = exported.Imported
 	in.refused, in.lost = exported.Rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
 	record, recordKnown := r.Cluster.View.Record(req.Cluster, in.service)
 	if record != nil && record.Spec.Consumes(r.Cluster.ID.String()) {
@@ -120,6 +121,7 @@ func (r *Reconciler) gatherOwn(ctx context.Context, req Request, have *discovery
 	if in.imp = imp; err != nil || imp == nil {
 		return in, err
 	}
+	in.exports, in.changes = exported.Imported, exported.Own.Drain.Changes
 	own := exported.Own
 	if own.Service == nil || own.Contribution == nil {
 		return in, nil

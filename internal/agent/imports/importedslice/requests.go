@@ -26,7 +26,7 @@ func (r *Reconciler) local(_ context.Context, e kit.Event[*discoveryv1.EndpointS
 		case inputs.IsImported(s):
 			all = append(all, sources(s)...)
 		case inputs.SourceService(s).Name != "":
-			all = append(all, Request{r.Cluster.ID, client.ObjectKeyFromObject(s)})
+			all = append(all, Request{Cluster: r.Cluster.ID, Source: client.ObjectKeyFromObject(s)})
 		}
 	}
 	return all
@@ -37,7 +37,7 @@ func sources(here ...*discoveryv1.EndpointSlice) []Request {
 	all := make([]Request, 0, len(here))
 	for _, s := range here {
 		cluster, source := imported.Source(s)
-		all = append(all, Request{cluster, source})
+		all = append(all, Request{cluster, source, s.Annotations[names.AnnotationPorts]})
 	}
 	return all
 }
@@ -50,7 +50,7 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []Request {
 	case s.Member == r.Cluster.ID:
 		return nil // its objects have events of their own
 	case s.Slice.Name != "":
-		return []Request{{s.Member, s.Slice}}
+		return []Request{{Cluster: s.Member, Source: s.Slice}}
 	case s.Service.Name == "":
 		here, err := r.Cluster.ImportedFrom(ctx, s.Member)
 		if err != nil {
@@ -69,7 +69,8 @@ func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.
 }
 
 func (r *Reconciler) serviceExport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceExport]) []Request {
-	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation {
+	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation &&
+		e.Old.Annotations[names.AnnotationDrained] == e.New.Annotations[names.AnnotationDrained] {
 		return nil
 	}
 	return r.own(ctx, client.ObjectKeyFromObject(e.Latest()))
@@ -86,8 +87,17 @@ func (r *Reconciler) service(ctx context.Context, e kit.Event[*corev1.Service]) 
 	return r.own(ctx, client.ObjectKeyFromObject(e.Latest()))
 }
 
-// namespace maps a new namespace, or one with changed refusals, to the slices of its imports.
+// namespace maps a namespace with changed refusals to the slices of its imports, and one that is drained, or no longer, to those
+// of its exports.
 func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []Request {
+	var all []Request
+	for _, export := range r.Cluster.DrainedBy(ctx, e) {
+		all = append(all, r.of(ctx, export.NamespacedName)...)
+	}
+	return append(all, r.refusals(ctx, e)...)
+}
+
+func (r *Reconciler) refusals(ctx context.Context, e kit.Event[*corev1.Namespace]) []Request {
 	if e.Initial || e.Old == nil || e.New == nil || e.Old.Labels[names.LabelExports] == e.New.Labels[names.LabelExports] &&
 		e.Old.Annotations[names.AnnotationRefuseImports] == e.New.Annotations[names.AnnotationRefuseImports] {
 		return nil // the imports of a new namespace queue their slices
@@ -120,7 +130,7 @@ func (r *Reconciler) own(ctx context.Context, service types.NamespacedName) []Re
 		return all
 	}
 	for _, s := range own {
-		all = append(all, Request{r.Cluster.ID, client.ObjectKeyFromObject(s)})
+		all = append(all, Request{Cluster: r.Cluster.ID, Source: client.ObjectKeyFromObject(s)})
 	}
 	return all
 }
@@ -164,7 +174,7 @@ func (r *Reconciler) at(ctx context.Context, added []netip.Prefix) []Request {
 func requests(published []kit.Scope) []Request {
 	all := make([]Request, 0, len(published))
 	for _, s := range published {
-		all = append(all, Request{s.Member, s.Slice})
+		all = append(all, Request{Cluster: s.Member, Source: s.Slice})
 	}
 	return all
 }

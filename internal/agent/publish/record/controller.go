@@ -40,6 +40,7 @@ func New(c *inputs.Cluster, b *inputs.Broker, member cache.Cache, grace time.Dur
 	run, err := kit.New("record", r,
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
+		kit.Watch(member, &corev1.Namespace{}, r.namespace),
 		c.OnOwnChanges(r.all),
 	)
 	return run, r, err
@@ -52,6 +53,11 @@ func (r *Reconciler) all(ctx context.Context) []reconcile.Request {
 		return nil // the cache has stopped
 	}
 	return append(exports, r.cluster.ServicesOf(ctx, r.cluster.ID)...)
+}
+
+// namespace maps a namespace that is drained, or no longer, to its exports.
+func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespace]) []reconcile.Request {
+	return r.cluster.DrainedBy(ctx, e)
 }
 
 type todo struct {
@@ -84,6 +90,9 @@ func (r *Reconciler) find(ctx context.Context, service types.NamespacedName, now
 		r.withdrawn.Over(service)
 	}
 	t.decision, t.again = decide(r.cluster.Clusterset, t.have, t.own, keep <= 0), max(left, keep, 0)
+	if end := t.own.Drain.Changes; !end.IsZero() {
+		t.again = end.Sub(now) // nothing else waits: the Service exists
+	}
 	return t, nil
 }
 

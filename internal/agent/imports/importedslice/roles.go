@@ -1,0 +1,360 @@
+package importedslice
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/choice"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// promoteTime is how long a write that takes endpoints out of use waits for the writes that bring others into use. Without the
+// wait, a proxy could see no ready endpoint for a moment.
+const promoteTime = 2 * time.Second
+
+// roles are the decisions about services with a preference, weights, drained or silent clusters. Other services have none.
+type roles struct {
+	mu       sync.Mutex
+	services map[types.NamespacedName]*roleSet
+	// changes are requests whose slice has other roles, or that waited for another slice.
+	changes kit.Changes[Request]
+}
+
+// roleSet is the decision about one service.
+type roleSet struct {
+	mu sync.Mutex
+	// input is what was decided from, without slices; planned are the slices as they would be without roles, by their source
+	// (a Request without ports).
+	input   choice.Service
+	planned map[Request]*discoveryv1.EndpointSlice
+	groups  map[Request][]choice.Group
+	// written are the slices that may exist beside their source's first one. waiting are those that waited for others.
+	written, waiting map[Request]bool
+}
+
+// of returns a service's decision. If it has none, it is created if it is needed.
+func (r *roles) of(service types.NamespacedName, needed bool) *roleSet {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	set := r.services[service]
+	if set == nil && needed {
+		set = &roleSet{written: map[Request]bool{}, waiting: map[Request]bool{}}
+		if r.services == nil {
+			r.services = map[types.NamespacedName]*roleSet{}
+		}
+		r.services[service] = set
+	}
+	return set
+}
+
+// source returns the request for all ports of the source.
+func (req Request) source() Request {
+	req.Ports = ""
+	return req
+}
+
+// choiceOf returns what the roles of a service's endpoints depend on, without its slices, and whether there is something to
+// decide.
+func (r *Reconciler) choiceOf(in inputsOf) (s choice.Service, decides bool) {
+	if in.imp == nil {
+		return s, false
+	}
+	s = choice.Service{Name: in.service, Importer: r.Cluster.ID, Headless: in.imp.Spec.Type == mcsv1beta1.Headless}
+	permitted := r.Cluster.View.Permissions()
+	for i := range in.exports {
+		id := names.ClusterID(in.exports[i].ClusterID)
+		c := choice.Cluster{ID: id, Drained: in.exports[i].Drained || permitted.Drains(id)}
+		decides = decides || c.Drained
+		s.Clusters = append(s.Clusters, c)
+	}
+	return s, decides
+}
+
+// assign returns the slice to write for a request: some ports of the planned slice, with their endpoints' roles. planned is nil if
+// nothing is imported. The set is nil if there is nothing to decide.
+func (r *Reconciler) assign(ctx context.Context, req Request, in inputsOf, planned *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, *roleSet, error) {
+	input, decides := r.choiceOf(in)
+	set := r.roles.of(in.service, decides || req.Ports != "")
+	if set == nil {
+		return planned, nil, nil
+	}
+	set.mu.Lock()
+	changed, err := r.update(ctx, set, req.source(), in.service, input, planned)
+	planned = set.planned[req.source()]
+	group, found := set.group(req)
+	if !decides && len(set.written) == 0 {
+		r.roles.forget(in.service, set)
+	}
+	set.mu.Unlock()
+	r.roles.changes.Publish(changed...)
+	if err != nil || planned == nil || !found {
+		return nil, set, err
+	}
+	return withRoles(planned, group, req), set, nil
+}
+
+func (r *roles) forget(service types.NamespacedName, set *roleSet) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.services[service] == set {
+		delete(r.services, service)
+	}
+}
+
+// update decides again if something has changed, and returns the requests whose slices have other roles.
+func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, service types.NamespacedName, input choice.Service, planned *discoveryv1.EndpointSlice) ([]Request, error) {
+	switch {
+	case set.planned == nil || !reflect.DeepEqual(set.input, input):
+		plans, err := r.plans(ctx, service)
+		if err != nil {
+			return nil, err
+		}
+		set.input, set.planned = input, plans
+	case endpoints.SameEndpoints(set.planned[source], planned):
+		if planned != nil {
+			set.planned[source] = planned // with its revision
+		}
+		return nil, nil
+	}
+	if set.planned[source] = planned; planned == nil {
+		delete(set.planned, source)
+	}
+	before := set.groups
+	set.groups = groupsOf(input, set.planned)
+	var changed []Request
+	for _, sources := range []map[Request][]choice.Group{before, set.groups} {
+		for s := range sources {
+			if !reflect.DeepEqual(before[s], set.groups[s]) {
+				changed = append(changed, requestsOf(s, before[s])...)
+				changed = append(changed, requestsOf(s, set.groups[s])...)
+			}
+		}
+	}
+	return changed, nil
+}
+
+// groupsOf decides a service, and returns the groups of each slice.
+func groupsOf(input choice.Service, planned map[Request]*discoveryv1.EndpointSlice) map[Request][]choice.Group {
+	input.Clusters = slices.Clone(input.Clusters)
+	for i := range input.Clusters {
+		c := &input.Clusters[i]
+		for source, slice := range planned {
+			if source.Cluster == c.ID {
+				c.Slices = append(c.Slices, slice)
+			}
+		}
+	}
+	result := choice.Decide(input)
+	groups := make(map[Request][]choice.Group, len(planned))
+	for source, slice := range planned {
+		groups[source] = result.Groups(source.Cluster, slice)
+	}
+	return groups
+}
+
+func requestsOf(source Request, groups []choice.Group) (all []Request) {
+	for _, g := range groups {
+		source.Ports = g.Suffix
+		all = append(all, source)
+	}
+	return all
+}
+
+// group returns the group of a request.
+func (s *roleSet) group(req Request) (choice.Group, bool) {
+	for _, g := range s.groups[req.source()] {
+		if g.Suffix == req.Ports {
+			return g, true
+		}
+	}
+	return choice.Group{}, false
+}
+
+// has reports whether one of a source's slices is to have a port.
+func (s *roleSet) has(source Request, port discoveryv1.EndpointPort) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.groups[source], func(g choice.Group) bool {
+		return hasPort(&discoveryv1.EndpointSlice{Ports: g.Ports}, port)
+	})
+}
+
+// plans returns all slices of a service as they would be without roles, by their source.
+func (r *Reconciler) plans(ctx context.Context, service types.NamespacedName) (map[Request]*discoveryv1.EndpointSlice, error) {
+	all := map[Request]*discoveryv1.EndpointSlice{}
+	for _, req := range r.of(ctx, service) {
+		source := req.source()
+		if _, known := all[source]; known {
+			continue
+		}
+		have, err := imported.Slice(ctx, r.Cluster.Client, source.name())
+		if err != nil {
+			return nil, fmt.Errorf("reading the imported EndpointSlice of %v: %w", source, err)
+		}
+		in, err := r.gather(ctx, source, have)
+		if err != nil {
+			return nil, fmt.Errorf("reading the objects that EndpointSlice %v depends on: %w", source, err)
+		}
+		plan := decide(in, source, r.Network, r.Cluster.ID).want
+		if in.waits || in.kept {
+			plan = withoutRoles(have)
+		}
+		if plan != nil {
+			all[source] = plan
+		}
+	}
+	return all, nil
+}
+
+// withoutRoles guesses the source of an imported slice: endpoints on standby are ready there.
+func withoutRoles(have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	if have == nil || have.Labels[names.LabelStandby] == "" && have.Annotations[names.LabelStandby] == "" {
+		return have
+	}
+	guess := *have
+	guess.Endpoints = slices.Clone(have.Endpoints)
+	for i := range guess.Endpoints {
+		if e := &guess.Endpoints[i]; isStandby(e) {
+			e.Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(true), Serving: ptr.To(true), Terminating: ptr.To(false)}
+		}
+	}
+	return &guess
+}
+
+// isStandby reports whether kube-proxy uses an endpoint only while none is ready.
+func isStandby(e *discoveryv1.Endpoint) bool {
+	return !ptr.Deref(e.Conditions.Ready, true) && ptr.Deref(e.Conditions.Serving, true) && ptr.Deref(e.Conditions.Terminating, false)
+}
+
+// withRoles returns a group's ports and endpoints of a planned slice.
+func withRoles(planned *discoveryv1.EndpointSlice, group choice.Group, req Request) *discoveryv1.EndpointSlice {
+	slice := *planned
+	slice.Name, slice.Ports = req.name().Name, group.Ports
+	slice.Labels, slice.Annotations = maps.Clone(planned.Labels), maps.Clone(planned.Annotations)
+	if req.Ports != "" {
+		slice.Annotations[names.AnnotationPorts] = req.Ports
+	}
+	if group.Endpoints == nil {
+		return &slice
+	}
+	slice.Endpoints = nil
+	standby := map[choice.Reason]int{}
+	for i, e := range planned.Endpoints {
+		d := group.Endpoints[i]
+		if d.Role == choice.Absent {
+			continue
+		}
+		if d.Role == choice.Standby || d.Role == choice.Off && d.Reason != choice.Terminating {
+			standby[d.Reason]++
+		}
+		e.Conditions = d.Role.Conditions(e.Conditions)
+		slice.Endpoints = append(slice.Endpoints, e)
+	}
+	mark(&slice, standby)
+	return &slice
+}
+
+// mark says how many endpoints stand by, and why.
+func mark(slice *discoveryv1.EndpointSlice, standby map[choice.Reason]int) {
+	var counts []string
+	for reason, n := range standby {
+		if n == len(slice.Endpoints) {
+			slice.Labels[names.LabelStandby] = string(reason)
+			return
+		}
+		counts = append(counts, fmt.Sprintf("%s=%d", reason, n))
+	}
+	if len(counts) > 0 {
+		slices.Sort(counts)
+		slice.Annotations[names.LabelStandby] = strings.Join(counts, ",")
+	}
+}
+
+// clearHints removes the hints of endpoints on standby: they would limit who can fail over to them.
+func clearHints(slice *discoveryv1.EndpointSlice) {
+	for i := range slice.Endpoints {
+		if e := &slice.Endpoints[i]; !ptr.Deref(e.Conditions.Ready, true) {
+			e.Hints = nil
+		}
+	}
+}
+
+// promotes reports whether a write brings endpoints that stood by into use. It does not wait for rate limits.
+func promotes(have, want *discoveryv1.EndpointSlice) bool {
+	if have == nil || want == nil {
+		return false
+	}
+	standby := map[string]bool{}
+	for i := range have.Endpoints {
+		if e := &have.Endpoints[i]; isStandby(e) {
+			standby[e.Addresses[0]] = true
+		}
+	}
+	return slices.ContainsFunc(want.Endpoints, func(e discoveryv1.Endpoint) bool {
+		return ptr.Deref(e.Conditions.Ready, true) && standby[e.Addresses[0]]
+	})
+}
+
+// awaitsOthers reports whether a write that takes something out of use must wait for other slices of the service: for endpoints
+// that it is to bring into use, and for ports that move to another slice of the same source.
+func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request, have, want *discoveryv1.EndpointSlice) (bool, error) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	for source, groups := range set.groups {
+		for _, group := range groups {
+			other := source
+			if other.Ports = group.Suffix; other == req {
+				continue
+			}
+			theirs, err := imported.Slice(ctx, r.Cluster.Client, other.name())
+			if err != nil {
+				return false, err
+			}
+			wanted := withRoles(set.planned[source], group, other)
+			if promotes(theirs, wanted) || source == req.source() && slices.ContainsFunc(group.Ports, func(p discoveryv1.EndpointPort) bool {
+				return hasPort(have, p) && !hasPort(want, p) && !hasPort(theirs, p)
+			}) {
+				set.waiting[req] = true
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+func hasPort(slice *discoveryv1.EndpointSlice, port discoveryv1.EndpointPort) bool {
+	return slice != nil && slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool {
+		return ptr.Equal(p.Name, port.Name) && ptr.Equal(p.Protocol, port.Protocol)
+	})
+}
+
+// done records that a slice has been written, and queues those that waited.
+func (r *Reconciler) done(set *roleSet, req Request, exists bool) {
+	set.mu.Lock()
+	if req.Ports != "" {
+		if set.written[req] = exists; !exists {
+			delete(set.written, req)
+		}
+	}
+	waiting := slices.Collect(maps.Keys(set.waiting))
+	clear(set.waiting)
+	set.mu.Unlock()
+	r.roles.changes.Publish(waiting...)
+}
