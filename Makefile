@@ -12,7 +12,8 @@ export CGO_ENABLED := 0
 export GOFLAGS += -trimpath -buildvcs=false
 TOOL := go tool -modfile=tools/go.mod
 GENERATED := api/broker/v1alpha1/zz_generated.deepcopy.go api/about/v1beta1/zz_generated.deepcopy.go \
-	api/networking/v1alpha1/zz_generated.deepcopy.go deploy/crds/networking.karmada.io_multiclusterservices.yaml \
+	api/networking/v1alpha1/zz_generated.deepcopy.go api/traffic/v1alpha1/zz_generated.deepcopy.go \
+	deploy/crds/traffic.atoll.dev_trafficpolicies.yaml deploy/crds/networking.karmada.io_multiclusterservices.yaml \
 	deploy/crds/about.k8s.io_clusterproperties.yaml \
 	deploy/crds/broker.atoll.dev_exportedservices.yaml deploy/crds/broker.atoll.dev_memberclusters.yaml \
 	deploy/crds/broker.atoll.dev_servicepolicies.yaml \

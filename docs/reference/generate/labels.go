@@ -22,6 +22,8 @@ var sections = []struct{ title, folder, prefix string }{
 	{"Values", "internal/mcs/names", "AgentManager AggregateManager ExportsAllowed OnLoss"},
 	{"Conditions of a MultiClusterService", "api/networking/v1alpha1", "Condition"},
 	{"Their reasons", "api/networking/v1alpha1", "Reason"},
+	{"Conditions of a TrafficPolicy's target", "api/traffic/v1alpha1", "Condition"},
+	{"Their reasons in a TrafficPolicy", "api/traffic/v1alpha1", "Reason"},
 }
 
 // labelsPage is the reference of what stands in metadata and conditions.

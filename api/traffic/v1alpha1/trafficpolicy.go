@@ -1,0 +1,236 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// DefaultPolicy is the name of the cluster's default policy, which has no targets. It is in the namespace atoll-system.
+	DefaultPolicy = "default"
+	// SameAsImporter is the value of a property that stands for the value in the importing cluster (KEP-5939 draft).
+	SameAsImporter = "@SameAsImporter@"
+)
+
+// TrafficPolicy says which clusters the endpoints of a multi-cluster service are used from. A policy for a
+// ServiceImport applies in its own cluster. A policy for a ServiceExport applies in all importing clusters that have
+// no policy for their ServiceImport. The policy of the oldest export of the service applies. Of two policies for one
+// target in a namespace, the older applies.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=1"
+// +kubebuilder:resource:scope=Namespaced,shortName=tpol
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.targets[*].conditions[?(@.type=="Accepted")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type TrafficPolicy struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// Spec is the desired preference.
+	Spec TrafficPolicySpec `json:"spec"`
+	// Status has the result for each target.
+	// +optional
+	Status TrafficPolicyStatus `json:"status,omitempty"`
+}
+
+// TrafficPolicySpec is the desired preference of clusters.
+type TrafficPolicySpec struct {
+	// TargetRefs are the ServiceImports and ServiceExports in the policy's namespace that the policy applies to. Only
+	// the cluster's default policy has none: it is named default, in the namespace atoll-system, and applies to all
+	// imported services that have no other policy. Other policies without targets have no effect.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	TargetRefs []LocalPolicyTargetReference `json:"targetRefs,omitempty"`
+
+	// ClusterSelectors are groups of clusters, the most preferred first. A cluster is in the first group that matches
+	// it. The first group with a usable endpoint gets the traffic. Without selectors, all clusters are in one group.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	ClusterSelectors []ClusterGroup `json:"clusterSelectors,omitempty"`
+
+	// Fallback is for clusters that no selector matches. All makes them the last group. None means that their endpoints
+	// are never used, even if no other endpoint is usable. It has no effect without clusterSelectors.
+	// +optional
+	// +kubebuilder:default=All
+	// +kubebuilder:validation:Enum=All;None
+	Fallback Fallback `json:"fallback,omitempty"`
+
+	// Weights are the parts of the traffic of clusters within the group that gets the traffic. The first weight that
+	// names or matches a cluster counts. A cluster with weight 0, or without a weight, gets traffic only if no cluster
+	// with a weight above 0 has a usable endpoint. If all weights are 0, weights have no effect.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Weights []ClusterWeight `json:"weights,omitempty"`
+}
+
+// LocalPolicyTargetReference names an object in the policy's namespace, as Gateway API's type of the same name.
+//
+// +kubebuilder:validation:XValidation:rule="self.group == 'multicluster.x-k8s.io' && self.kind in ['ServiceImport', 'ServiceExport']",message="the target must be a ServiceImport or a ServiceExport of group multicluster.x-k8s.io"
+type LocalPolicyTargetReference struct {
+	// Group is the API group: multicluster.x-k8s.io.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group"`
+	// Kind is the object's kind: ServiceImport or ServiceExport.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// Name is the name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// ClusterGroup selects a group of clusters.
+type ClusterGroup struct {
+	// PropertySelector matches the clusters of the group.
+	// +required
+	PropertySelector PropertySelector `json:"propertySelector"`
+}
+
+// PropertySelector matches clusters by their ClusterProperties (KEP-2149). All requirements must hold. A selector
+// without requirements matches all clusters.
+type PropertySelector struct {
+	// MatchProperties are values of properties, by the property's name. The value @SameAsImporter@ stands for the value
+	// in the importing cluster. It matches no cluster if the importing cluster does not have the property.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) > 0 && size(k) <= 253 && size(self[k]) <= 256)",message="the name of a property has 1 to 253 characters, and its value at most 256"
+	MatchProperties map[string]string `json:"matchProperties,omitempty"`
+	// MatchExpressions are requirements, as in a label selector.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	MatchExpressions []PropertyExpression `json:"matchExpressions,omitempty"`
+}
+
+// PropertyExpression is a requirement for one property, as in a label selector.
+//
+// +kubebuilder:validation:XValidation:rule="self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",fieldPath=".values",message="operators In and NotIn need values; operators Exists and DoesNotExist take no values"
+type PropertyExpression struct {
+	// Key is the name of the property.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+	// Operator says how the property relates to the values. NotIn and DoesNotExist match clusters without the property.
+	// +required
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	Operator metav1.LabelSelectorOperator `json:"operator"`
+	// Values are the values for In and NotIn. The value @SameAsImporter@ stands for the value in the importing cluster.
+	// Without that property in the importing cluster, NotIn matches no cluster, because the value to avoid is unknown.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=256
+	Values []string `json:"values,omitempty"`
+}
+
+// Fallback says what happens when no selected cluster has a usable endpoint.
+type Fallback string
+
+const (
+	// FallbackAll makes all other clusters the last group.
+	FallbackAll Fallback = "All"
+	// FallbackNone means that endpoints of other clusters are never used.
+	FallbackNone Fallback = "None"
+)
+
+// ClusterWeight is the weight of a cluster, or of each cluster that a selector matches.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.cluster) != has(self.propertySelector)",message="set either cluster or propertySelector"
+type ClusterWeight struct {
+	// Cluster is a cluster id.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)?$')",message="a cluster's name is one or two DNS labels: lower-case letters, digits and inner hyphens"
+	Cluster string `json:"cluster,omitempty"`
+	// PropertySelector matches clusters. Each of them has the weight.
+	// +optional
+	PropertySelector *PropertySelector `json:"propertySelector,omitempty"`
+	// Weight is the cluster's part of the traffic, relative to the sum of the weights of clusters with usable endpoints.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	Weight int32 `json:"weight"`
+}
+
+// TrafficPolicyStatus is written by the agent of the policy's cluster.
+type TrafficPolicyStatus struct {
+	// Targets has the result for each target, in the order of spec.targetRefs. The cluster's default policy has one
+	// entry, without kind and name.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Targets []TargetStatus `json:"targets,omitempty"`
+}
+
+// TargetStatus is the result of a policy for one target.
+type TargetStatus struct {
+	// Kind is the kind of the target: ServiceImport or ServiceExport.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// Name is the name of the target.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// Conditions has the condition Accepted: whether the policy applies to the target.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// ClusterSelectorResults are the clusters of each group in this cluster, in the order of spec.clusterSelectors.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	ClusterSelectorResults []ClusterSelectorResult `json:"clusterSelectorResults,omitempty"`
+	// Weights are the shares of clusters in this cluster, by cluster id. It is empty if weights have no effect.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	Weights []WeightStatus `json:"weights,omitempty"`
+}
+
+// ClusterSelectorResult has the clusters that one selector selects.
+type ClusterSelectorResult struct {
+	// Clusters are the ids of clusters that export the service, match the selector and are neither drained nor silent.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
+	Clusters []string `json:"clusters,omitempty"`
+}
+
+// WeightStatus is the share of one cluster. Shares are counted in endpoints, so few endpoints allow few shares.
+type WeightStatus struct {
+	// Cluster is the cluster id.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Cluster string `json:"cluster"`
+	// SharePercent is the cluster's part of the active endpoints of the service, in percent, rounded. Where ports have
+	// different shares, it is that of the port whose share differs most from the weights. It is absent if the cluster
+	// has no usable endpoint.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	SharePercent *int32 `json:"sharePercent,omitempty"`
+	// Active is the number of the cluster's endpoints that get new connections.
+	// +kubebuilder:validation:Minimum=0
+	Active int32 `json:"active"`
+}
+
+// TrafficPolicyList is a list of TrafficPolicies.
+//
+// +kubebuilder:object:root=true
+type TrafficPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TrafficPolicy `json:"items"`
+}
