@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	mcscrd "sigs.k8s.io/mcs-api/config/crd"
 )
@@ -18,9 +19,10 @@ var files embed.FS
 var Corefile string
 
 // MemberCRDs are the custom resource definitions that a member cluster needs: the
-// upstream ones of the Multi-Cluster Services API, and ClusterProperty.
+// upstream ones of the Multi-Cluster Services API, ClusterProperty and TrafficPolicy.
 func MemberCRDs() [][]byte {
-	return append([][]byte{mcscrd.ServiceExportCRD, mcscrd.ServiceImportCRD}, read("crds/about.k8s.io_*.yaml")...)
+	upstream := [][]byte{mcscrd.ServiceExportCRD, mcscrd.ServiceImportCRD}
+	return slices.Concat(upstream, read("crds/about.k8s.io_*.yaml"), read("crds/traffic.atoll.dev_*.yaml"))
 }
 
 // BrokerCRDs are the custom resource definitions that a broker needs.

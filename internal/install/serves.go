@@ -30,6 +30,7 @@ var (
 		{GroupVersion: "multicluster.x-k8s.io/v1beta1", Resource: "serviceimports"},
 		{GroupVersion: "multicluster.x-k8s.io/v1alpha1", Resource: "serviceimports"}, // for stock CoreDNS
 		{GroupVersion: "about.k8s.io/v1beta1", Resource: "clusterproperties"},
+		{GroupVersion: "traffic.atoll.dev/v1alpha1", Resource: "trafficpolicies"},
 	}
 )
 

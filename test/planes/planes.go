@@ -20,6 +20,7 @@ import (
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
 	"github.com/atoll-mcs/atoll/lab"
@@ -87,7 +88,7 @@ func (s Suite) fail(err error) (status int) {
 // Scheme registers all kinds that members and brokers store.
 func Scheme() *runtime.Scheme {
 	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme,
-		aboutv1beta1.AddToScheme, apiextensionsv1.AddToScheme)
+		aboutv1beta1.AddToScheme, trafficv1alpha1.AddToScheme, apiextensionsv1.AddToScheme)
 }
 
 // Clients returns an administrator's client for each cluster.

@@ -60,6 +60,7 @@ func kinds() []kind {
 		{"about.k8s.io", "v1beta1", "ClusterProperty", "", nil, nil},
 		{"multicluster.x-k8s.io", "v1beta1", "ServiceExport", "", nil, nil},
 		{"multicluster.x-k8s.io", "v1beta1", "ServiceImport", "", nil, nil},
+		{"traffic.atoll.dev", "v1alpha1", "TrafficPolicy", "", nil, nil},
 		{"", "v1", "Service", "", managed, nil},
 		{"discovery.k8s.io", "v1", "EndpointSlice", "", slicesOf, nil},
 		{"apps", "v1", "Deployment", system, nil, nil},
@@ -87,14 +88,14 @@ func kinds() []kind {
 
 func definition(o *unstructured.Unstructured) bool {
 	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-	return slices.Contains([]string{"multicluster.x-k8s.io", "about.k8s.io", "broker.atoll.dev", "networking.karmada.io"}, group)
+	return slices.Contains([]string{"multicluster.x-k8s.io", "about.k8s.io", "traffic.atoll.dev", "broker.atoll.dev", "networking.karmada.io"}, group)
 }
 
 // event selects Events in Atoll's namespace, from Atoll, or about exports and imports.
 func event(o *unstructured.Unstructured) bool {
 	by, _, _ := unstructured.NestedString(o.Object, "reportingController")
 	about, _, _ := unstructured.NestedString(o.Object, "regarding", "kind")
-	return o.GetNamespace() == names.SystemNamespace || strings.Contains(by, "atoll") || about == "ServiceExport" || about == "ServiceImport"
+	return o.GetNamespace() == names.SystemNamespace || strings.Contains(by, "atoll") || slices.Contains([]string{"ServiceExport", "ServiceImport", "TrafficPolicy"}, about)
 }
 
 // Collect adds a cluster's objects, its logs and its survey, unless it is nil, to a folder of an archive. The archive lists

@@ -19,6 +19,7 @@ import (
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 )
 
 // Object is any object that the server stores.
@@ -52,6 +53,7 @@ var kinds = []*kind{
 	custom(schema.GroupVersion(mcsv1beta1.GroupVersion), "ServiceExport", "serviceexports", kind{namespaced: true, status: true}),
 	custom(schema.GroupVersion(mcsv1beta1.GroupVersion), "ServiceImport", "serviceimports", kind{namespaced: true, status: true}),
 	custom(aboutv1beta1.GroupVersion, "ClusterProperty", "clusterproperties", kind{}),
+	custom(trafficv1alpha1.GroupVersion, trafficv1alpha1.TrafficPolicyKind, trafficv1alpha1.TrafficPolicyResource, kind{namespaced: true, status: true}),
 	custom(brokerv1alpha1.GroupVersion, "ExportedService", "exportedservices", kind{namespaced: true}),
 	custom(brokerv1alpha1.GroupVersion, "MemberCluster", "memberclusters", kind{namespaced: true}),
 	custom(brokerv1alpha1.GroupVersion, "ServicePolicy", "servicepolicies", kind{namespaced: true}),
@@ -65,7 +67,8 @@ var (
 
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	added := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, mcsv1beta1.Install, aboutv1beta1.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme, metav1.AddMetaToScheme)
+	added := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, mcsv1beta1.Install, aboutv1beta1.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme,
+		trafficv1alpha1.AddToScheme, metav1.AddMetaToScheme)
 	if err := added.AddToScheme(s); err != nil {
 		panic(err) // two kinds have the same name
 	}
