@@ -42,15 +42,11 @@ func once(objects func([]bool) []*unstructured.Unstructured) func([]bool) []*uns
 	}
 }
 
-// always are the objects of a chart without choices.
-func always(objects []*unstructured.Unstructured) func([]bool) []*unstructured.Unstructured {
-	return func([]bool) []*unstructured.Unstructured { return objects }
-}
-
 // The files that objects are in, by kind, or by kind and name; all others are what runs.
 var fileOf = map[string]string{
 	"ConfigMap " + names.MemberPermissions: "rbac",
 	"Namespace":                            "namespace",
+	"TrafficPolicy":                        "trafficpolicy",
 	"ServiceAccount":                       "rbac", "Role": "rbac", "RoleBinding": "rbac", "ClusterRole": "rbac", "ClusterRoleBinding": "rbac",
 	"FlowSchema": "flowcontrol", "PriorityLevelConfiguration": "flowcontrol",
 	"ValidatingAdmissionPolicy": "admission", "ValidatingAdmissionPolicyBinding": "admission",

@@ -50,7 +50,7 @@ func TestRefused(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}, "data": map[string]any{"a": "{{ b }}"},
 	}}
 	of := func(o *unstructured.Unstructured) chart {
-		return chart{objects: always([]*unstructured.Unstructured{o})}
+		return chart{objects: func([]bool) []*unstructured.Unstructured { return []*unstructured.Unstructured{o} }}
 	}
 	if _, err := of(config).document(config); err == nil || !strings.Contains(err.Error(), "would be a template action") {
 		t.Errorf("an action in an object: %v", err)

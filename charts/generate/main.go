@@ -76,9 +76,17 @@ func generated() (map[string]string, error) {
 // agentChart is what atoll join applies, but for the membership.
 func agentChart() chart {
 	member := render.Member{Registry: registry, Tag: tag, Replicas: replicas, AgentArgs: []string{arguments}}
-	crds, objects := setup.MemberManifests(member, placeholder, placeholder, false)
+	crds, _ := setup.MemberManifests(member, placeholder, placeholder, false)
 	return chart{
-		name: "atoll-agent", crds: crds, objects: always(objects),
+		name: "atoll-agent", crds: crds, choices: []string{`eq .Values.prefer "local"`},
+		objects: once(func(chosen []bool) []*unstructured.Unstructured {
+			member := member
+			if chosen[0] {
+				member.Prefer = render.PreferLocal
+			}
+			_, objects := setup.MemberManifests(member, placeholder, placeholder, false)
+			return objects
+		}),
 		values:    map[string]string{render.AgentName: ".Values.agent", render.DNSName: ".Values.dns"},
 		arguments: map[string]string{render.AgentName: agentArguments},
 		namespace: fmt.Sprintf("ne .Release.Namespace %q", names.SystemNamespace),

@@ -19,6 +19,7 @@ import (
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
@@ -76,7 +77,7 @@ func NewTarget(config *rest.Config, report Report) (*Target, error) {
 		config.Timeout = patience
 	}
 	scheme := broker.Scheme()
-	for _, add := range []func(*runtime.Scheme) error{aboutv1beta1.AddToScheme, networkingv1alpha1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{aboutv1beta1.AddToScheme, networkingv1alpha1.AddToScheme, trafficv1alpha1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering kinds: %w", err)
 		}

@@ -31,6 +31,7 @@ type MemberFlags struct {
 // AddFlags adds the flags.
 func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&m.region, "region", "", "region of the cluster; a Service with trafficDistribution prefers members in the same region")
+	flags.Var(&m.member.Prefer, "prefer", "write the cluster's default TrafficPolicy: local prefers endpoints of this cluster, and uses other clusters if this cluster has no usable endpoint; default is no change")
 	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "pod CIDR of the cluster; may be repeated; default is the pod CIDRs of the nodes")
 	flags.StringSliceVar(&m.services, "service-cidr", nil, "Service CIDR of the cluster, as in the API server's --service-cluster-ip-range; may be repeated, once per IP family. Kubernetes 1.33 and later publish the ranges, so the flag is not used there")
 	flags.StringVar(&m.advertise, "advertise-mode", "pods", "addresses that other clusters send traffic to: pods, or cluster-ip if other clusters reach only this cluster's Service addresses")

@@ -19,6 +19,7 @@ func TestMemberFlags(t *testing.T) {
 	}{
 		"nothing":               {"", nil, ""},
 		"everything":            {"--region=eu --pod-cidr=10.1.0.0/16,10.2.0.0/16 --service-cidr=10.96.0.0/16,fd00::/108 --advertise-mode=cluster-ip --agent-arg=--lease-timeout=60s", []string{"--region=eu", "--pod-cidr=10.1.0.0/16", "--pod-cidr=10.2.0.0/16", "--service-cidr=10.96.0.0/16", "--service-cidr=fd00::/108", "--advertise-mode=cluster-ip", "--lease-timeout=60s"}, ""},
+		"a preference":          {"--prefer=local", nil, ""},
 		"no replicas":           {"--replicas=0", nil, "--replicas must be at least 1"},
 		"no such mode":          {"--advertise-mode=vip", nil, "--advertise-mode"},
 		"no such range":         {"--pod-cidr=10.1.0.0", nil, "--pod-cidr"},

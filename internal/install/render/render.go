@@ -54,12 +54,14 @@ type Member struct {
 	AgentEnv []corev1.EnvVar
 	// Resources change the requests and limits of both programs.
 	Resources Resources
+	// Prefer is the cluster's default TrafficPolicy.
+	Prefer Preference
 }
 
 // Manifests returns a member's CustomResourceDefinitions, and the objects that need them, in the order to apply them.
 func (m Member) Manifests() (crds, objects []*unstructured.Unstructured) {
 	crds = install.MustParse(deploy.MemberCRDs()...)
-	objects = install.MustParse(slices.Concat(deploy.Agent(), deploy.DNS())...)
+	objects = append(install.MustParse(slices.Concat(deploy.Agent(), deploy.DNS())...), install.Objects(m.Prefer.objects()...)...)
 	if m.NoWorkloads {
 		return crds, objects
 	}

@@ -1,11 +1,19 @@
 package setup
 
 import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -42,6 +50,27 @@ func checkAgreement(file credential.Membership, expected names.ClusterID, state 
 			"this cluster's ClusterProperty %s has the value %q, but the join file has the value %q", property, have.Spec.Value, wanted)
 	}
 	return nil
+}
+
+// checkPreference returns an error if the cluster's default TrafficPolicy is not the one to write, because a person has
+// written or edited it.
+func checkPreference(ctx context.Context, cluster *install.Target, prefer render.Preference) error {
+	want := prefer.Policy()
+	if want == nil {
+		return nil
+	}
+	have := &trafficv1alpha1.TrafficPolicy{}
+	switch err := cluster.Get(ctx, client.ObjectKeyFromObject(want), have); {
+	case err != nil && noSuchKind(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the cluster's default TrafficPolicy: %w", err)
+	case equality.Semantic.DeepEqual(have.Spec, want.Spec):
+		return nil
+	}
+	return hint(fmt.Sprintf("To keep this policy, join without --prefer. To replace the policy, delete it, then join again: %s",
+		cluster.On.Kubectl("delete trafficpolicy %s -n %s", have.Name, have.Namespace)),
+		"the cluster's default TrafficPolicy %s/%s exists and differs from --prefer %s", have.Namespace, have.Name, prefer)
 }
 
 // noSuchKind reports whether the API server does not know a kind.

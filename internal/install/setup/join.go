@@ -135,6 +135,9 @@ func prepare(ctx context.Context, cluster *install.Target, r JoinRequest, say Sa
 	if err := supported(cluster); err != nil {
 		return nil, err
 	}
+	if err := checkPreference(ctx, cluster, r.Member.Prefer); err != nil {
+		return nil, err
+	}
 	warning, err := serviceRanges(cluster, r)
 	if err != nil {
 		return nil, err

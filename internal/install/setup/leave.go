@@ -34,9 +34,12 @@ type LeaveRequest struct {
 	DryRun bool
 }
 
+// installed is all that a join can install.
+var installed = render.Member{Prefer: render.PreferLocal}
+
 // mayLeave returns an error that lists the permissions which the user lacks for Leave.
 func mayLeave(ctx context.Context, cluster *install.Target) error {
-	crds, objects := render.Member{}.Manifests()
+	crds, objects := installed.Manifests()
 	return cluster.Rights(ctx, []string{"delete", "list"}, slices.Concat(crds, objects)...)
 }
 
@@ -50,7 +53,7 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	if err := mayLeave(ctx, cluster); err != nil {
 		return err
 	}
-	crds, objects := render.Member{}.Manifests()
+	crds, objects := installed.Manifests()
 	slices.Reverse(objects) // delete the namespace last
 	cluster.DryRun = r.DryRun
 	onBroker, err := ownRecords(ctx, r, state, cluster.Report, say)
