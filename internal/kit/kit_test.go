@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -103,6 +104,65 @@ func TestWatchOutlivesItsController(t *testing.T) {
 	if n := one.times("third"); n > 0 {
 		t.Errorf("the stopped controller reconciled %d times", n)
 	}
+}
+
+// Follow returns as soon as the calls for the first list have returned: it does not poll.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer synctest.Wait()
+		defer cancel()
+		server := apiserver.New(1)
+		c, err := client.New(server.Config(), client.Options{Scheme: clientgoscheme.Scheme})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared, err := cache.New(server.Config(), cache.Options{Scheme: clientgoscheme.Scheme})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "first"}}
+		if err := c.Create(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+		go func() { _ = shared.Start(ctx) }()
+		var mu sync.Mutex
+		var got []string
+		began := time.Now()
+		err = Follow(ctx, shared, &corev1.ConfigMap{}, func(_ context.Context, e Event[*corev1.ConfigMap]) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, fmt.Sprintf("%s initial %t deleted %t", e.Latest().Name, e.Initial, e.Deleted()))
+		})
+		expect := func(want ...string) {
+			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+		if expect("first initial true deleted false"); err != nil || time.Since(began) > 0 {
+			t.Errorf("Follow took %v: %v", time.Since(began), err)
+		}
+		synctest.Wait()
+		if err := c.Delete(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		expect("first initial true deleted false", "first initial false deleted true")
+
+		ended, end := context.WithCancelCause(ctx)
+		cause := errors.New("the connection ended")
+		end(cause)
+		never, err := cache.New(server.Config(), cache.Options{Scheme: clientgoscheme.Scheme})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Follow(ended, never, &corev1.ConfigMap{}, func(context.Context, Event[*corev1.ConfigMap]) {}); !errors.Is(err, cause) {
+			t.Errorf("a cache that never starts: %v", err)
+		}
+	})
 }
 
 func denied(code int32, message string) error {

@@ -76,7 +76,7 @@ func Follow[O client.Object](ctx context.Context, from cache.Cache, of O, f func
 
 // follow is Follow. After ctx, running has the handler until its last call has returned.
 func follow[O client.Object](ctx context.Context, running *sync.WaitGroup, from cache.Cache, of O, f func(context.Context, Event[O])) error {
-	informer, err := from.GetInformer(ctx, of)
+	informer, err := from.GetInformer(ctx, of, cache.BlockUntilSynced(false)) // the handler runs while the cache fills
 	if err != nil {
 		return fmt.Errorf("getting the informer of %T: %w", of, err)
 	}
@@ -109,10 +109,12 @@ func follow[O client.Object](ctx context.Context, running *sync.WaitGroup, from 
 		defer running.Done()
 		_ = toolscache.ShutDownEventHandler(shared, registration) // fails only for registrations of other informers
 	})
-	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+	select { // WaitForCacheSync would poll
+	case <-registration.HasSyncedChecker().Done():
+		return nil
+	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return nil
 }
 
 // WaitForSync implements source.TypedSyncingSource.
