@@ -27,8 +27,6 @@ type kind[O client.Object] struct {
 	rules   Rules[kit.Scope, O]
 	objects *Objects[kit.Scope, O] // guarded by view.mu
 	empty   func() O               // an object to read into
-	// list returns an empty list, and what returns its items.
-	list func() (client.ObjectList, func() []O)
 	// key returns an object's key, or the zero key if it is this process's own, or if its name belongs to another key.
 	key func(O) kit.Scope
 	// name returns the name on the broker of the object of a key.
@@ -58,11 +56,7 @@ func newPolicies(v *View) *kind[*brokerv1alpha1.ServicePolicy] {
 			Service:    func(key kit.Scope, _ *brokerv1alpha1.ServicePolicy) types.NamespacedName { return key.Service },
 		},
 		empty: func() *brokerv1alpha1.ServicePolicy { return &brokerv1alpha1.ServicePolicy{} },
-		list: func() (client.ObjectList, func() []*brokerv1alpha1.ServicePolicy) {
-			list := &brokerv1alpha1.ServicePolicyList{}
-			return list, func() []*brokerv1alpha1.ServicePolicy { return pointers(list.Items) }
-		},
-		name: func(key kit.Scope) string { return names.ServicePolicy(key.Service.Namespace, key.Service.Name) },
+		name:  func(key kit.Scope) string { return names.ServicePolicy(key.Service.Namespace, key.Service.Name) },
 		state: func(_ *border.Border, p *brokerv1alpha1.ServicePolicy) (border.State, string) { // the border lets the hub's objects pass
 			if layout.Withdrawn(p) {
 				return border.Withdrawn, ""
@@ -90,10 +84,6 @@ func newRecords(v *View) *kind[*brokerv1alpha1.ExportedService] {
 			Service: func(key kit.Scope, _ *brokerv1alpha1.ExportedService) types.NamespacedName { return key.Service },
 		},
 		empty: func() *brokerv1alpha1.ExportedService { return &brokerv1alpha1.ExportedService{} },
-		list: func() (client.ObjectList, func() []*brokerv1alpha1.ExportedService) {
-			list := &brokerv1alpha1.ExportedServiceList{}
-			return list, func() []*brokerv1alpha1.ExportedService { return pointers(list.Items) }
-		},
 		key: func(r *brokerv1alpha1.ExportedService) kit.Scope {
 			if id := names.ClusterID(r.Spec.ClusterID); id != v.self && id != "" { // the border empties a malformed one
 				return kit.Scope{Service: r.Spec.Service(), Member: id}
@@ -123,10 +113,6 @@ func newSlices(v *View) *kind[*discoveryv1.EndpointSlice] {
 			Waits:   func(s *discoveryv1.EndpointSlice) bool { return v.border.Waits(s.Name) },
 		},
 		empty: func() *discoveryv1.EndpointSlice { return &discoveryv1.EndpointSlice{} },
-		list: func() (client.ObjectList, func() []*discoveryv1.EndpointSlice) {
-			list := &discoveryv1.EndpointSliceList{}
-			return list, func() []*discoveryv1.EndpointSlice { return pointers(list.Items) }
-		},
 		key: func(s *discoveryv1.EndpointSlice) kit.Scope {
 			id, source := layout.Cluster(s), layout.Source(s)
 			if id == v.self || id == "" || source == "" { // the border empties one with another's name
@@ -143,14 +129,6 @@ func newSlices(v *View) *kind[*discoveryv1.EndpointSlice] {
 		},
 		size: func(s *discoveryv1.EndpointSlice) int64 { return int64(s.Size()) },
 	}
-}
-
-func pointers[T any](items []T) []*T {
-	all := make([]*T, len(items))
-	for i, item := range items {
-		all[i] = &item // a pointer into the list would hold all of it
-	}
-	return all
 }
 
 func atBorder[O client.Object](b *border.Border, o O) (border.State, string) { return b.State(o) }
@@ -175,53 +153,62 @@ func (k *kind[O]) at(key kit.Scope, b *border.Border, o O) *Object[O] {
 }
 
 // follow records the objects in the cache of a connection, and their changes until ctx is done. It returns when all are
-// known.
+// known. Until then it only collects them, because objects that have not been shown yet would seem to be missing.
 func (k *kind[O]) follow(ctx context.Context, c Connection) error {
 	var mu sync.Mutex
-	complete := false
+	first := map[kit.Scope]*Object[O]{} // nil when all are known
 	err := kit.Follow(ctx, c.Cache, k.empty(), func(_ context.Context, e kit.Event[O]) {
 		mu.Lock()
 		defer mu.Unlock()
-		if complete {
+		if first == nil {
 			k.event(c.Border, e)
+		} else if key, object := k.changed(c.Border, e); object != nil {
+			first[key] = object
+		} else {
+			delete(first, key)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	list, items := k.list()
-	mu.Lock() // events wait; those that are older than the list are followed by newer ones
+	mu.Lock() // later events wait
 	defer mu.Unlock()
-	if err := c.Cache.List(ctx, list, client.InNamespace(k.view.clusterset), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing objects of the type %T: %w", k.empty(), err)
-	}
-	k.replace(c.Border, items())
-	complete = true
+	k.replace(first)
+	first = nil
 	return nil
 }
 
-func (k *kind[O]) replace(b *border.Border, items []O) {
+// all returns objects by their keys.
+func (k *kind[O]) all(b *border.Border, items []O) map[kit.Scope]*Object[O] {
 	all := make(map[kit.Scope]*Object[O], len(items))
 	for _, o := range items {
 		if key := k.key(o); key != (kit.Scope{}) {
 			all[key] = k.object(b, o)
 		}
 	}
+	return all
+}
+
+func (k *kind[O]) replace(all map[kit.Scope]*Object[O]) {
 	k.view.change(func(now time.Time) { k.objects.Replace(all, now) })
+}
+
+// changed returns the key of a changed object, or the zero key, and the object if it still has this key, else nil.
+func (k *kind[O]) changed(b *border.Border, e kit.Event[O]) (key kit.Scope, object *Object[O]) {
+	for _, version := range e.Versions() { // they have the same key, but somebody may have edited one such that it has none
+		key = cmp.Or(key, k.key(version))
+	}
+	if key != (kit.Scope{}) && !e.Deleted() {
+		object = k.at(key, b, e.New)
+	}
+	return key, object
 }
 
 // event records a change of an object in the cache.
 func (k *kind[O]) event(b *border.Border, e kit.Event[O]) {
-	var key kit.Scope
-	for _, version := range e.Versions() { // they have the same key, but somebody may have edited one such that it has none
-		key = cmp.Or(key, k.key(version))
-	}
+	key, object := k.changed(b, e)
 	if key == (kit.Scope{}) {
 		return
-	}
-	var object *Object[O]
-	if !e.Deleted() {
-		object = k.at(key, b, e.New)
 	}
 	k.view.Events.Publish(key)
 	k.view.change(func(now time.Time) { k.objects.Put(key, object, now) })

@@ -385,9 +385,9 @@ func (v *View) Follow(ctx context.Context, c Connection) error {
 
 // Replace records all objects that a connection shows, as Follow does, without following. They have passed b.
 func (v *View) Replace(b *border.Border, policies []*brokerv1alpha1.ServicePolicy, records []*brokerv1alpha1.ExportedService, slices ...*discoveryv1.EndpointSlice) {
-	v.policies.replace(b, policies)
-	v.slices.replace(b, slices)
-	v.records.replace(b, records)
+	v.policies.replace(v.policies.all(b, policies))
+	v.slices.replace(v.slices.all(b, slices))
+	v.records.replace(v.records.all(b, records))
 }
 
 // Observe records the owners' comparison counters from a read that began at began.
