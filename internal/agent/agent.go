@@ -17,6 +17,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/kit/version"
@@ -52,7 +53,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 }
 
 func scheme() *runtime.Scheme {
-	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install)
+	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, aboutv1beta1.AddToScheme)
 }
 
 func (m *member) newManager(ctx context.Context, caches cache.Options) (manager.Manager, error) {

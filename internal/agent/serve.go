@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/core"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
@@ -57,6 +58,12 @@ func (m *member) serve(ctx context.Context, config *rest.Config, log *slog.Logge
 			return podRanges(m.options.PodCIDRs, a.Hosts(), published)
 		}
 		return podRanges(m.options.PodCIDRs, nil, published)
+	}
+	entry.Properties = func(published map[string]brokerv1alpha1.PropertyValue) map[string]brokerv1alpha1.PropertyValue {
+		if a := running.Load(); a != nil {
+			return a.Properties(published)
+		}
+		return published
 	}
 	entry.OverBudget = m.namesOverBudget(ctx, &running)
 	for ctx.Err() == nil {

@@ -9,7 +9,7 @@ import (
 // name is the heartbeat of the member.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:metadata:labels="atoll.dev/crd-revision=5"
+// +kubebuilder:metadata:labels="atoll.dev/crd-revision=6"
 // +kubebuilder:resource:scope=Namespaced,shortName=mbr
 // +kubebuilder:printcolumn:name="Kubernetes",type=string,JSONPath=`.spec.kubernetesVersion`
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agentVersion`
@@ -59,6 +59,12 @@ type MemberClusterSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Region string `json:"region,omitempty"`
+	// Properties are the values of the cluster's ClusterProperties (KEP-2149), by name. All members can read them. The
+	// agent publishes the first 64 by name that have a qualified name and a value of at most 256 bytes.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) > 0 && size(k) <= 253)",message="the name of a property has 1 to 253 characters"
+	Properties map[string]PropertyValue `json:"properties,omitempty"`
 	// PodCIDRs are the pod address ranges of the cluster, if known.
 	// +optional
 	// +listType=atomic
@@ -97,6 +103,12 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	OverBudget []string `json:"overBudget,omitempty"`
 }
+
+// PropertyValue is the value of a ClusterProperty: characters that can be printed, and spaces.
+//
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:Pattern=`^[\pL\pM\pN\pP\pS ]+$`
+type PropertyValue string
 
 // MemberState is Removed, or empty for a member that takes part in the clusterset.
 type MemberState string

@@ -25,6 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
+	"github.com/atoll-mcs/atoll/internal/agent/properties"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/exportedslice"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
@@ -58,7 +59,8 @@ type Config struct {
 	Grace time.Duration
 	// Pace limits the writes of each of this cluster's slices.
 	Pace pace.Limits
-	// Heartbeats are those of all members. LeaseTimeout is when to suspect a member; Renew renews this cluster's.
+	// Heartbeats are those of all members. LeaseTimeout is when to suspect a member; Renew renews this cluster's, and its
+	// MemberCluster.
 	Heartbeats   *lost.Heartbeats
 	LeaseTimeout time.Duration
 	Renew        func()
@@ -87,6 +89,8 @@ type core struct {
 	lost *lost.Set
 	// nodesRead is set when hosts has the addresses of all nodes.
 	nodesRead atomic.Bool
+	// properties are this cluster's ClusterProperties.
+	properties *properties.Properties
 	// pace delays the changes of members that change too much.
 	pace *border.Pace
 	// named receives a value when a MemberCluster has changed.
@@ -156,6 +160,12 @@ func (a *Agent) OverBudgetOf() (by []string) {
 // Named receives a value when OverBudgetOf may have changed.
 func (a *Agent) Named() <-chan struct{} { return a.core.named }
 
+// Properties returns the properties for this cluster's MemberCluster, given the published ones. Only the leader changes
+// them.
+func (a *Agent) Properties(published map[string]brokerv1alpha1.PropertyValue) map[string]brokerv1alpha1.PropertyValue {
+	return a.core.properties.Publish(published)
+}
+
 // Leads reports whether this replica is the leader.
 func (a *Agent) Leads() bool {
 	select {
@@ -175,7 +185,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	config.Metrics.Events(recorder.LeftOut)
 	c := &core{
 		Config: config, mgr: mgr, named: make(chan struct{}, 1), exports: &status.Problems{}, imports: &status.Problems{},
-		recorder: recorder, pace: border.NewPace(pacePerSecond, paceBurst),
+		recorder: recorder, properties: properties.New(config.Renew, config.Log), pace: border.NewPace(pacePerSecond, paceBurst),
 		cluster: &inputs.Cluster{
 			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses, ServiceMetadata: config.ServiceMetadata,
 			PublishesPods: config.Mode != brokerv1alpha1.AdvertiseClusterIP, Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
@@ -193,7 +203,14 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	if err := c.addProcessControllers(); err != nil {
 		return nil, err
 	}
-	return &Agent{c.lost, c}, errors.Join(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.hints.Follow(ctx, mgr.GetCache()) })), mgr.Add(connections{c}))
+	followProperties := func(ctx context.Context) error {
+		c.properties.Follow(ctx, mgr.GetCache())
+		return nil
+	}
+	return &Agent{c.lost, c}, errors.Join(
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.hints.Follow(ctx, mgr.GetCache()) })),
+		mgr.Add(manager.RunnableFunc(followProperties)),
+		mgr.Add(connections{c}))
 }
 
 func (c *core) readNetwork(ctx context.Context) (err error) {

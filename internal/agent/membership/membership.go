@@ -52,6 +52,8 @@ type Membership struct {
 	// Facts are the entry's contents. Pods returns the entry's pod ranges, given the published ones.
 	Facts brokerv1alpha1.MemberClusterSpec
 	Pods  func(published []string) []string
+	// Properties returns the cluster's properties that the entry lists, given the published ones.
+	Properties func(published map[string]brokerv1alpha1.PropertyValue) map[string]brokerv1alpha1.PropertyValue
 	// OverBudget returns the members that the entry lists as over this cluster's budget, given the published ones.
 	OverBudget func(published []string) []string
 	// Holder names this replica. After Timeout without a heartbeat, other members consider the cluster lost.
@@ -75,7 +77,7 @@ type Membership struct {
 	renewed *metav1.MicroTime
 }
 
-// Renew requests an immediate renewal of the heartbeat.
+// Renew requests an immediate renewal of the entry and of the heartbeat.
 func (m *Membership) Renew() {
 	select {
 	case m.now <- struct{}{}:
@@ -160,7 +162,10 @@ func (m *Membership) applyEntry(ctx context.Context) error {
 		return fmt.Errorf("reading the MemberCluster: %w", err)
 	}
 	want := m.Facts
-	want.OverBudget = have.Spec.OverBudget
+	want.OverBudget, want.Properties = have.Spec.OverBudget, have.Spec.Properties
+	if m.Properties != nil {
+		want.Properties = m.Properties(have.Spec.Properties)
+	}
 	if m.OverBudget != nil {
 		want.OverBudget = m.OverBudget(have.Spec.OverBudget)
 	}

@@ -164,6 +164,7 @@ func (b *Border) member(member *brokerv1alpha1.MemberCluster) {
 	}
 	if member.Name != b.self.String() {
 		member.Spec.OverBudget = validation.OverBudget(member.Spec.OverBudget)
+		member.Spec.Properties, _ = validation.Properties(member.Spec.Properties)
 		b.set(member, Full, "")
 	}
 }

@@ -152,6 +152,21 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+// Another member's properties are validated; this cluster's own stay, for comparison.
+func TestMembersProperties(t *testing.T) {
+	for id, want := range map[string]int{"c1": 2, "c2": 1} {
+		m := &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: brokerv1alpha1.MemberClusterSpec{
+			ClusterID: id, Properties: map[string]brokerv1alpha1.PropertyValue{"region": "eu", "zone": "a\nb"},
+		}}
+		if _, err := here(NewBudget(0, nil)).Transform(m); err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Spec.Properties) != want || m.Spec.Properties["region"] != "eu" {
+			t.Errorf("%s has the properties %v, want %d", id, m.Spec.Properties, want)
+		}
+	}
+}
+
 // An informer may run a transform twice on the first list. Objects of another process, and
 // objects with a forged mark, count as not transformed.
 func TestTransformIsIdempotent(t *testing.T) {
