@@ -18,6 +18,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/kit/version"
@@ -53,7 +54,7 @@ func Run(ctx context.Context, options Options, log *slog.Logger) error {
 }
 
 func scheme() *runtime.Scheme {
-	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, aboutv1beta1.AddToScheme)
+	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, aboutv1beta1.AddToScheme, trafficv1alpha1.AddToScheme)
 }
 
 func (m *member) newManager(ctx context.Context, caches cache.Options) (manager.Manager, error) {

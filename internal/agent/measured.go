@@ -11,6 +11,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -27,7 +28,7 @@ var conflictReasons = []string{
 	string(mcsv1beta1.ServiceExportReasonPortConflict), string(mcsv1beta1.ServiceExportReasonTypeConflict),
 	string(mcsv1beta1.ServiceExportReasonSessionAffinityConflict), string(mcsv1beta1.ServiceExportReasonSessionAffinityConfigConflict),
 	string(mcsv1beta1.ServiceExportReasonLabelsConflict), string(mcsv1beta1.ServiceExportReasonAnnotationsConflict),
-	string(mcsv1beta1.ServiceExportReasonInternalTrafficPolicyConflict), string(mcsv1beta1.ServiceExportReasonTrafficDistributionConflict),
+	string(mcsv1beta1.ServiceExportReasonInternalTrafficPolicyConflict), string(mcsv1beta1.ServiceExportReasonTrafficDistributionConflict), merge.ReasonClusterSelectorsConflict,
 	string(mcsv1beta1.ServiceExportReasonIPFamilyConflict),
 }
 

@@ -37,7 +37,7 @@ func StripNamespace(object any) (any, error) {
 	if labelled {
 		namespace.Labels = map[string]string{names.LabelExports: exports}
 	}
-	for _, key := range []string{names.AnnotationRefuseImports, names.AnnotationServiceMetadata, names.AnnotationDrained} {
+	for _, key := range []string{names.AnnotationRefuseImports, names.AnnotationServiceMetadata, names.AnnotationDrained, names.AnnotationAcceptWeights} {
 		if value, found := annotations[key]; found {
 			metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, key, value)
 		}

@@ -24,6 +24,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
@@ -34,7 +35,7 @@ import (
 
 // Scheme registers all kinds that clusters and brokers store.
 func Scheme() *runtime.Scheme {
-	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme)
+	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, trafficv1alpha1.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme)
 }
 
 // Broker is the broker that members join.

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 )
 
 // ExportedService is the export of one Service by one cluster. It has everything that other clusters need to
@@ -99,6 +101,9 @@ type ExportedServiceSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=withdraw;keep
 	OnClusterLoss string `json:"onClusterLoss,omitempty"`
+	// Preference is that of the TrafficPolicy for the ServiceExport.
+	// +optional
+	Preference *trafficv1alpha1.Preference `json:"preference,omitempty"`
 	// Drained is set if the cluster wants no new connections to its endpoints while another cluster can serve them.
 	// +optional
 	Drained bool `json:"drained,omitempty"`

@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -112,6 +113,11 @@ func (in *ExportedServiceSpec) DeepCopyInto(out *ExportedServiceSpec) {
 		for key, val := range *in {
 			(*out)[key] = val
 		}
+	}
+	if in.Preference != nil {
+		in, out := &in.Preference, &out.Preference
+		*out = new(trafficv1alpha1.Preference)
+		(*in).DeepCopyInto(*out)
 	}
 	if in.Consumers != nil {
 		in, out := &in.Consumers, &out.Consumers

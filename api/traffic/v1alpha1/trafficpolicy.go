@@ -43,6 +43,11 @@ type TrafficPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	TargetRefs []LocalPolicyTargetReference `json:"targetRefs,omitempty"`
 
+	Preference `json:",inline"`
+}
+
+// Preference is an order of clusters, and weights.
+type Preference struct {
 	// ClusterSelectors are groups of clusters, the most preferred first. A cluster is in the first group that matches
 	// it. The first group with a usable endpoint gets the traffic. Without selectors, all clusters are in one group.
 	// +optional

@@ -20,6 +20,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
+	"github.com/atoll-mcs/atoll/internal/agent/status/trafficstatus"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 )
 
@@ -37,14 +38,15 @@ func (c *core) addProcessControllers() error {
 	add := func(r manager.Runnable, err error) { all, failed = append(all, r), errors.Join(failed, err) }
 	add(service.New(c.cluster, member, c.recorder, c.imports))
 	add(serviceimport.New(c.cluster, member, c.pace, c.recorder, c.imports, c.exports))
-	slices, missing, err := importedslice.New(importedslice.Dependencies{
+	slices, imports, err := importedslice.New(importedslice.Dependencies{
 		Cluster: c.cluster, Network: c.network, Hints: c.hints, Hosts: c.hosts, Lost: c.lost,
 		Pace: c.pace, Limits: c.Pace, Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
 	}, member)
 	add(slices, err)
 	add(policyexport.New(c.cluster, member, c.recorder))
 	add(exportstatus.New(c.cluster, member, c.recorder, c.exports, c.missing))
-	add(importstatus.New(c.cluster, member, c.recorder, c.imports, missing))
+	add(importstatus.New(c.cluster, member, c.recorder, c.imports, imports.Missing))
+	add(trafficstatus.New(c.cluster, member, imports))
 	if failed != nil {
 		return failed
 	}

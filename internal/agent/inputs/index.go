@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -49,6 +50,9 @@ func Index(ctx context.Context, to client.FieldIndexer) error {
 		if err := to.IndexField(ctx, &discoveryv1.EndpointSlice{}, name, keys); err != nil {
 			return fmt.Errorf("indexing EndpointSlices by %s: %w", name, err)
 		}
+	}
+	if err := to.IndexField(ctx, &trafficv1alpha1.TrafficPolicy{}, policiesFor, targets); err != nil {
+		return fmt.Errorf("indexing TrafficPolicies by %s: %w", policiesFor, err)
 	}
 	return nil
 }

@@ -104,6 +104,13 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 	}
 	spec, refused := contribution.Of(c.ID, c.Network.Families, export, service, policy)
 	spec.Drained = own.Drain.Drained
+	preference, err := c.TrafficPolicy(ctx, KindExport, key)
+	if err != nil {
+		return local.Own{}, err
+	}
+	if preference != nil {
+		spec.Preference = &preference.Spec.Preference
+	}
 	own.Refused = refused
 	if _, some := policy.Restrict(spec); some {
 		own.Contribution = &spec

@@ -10,15 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	fakes "github.com/atoll-mcs/atoll/test/objects"
 )
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -27,14 +28,14 @@ var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 func member(t *testing.T, objects ...client.Object) *Cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install, trafficv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return &Cluster{
 		ID: "c1", Network: local.ServiceNetwork{Families: []corev1.IPFamily{corev1.IPv4Protocol}},
-		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+		Client: fakes.Untargeted(scheme).WithObjects(objects...).Build(),
 		View:   view.New("", "c1", nil, &kit.Changes[kit.Scope]{}),
 	}
 }

@@ -39,12 +39,12 @@ func (p Preference) Policy() *trafficv1alpha1.TrafficPolicy {
 	return &trafficv1alpha1.TrafficPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: trafficv1alpha1.GroupVersion.String(), Kind: trafficv1alpha1.TrafficPolicyKind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: trafficv1alpha1.DefaultPolicy},
-		Spec: trafficv1alpha1.TrafficPolicySpec{
+		Spec: trafficv1alpha1.TrafficPolicySpec{Preference: trafficv1alpha1.Preference{
 			ClusterSelectors: []trafficv1alpha1.ClusterGroup{{PropertySelector: trafficv1alpha1.PropertySelector{
 				MatchProperties: map[string]string{aboutv1beta1.ClusterIDProperty: trafficv1alpha1.SameAsImporter},
 			}}},
 			Fallback: trafficv1alpha1.FallbackAll,
-		},
+		}},
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 )
 
 // property is a property of the whole service. The oldest export's value wins; other values conflict.
@@ -54,6 +56,11 @@ var properties = []property{
 		reason: mcsv1beta1.ServiceExportReasonTrafficDistributionConflict,
 		name:   "traffic distribution",
 		value:  trafficDistribution,
+	},
+	{
+		reason: ReasonClusterSelectorsConflict,
+		name:   "cluster preferences",
+		value:  preference,
 	},
 	{
 		reason: mcsv1beta1.ServiceExportReasonLabelsConflict,
@@ -115,6 +122,20 @@ func trafficDistribution(e Export) string {
 		return corev1.ServiceTrafficDistributionPreferSameZone
 	}
 	return cmp.Or(value, "none")
+}
+
+// ReasonClusterSelectorsConflict is the KEP-5939 draft's.
+const ReasonClusterSelectorsConflict = "ClusterSelectorsConflict"
+
+// preference formats a preference of clusters, with its default.
+func preference(e Export) string {
+	if e.Preference == nil || len(e.Preference.ClusterSelectors)+len(e.Preference.Weights) == 0 {
+		return "none"
+	}
+	p := e.Preference.DeepCopy()
+	p.Fallback = cmp.Or(p.Fallback, trafficv1alpha1.FallbackAll)
+	text, _ := json.Marshal(p) // always marshals; maps are sorted
+	return string(text)
 }
 
 // pairs formats a map unambiguously and in a fixed order.

@@ -84,6 +84,9 @@ const (
 	// clusters send no new connections to this cluster's endpoints while another cluster can serve them. Its value is the end
 	// (RFC 3339), or "true".
 	AnnotationDrained = "atoll.dev/drained"
+	// AnnotationAcceptWeights is set on a namespace by administrators: the ids of clusters whose TrafficPolicies for ServiceExports
+	// may have weights and fallback None in this cluster, separated by commas, or "*".
+	AnnotationAcceptWeights = "atoll.dev/accept-weights"
 	// AnnotationExpires is set on a join file's ServiceAccount: when its token expires (RFC 3339).
 	AnnotationExpires = "atoll.dev/expires"
 	// AnnotationDNSWiring is set on DNS configuration objects without comments: the additions of atoll dns install.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
@@ -78,9 +79,8 @@ type Reconciler struct {
 	seen     metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
-// New returns the controller, and a function that reports whether a slice of a service is about to be imported for the first
-// time.
-func New(d Dependencies, member cache.Cache) (_ controller.TypedController[Request], missing func(context.Context, types.NamespacedName) (bool, error), _ error) {
+// New returns the controller and its reconciler.
+func New(d Dependencies, member cache.Cache) (controller.TypedController[Request], *Reconciler, error) {
 	r := &Reconciler{Dependencies: d, pacer: pace.New[Request](d.Limits)}
 	d.Cluster.View.Events.Subscribe(func(s kit.Scope) {
 		if s.Slice.Name != "" {
@@ -94,6 +94,7 @@ func New(d Dependencies, member cache.Cache) (_ controller.TypedController[Reque
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, r.serviceExport),
 		kit.Watch(member, &corev1.Service{}, r.service),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
+		kit.Watch(member, &trafficv1alpha1.TrafficPolicy{}, r.trafficPolicy),
 		kit.On(&d.Hints.Changes, r.of),
 		kit.On(&d.Hosts.Changes, r.at),
 		kit.On(&d.Cluster.Changes, r.changed),
@@ -104,7 +105,7 @@ func New(d Dependencies, member cache.Cache) (_ controller.TypedController[Reque
 			return []Request{req}
 		}),
 	)
-	return c, r.missing, err
+	return c, r, err
 }
 
 // Reconcile writes the slice that is imported from one source slice.

@@ -18,8 +18,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// missing reports whether a slice of a service is about to be imported for the first time.
-func (r *Reconciler) missing(ctx context.Context, service types.NamespacedName) (bool, error) {
+// Missing reports whether a slice of a service is about to be imported for the first time.
+func (r *Reconciler) Missing(ctx context.Context, service types.NamespacedName) (bool, error) {
 	own, err := r.Cluster.Sources(ctx, service)
 	if err != nil {
 		return false, err

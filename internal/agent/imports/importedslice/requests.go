@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
@@ -43,10 +44,15 @@ func sources(here ...*discoveryv1.EndpointSlice) []Request {
 }
 
 // changed maps a change to the slices that it concerns.
-func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []Request {
+func (r *Reconciler) changed(ctx context.Context, s kit.Scope) (all []Request) {
 	switch {
 	case s == kit.Scope{}:
 		return r.all(ctx)
+	case s == kit.Scope{Member: r.Cluster.ID}: // its properties may have changed
+		for _, service := range r.roles.all() {
+			all = append(all, r.of(ctx, service)...)
+		}
+		return all
 	case s.Member == r.Cluster.ID:
 		return nil // its objects have events of their own
 	case s.Slice.Name != "":
@@ -97,9 +103,26 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 	return append(all, r.refusals(ctx, e)...)
 }
 
+// trafficPolicy maps a TrafficPolicy to the slices of the services that it is for.
+func (r *Reconciler) trafficPolicy(ctx context.Context, e kit.Event[*trafficv1alpha1.TrafficPolicy]) (all []Request) {
+	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation {
+		return nil
+	}
+	if slices.ContainsFunc(e.Versions(), inputs.IsDefault) {
+		return r.all(ctx)
+	}
+	for _, kind := range []string{inputs.KindImport, inputs.KindExport} {
+		for _, service := range inputs.Targets(e, kind) {
+			all = append(all, r.of(ctx, service.NamespacedName)...)
+		}
+	}
+	return all
+}
+
 func (r *Reconciler) refusals(ctx context.Context, e kit.Event[*corev1.Namespace]) []Request {
 	if e.Initial || e.Old == nil || e.New == nil || e.Old.Labels[names.LabelExports] == e.New.Labels[names.LabelExports] &&
-		e.Old.Annotations[names.AnnotationRefuseImports] == e.New.Annotations[names.AnnotationRefuseImports] {
+		e.Old.Annotations[names.AnnotationRefuseImports] == e.New.Annotations[names.AnnotationRefuseImports] &&
+		e.Old.Annotations[names.AnnotationAcceptWeights] == e.New.Annotations[names.AnnotationAcceptWeights] {
 		return nil // the imports of a new namespace queue their slices
 	}
 	imports, err := local.ServiceImports(ctx, r.Cluster.Client, client.InNamespace(e.New.Name))

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
@@ -30,9 +31,24 @@ const promoteTime = 2 * time.Second
 type roles struct {
 	mu       sync.Mutex
 	services map[types.NamespacedName]*roleSet
-	// changes are requests whose slice has other roles, or that waited for another slice.
+	// changes are requests whose slice has other roles, or that waited for another slice. decided are services with a new decision.
 	changes kit.Changes[Request]
+	decided kit.Changes[types.NamespacedName]
 }
+
+// Decision returns the decision about a service, and why its TrafficPolicy does not apply.
+func (r *Reconciler) Decision(service types.NamespacedName) (choice.Result, error) {
+	set := r.roles.of(service, false)
+	if set == nil {
+		return choice.Result{}, nil
+	}
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	return set.result, set.invalid
+}
+
+// Decided publishes the services with a new decision.
+func (r *Reconciler) Decided() *kit.Changes[types.NamespacedName] { return &r.roles.decided }
 
 // roleSet is the decision about one service.
 type roleSet struct {
@@ -42,6 +58,9 @@ type roleSet struct {
 	input   choice.Service
 	planned map[Request]*discoveryv1.EndpointSlice
 	groups  map[Request][]choice.Group
+	result  choice.Result
+	// invalid is why the service's TrafficPolicy does not apply.
+	invalid error
 	// written are the slices that may exist beside their source's first one. waiting are those that waited for others.
 	written, waiting map[Request]bool
 }
@@ -67,40 +86,83 @@ func (req Request) source() Request {
 	return req
 }
 
-// choiceOf returns what the roles of a service's endpoints depend on, without its slices, and whether there is something to
-// decide.
-func (r *Reconciler) choiceOf(in inputsOf) (s choice.Service, decides bool) {
+// all returns the services that have decisions.
+func (r *roles) all() []types.NamespacedName {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.services))
+}
+
+// choiceOf returns what the roles of a service's endpoints depend on, without its slices, whether there is something to decide,
+// and why the service's TrafficPolicy does not apply.
+func (r *Reconciler) choiceOf(ctx context.Context, in inputsOf) (s choice.Service, decides bool, invalid, _ error) {
 	if in.imp == nil {
-		return s, false
+		return s, false, nil, nil
 	}
 	s = choice.Service{Name: in.service, Importer: r.Cluster.ID, Headless: in.imp.Spec.Type == mcsv1beta1.Headless}
-	permitted := r.Cluster.View.Permissions()
+	preference, _, err := r.Cluster.Preference(ctx, in.service, in.exports)
+	if err != nil {
+		return s, false, nil, fmt.Errorf("reading the TrafficPolicies for %s: %w", in.service, err)
+	}
+	view, clusterIPs := r.Cluster.View, false
+	permitted := view.Permissions()
 	for i := range in.exports {
 		id := names.ClusterID(in.exports[i].ClusterID)
 		c := choice.Cluster{ID: id, Drained: in.exports[i].Drained || permitted.Drains(id)}
+		if member := view.Cluster(id); member != nil && preference != nil {
+			c.Properties = propertiesOf(member)
+			clusterIPs = clusterIPs || id != r.Cluster.ID && member.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
+		}
 		decides = decides || c.Drained
 		s.Clusters = append(s.Clusters, c)
 	}
-	return s, decides
+	if preference == nil {
+		return s, decides, nil, nil
+	}
+	if self := view.Cluster(r.Cluster.ID); self != nil {
+		s.ImporterProperties = propertiesOf(self)
+	}
+	s.Policy, invalid = choice.PolicyOf(preference, s.Headless, in.imp.Spec.TrafficDistribution != nil, clusterIPs)
+	if invalid != nil {
+		s.Policy = nil
+	}
+	return s, decides || s.Policy != nil, invalid, nil
+}
+
+func propertiesOf(member *brokerv1alpha1.MemberCluster) map[string]string {
+	all := make(map[string]string, len(member.Spec.Properties))
+	for name, value := range member.Spec.Properties {
+		all[name] = string(value)
+	}
+	return all
 }
 
 // assign returns the slice to write for a request: some ports of the planned slice, with their endpoints' roles. planned is nil if
 // nothing is imported. The set is nil if there is nothing to decide.
 func (r *Reconciler) assign(ctx context.Context, req Request, in inputsOf, planned *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, *roleSet, error) {
-	input, decides := r.choiceOf(in)
-	set := r.roles.of(in.service, decides || req.Ports != "")
+	input, decides, invalid, err := r.choiceOf(ctx, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	set := r.roles.of(in.service, decides || invalid != nil || req.Ports != "")
 	if set == nil {
 		return planned, nil, nil
 	}
 	set.mu.Lock()
-	changed, err := r.update(ctx, set, req.source(), in.service, input, planned)
+	changed, decided, err := r.update(ctx, set, req.source(), in.service, input, planned)
+	if fmt.Sprint(set.invalid) != fmt.Sprint(invalid) {
+		set.invalid, decided = invalid, true
+	}
 	planned = set.planned[req.source()]
 	group, found := set.group(req)
-	if !decides && len(set.written) == 0 {
+	if !decides && invalid == nil && len(set.written) == 0 {
 		r.roles.forget(in.service, set)
 	}
 	set.mu.Unlock()
 	r.roles.changes.Publish(changed...)
+	if decided {
+		r.roles.decided.Publish(in.service)
+	}
 	if err != nil || planned == nil || !found {
 		return nil, set, err
 	}
@@ -116,26 +178,25 @@ func (r *roles) forget(service types.NamespacedName, set *roleSet) {
 }
 
 // update decides again if something has changed, and returns the requests whose slices have other roles.
-func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, service types.NamespacedName, input choice.Service, planned *discoveryv1.EndpointSlice) ([]Request, error) {
+func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, service types.NamespacedName, input choice.Service, planned *discoveryv1.EndpointSlice) (changed []Request, decided bool, _ error) {
 	switch {
 	case set.planned == nil || !reflect.DeepEqual(set.input, input):
 		plans, err := r.plans(ctx, service)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		set.input, set.planned = input, plans
 	case endpoints.SameEndpoints(set.planned[source], planned):
 		if planned != nil {
 			set.planned[source] = planned // with its revision
 		}
-		return nil, nil
+		return nil, false, nil
 	}
 	if set.planned[source] = planned; planned == nil {
 		delete(set.planned, source)
 	}
 	before := set.groups
-	set.groups = groupsOf(input, set.planned)
-	var changed []Request
+	set.groups, set.result = groupsOf(input, set.planned)
 	for _, sources := range []map[Request][]choice.Group{before, set.groups} {
 		for s := range sources {
 			if !reflect.DeepEqual(before[s], set.groups[s]) {
@@ -144,11 +205,11 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 			}
 		}
 	}
-	return changed, nil
+	return changed, true, nil
 }
 
 // groupsOf decides a service, and returns the groups of each slice.
-func groupsOf(input choice.Service, planned map[Request]*discoveryv1.EndpointSlice) map[Request][]choice.Group {
+func groupsOf(input choice.Service, planned map[Request]*discoveryv1.EndpointSlice) (map[Request][]choice.Group, choice.Result) {
 	input.Clusters = slices.Clone(input.Clusters)
 	for i := range input.Clusters {
 		c := &input.Clusters[i]
@@ -163,7 +224,7 @@ func groupsOf(input choice.Service, planned map[Request]*discoveryv1.EndpointSli
 	for source, slice := range planned {
 		groups[source] = result.Groups(source.Cluster, slice)
 	}
-	return groups
+	return groups, result
 }
 
 func requestsOf(source Request, groups []choice.Group) (all []Request) {

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -49,7 +50,7 @@ type world struct {
 func newWorld(t *testing.T, stored ...client.Object) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme), trafficv1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{refuse: func(*corev1.Service) error { return nil }}
@@ -64,7 +65,7 @@ func newWorld(t *testing.T, stored ...client.Object) *world {
 		w.writes = append(w.writes, verb+" "+o.GetName())
 		return do()
 	}
-	build := objects.Indexed{ClientBuilder: fake.NewClientBuilder()}
+	build := objects.Indexed{ClientBuilder: fake.NewClientBuilder().WithScheme(scheme)}
 	if err := inputs.Index(t.Context(), build); err != nil {
 		t.Fatal(err)
 	}

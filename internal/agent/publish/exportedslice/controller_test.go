@@ -11,6 +11,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
@@ -48,7 +49,7 @@ func TestByClusterIP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
-			for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install, brokerv1alpha1.AddToScheme} {
+			for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, mcsv1beta1.Install, trafficv1alpha1.AddToScheme, brokerv1alpha1.AddToScheme} {
 				if err := add(scheme); err != nil {
 					t.Fatal(err)
 				}
@@ -61,7 +62,7 @@ func TestByClusterIP(t *testing.T) {
 			b := &inputs.Broker{Client: build.Build()}
 			b.Live = b.Client
 			c := &inputs.Cluster{
-				ID: "c1", Clusterset: "set", Client: fake.NewClientBuilder().WithScheme(scheme).Build(),
+				ID: "c1", Clusterset: "set", Client: objects.Untargeted(scheme).Build(),
 				View: view.New("set", "c1", func(names.ClusterID) bool { return false }, &kit.Changes[kit.Scope]{}),
 			}
 			c.SetBroker(b)

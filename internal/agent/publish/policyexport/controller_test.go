@@ -21,11 +21,13 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	fakes "github.com/atoll-mcs/atoll/test/objects"
 )
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -42,7 +44,7 @@ type world struct {
 func newWorld(t *testing.T, policy *brokerv1alpha1.ServicePolicy, objects ...client.Object) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme), brokerv1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme), trafficv1alpha1.AddToScheme(scheme), brokerv1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{}
@@ -61,7 +63,7 @@ func newWorld(t *testing.T, policy *brokerv1alpha1.ServicePolicy, objects ...cli
 			here = append(here, o)
 		}
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(here...).WithInterceptorFuncs(interceptor.Funcs{
+	c := fakes.Untargeted(scheme).WithObjects(here...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			return write("create", func() error { return c.Create(ctx, o, opts...) })
 		},

@@ -15,6 +15,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
@@ -41,6 +42,9 @@ func New(c *inputs.Cluster, b *inputs.Broker, member cache.Cache, grace time.Dur
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
 		kit.Watch(member, &corev1.Namespace{}, r.namespace),
+		kit.Watch(member, &trafficv1alpha1.TrafficPolicy{}, func(_ context.Context, e kit.Event[*trafficv1alpha1.TrafficPolicy]) []reconcile.Request {
+			return inputs.Targets(e, inputs.KindExport)
+		}),
 		c.OnOwnChanges(r.all),
 	)
 	return run, r, err

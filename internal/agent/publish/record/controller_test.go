@@ -18,6 +18,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
@@ -41,7 +42,7 @@ func TestProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
-			if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme), brokerv1alpha1.AddToScheme(scheme)); err != nil {
+			if err := errors.Join(clientgoscheme.AddToScheme(scheme), mcsv1beta1.Install(scheme), trafficv1alpha1.AddToScheme(scheme), brokerv1alpha1.AddToScheme(scheme)); err != nil {
 				t.Fatal(err)
 			}
 			answer := tt.err
@@ -61,7 +62,7 @@ func TestProblems(t *testing.T) {
 			meta := metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}
 			c := &inputs.Cluster{
 				ID: "c1", Clusterset: "set",
-				Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+				Client: objects.Untargeted(scheme).WithObjects(
 					&mcsv1beta1.ServiceExport{ObjectMeta: meta}, &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP}}).Build(),
 				View: view.New("set", "c1", nil, &kit.Changes[kit.Scope]{}),
 			}

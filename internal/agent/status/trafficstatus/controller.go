@@ -1,0 +1,149 @@
+// Package trafficstatus writes the status of TrafficPolicies.
+package trafficstatus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/choice"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+const kindImport = inputs.KindImport
+
+// Decisions are what was decided about imported services.
+type Decisions interface {
+	// Decision returns the decision about a service and why its policy does not apply.
+	Decision(service types.NamespacedName) (choice.Result, error)
+	// Decided publishes the services with a new decision.
+	Decided() *kit.Changes[types.NamespacedName]
+}
+
+// Reconciler writes status.
+type Reconciler struct {
+	cluster   *inputs.Cluster
+	decisions Decisions
+}
+
+// New returns the controller.
+func New(c *inputs.Cluster, member cache.Cache, decisions Decisions) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, decisions: decisions}
+	return kit.New("trafficstatus", r,
+		kit.Watch(member, &trafficv1alpha1.TrafficPolicy{}, r.policy),
+		kit.Watch(member, &mcsv1beta1.ServiceImport{}, existence[*mcsv1beta1.ServiceImport](r, inputs.KindImport)),
+		kit.Watch(member, &mcsv1beta1.ServiceExport{}, existence[*mcsv1beta1.ServiceExport](r, inputs.KindExport)),
+		kit.On(decisions.Decided(), func(ctx context.Context, service types.NamespacedName) []reconcile.Request {
+			return slices.Concat(r.of(ctx, inputs.KindImport, service), r.of(ctx, inputs.KindExport, service))
+		}),
+	)
+}
+
+// policy maps a changed policy to all policies for its targets: another one may apply now.
+func (r *Reconciler) policy(ctx context.Context, e kit.Event[*trafficv1alpha1.TrafficPolicy]) []reconcile.Request {
+	all := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(e.Latest())}}
+	for _, kind := range []string{inputs.KindImport, inputs.KindExport} {
+		for _, target := range inputs.Targets(e, kind) {
+			all = append(all, r.of(ctx, kind, target.NamespacedName)...)
+		}
+	}
+	return all
+}
+
+// existence maps a target that appears, or that is gone, to its policies.
+func existence[O client.Object](r *Reconciler, kind string) func(context.Context, kit.Event[O]) []reconcile.Request {
+	return func(ctx context.Context, e kit.Event[O]) []reconcile.Request {
+		if len(e.Versions()) > 1 {
+			return nil // decisions tell the rest
+		}
+		return r.of(ctx, kind, client.ObjectKeyFromObject(e.Latest()))
+	}
+}
+
+// of returns the policies for a target.
+func (r *Reconciler) of(ctx context.Context, kind string, target types.NamespacedName) []reconcile.Request {
+	if target.Name == "" {
+		return nil
+	}
+	policies, err := r.cluster.TrafficPolicies(ctx, kind, target)
+	if err != nil {
+		return nil // the cache has stopped, or not synced yet: its first list queues every policy
+	}
+	var all []reconcile.Request
+	for _, p := range policies {
+		all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+	}
+	return all
+}
+
+// Reconcile writes the status of one TrafficPolicy, if it differs.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	have, err := kit.Get(ctx, r.cluster.Client, req.NamespacedName, &trafficv1alpha1.TrafficPolicy{})
+	if err != nil || have == nil {
+		return reconcile.Result{}, err
+	}
+	var targets []target
+	for _, ref := range have.Spec.TargetRefs {
+		if slices.ContainsFunc(targets, func(t target) bool { return t.LocalPolicyTargetReference == ref }) {
+			continue
+		}
+		t, err := r.gather(ctx, have, ref)
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("reading the target %s %s of TrafficPolicy %s: %w", ref.Kind, ref.Name, req, err)
+		}
+		targets = append(targets, t)
+	}
+	updated := have.DeepCopy()
+	updated.Status = decide(have, inputs.IsDefault(have), targets, metav1.Now())
+	if equality.Semantic.DeepEqual(have.Status, updated.Status) {
+		return reconcile.Result{}, nil
+	}
+	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
+	out := kit.OutcomeOf(client.IgnoreNotFound(r.cluster.Client.Status().Patch(ctx, updated, patch, client.FieldOwner(names.ManagerImport))))
+	return out.Result("writing the status of TrafficPolicy %s", req)
+}
+
+func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.TrafficPolicy, ref trafficv1alpha1.LocalPolicyTargetReference) (t target, _ error) {
+	name := types.NamespacedName{Namespace: policy.Namespace, Name: ref.Name}
+	t.LocalPolicyTargetReference = ref
+	winner, err := r.cluster.TrafficPolicy(ctx, ref.Kind, name)
+	if err != nil || winner == nil {
+		return t, err
+	}
+	t.winner = winner.Name
+	if ref.Kind == inputs.KindImport {
+		imp, err := kit.Get(ctx, r.cluster.Client, name, &mcsv1beta1.ServiceImport{}, client.UnsafeDisableDeepCopy)
+		t.exists = imp != nil
+		t.result, t.invalid = r.decisions.Decision(name)
+		return t, err
+	}
+	own, err := r.cluster.Own(ctx, name)
+	if err != nil || own.Export == nil {
+		return t, err
+	}
+	t.exists = true
+	if own.Contribution == nil {
+		return t, nil
+	}
+	_, t.invalid = choice.PolicyOf(&policy.Spec.Preference, own.Contribution.Type == mcsv1beta1.Headless, own.Contribution.TrafficDistribution != nil, !r.cluster.PublishesPods)
+	exported, err := r.cluster.Exports(ctx, name)
+	if err != nil || len(exported.Imported) == 0 {
+		return t, err
+	}
+	if oldest := choice.OldestExport(exported.Imported); oldest.ClusterID != r.cluster.ID.String() {
+		t.oldest = names.ClusterID(oldest.ClusterID)
+	}
+	return t, nil
+}

@@ -1,0 +1,91 @@
+package choice
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Oldest returns the oldest of TrafficPolicies for one target, which applies, or nil.
+func Oldest(policies []*trafficv1alpha1.TrafficPolicy) *trafficv1alpha1.TrafficPolicy {
+	if len(policies) == 0 {
+		return nil
+	}
+	return slices.MinFunc(policies, func(a, b *trafficv1alpha1.TrafficPolicy) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// PreferenceOf returns the preference for an imported service: that of the TrafficPolicy for its ServiceImport, or else of the
+// oldest export, or else the cluster's default. Of another cluster's export, weights and fallback None count only if accepts
+// says so: they could keep traffic from this cluster's own endpoints. ignored is set if they do not count.
+func PreferenceOf(own, byDefault *trafficv1alpha1.TrafficPolicy, exports []brokerv1alpha1.ExportedServiceSpec, self names.ClusterID, accepts func(names.ClusterID) bool) (p *trafficv1alpha1.Preference, ignored bool) {
+	if own != nil {
+		return &own.Spec.Preference, false
+	}
+	if len(exports) > 0 {
+		oldest := OldestExport(exports)
+		if p := oldest.Preference; p != nil {
+			id := names.ClusterID(oldest.ClusterID)
+			if id == self || accepts(id) || len(p.Weights) == 0 && p.Fallback != trafficv1alpha1.FallbackNone {
+				return p, false
+			}
+			return &trafficv1alpha1.Preference{ClusterSelectors: p.ClusterSelectors}, true
+		}
+	}
+	if byDefault != nil {
+		return &byDefault.Spec.Preference, false
+	}
+	return nil, false
+}
+
+// OldestExport returns the export whose properties apply (KEP-1645). There must be one.
+func OldestExport(exports []brokerv1alpha1.ExportedServiceSpec) brokerv1alpha1.ExportedServiceSpec {
+	return slices.MinFunc(exports, func(a, b brokerv1alpha1.ExportedServiceSpec) int {
+		return cmp.Or(a.ExportedAt.Compare(b.ExportedAt.Time), cmp.Compare(a.ClusterID, b.ClusterID))
+	})
+}
+
+// PolicyOf returns a preference for a service, or why it does not apply. A service that sends traffic by zone cannot have
+// weights, nor one of which a cluster publishes its cluster IP: that is one endpoint for all its pods.
+func PolicyOf(p *trafficv1alpha1.Preference, headless, trafficDistribution, clusterIPs bool) (*Policy, error) {
+	switch {
+	case p == nil, len(p.ClusterSelectors)+len(p.Weights) == 0:
+		return nil, nil
+	case headless:
+		return nil, errHeadless
+	case clusterIPs && len(p.Weights) > 0:
+		return nil, errors.New("the policy has weights, but a cluster that exports the service advertises its cluster IPs, so its pods cannot be counted")
+	}
+	policy := &Policy{Fallback: Fallback(p.Fallback)}
+	for _, s := range p.ClusterSelectors {
+		policy.Selectors = append(policy.Selectors, selectorOf(s.PropertySelector))
+	}
+	for _, w := range p.Weights {
+		weight := Weight{Cluster: names.ClusterID(w.Cluster), Weight: w.Weight}
+		if w.PropertySelector != nil {
+			s := selectorOf(*w.PropertySelector)
+			weight.Selector = &s
+		}
+		policy.Weights = append(policy.Weights, weight)
+	}
+	return policy, policy.Validate(trafficDistribution)
+}
+
+// errHeadless is IsHeadless.
+var errHeadless = errors.New("the service is headless: DNS answers with the endpoints of all clusters (KEP-5939 draft)")
+
+// IsHeadless reports whether a preference does not apply because the service is headless.
+func IsHeadless(err error) bool { return errors.Is(err, errHeadless) }
+
+func selectorOf(s trafficv1alpha1.PropertySelector) Selector {
+	selector := Selector{MatchProperties: s.MatchProperties}
+	for _, e := range s.MatchExpressions {
+		selector.MatchExpressions = append(selector.MatchExpressions, Expression{Key: e.Key, Operator: e.Operator, Values: e.Values})
+	}
+	return selector
+}
