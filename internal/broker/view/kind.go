@@ -196,10 +196,14 @@ func (k *kind[O]) replace(all map[kit.Scope]*Object[O]) {
 // changed returns the key of a changed object, or the zero key, and the object if it still has this key, else nil.
 func (k *kind[O]) changed(b *border.Border, e kit.Event[O]) (key kit.Scope, object *Object[O]) {
 	for _, version := range e.Versions() { // they have the same key, but somebody may have edited one such that it has none
-		key = cmp.Or(key, k.key(version))
+		if found := k.key(version); found == (kit.Scope{}) {
+			object = nil
+		} else {
+			key, object = found, k.object(b, version)
+		}
 	}
-	if key != (kit.Scope{}) && !e.Deleted() {
-		object = k.at(key, b, e.New)
+	if e.Deleted() {
+		object = nil
 	}
 	return key, object
 }

@@ -80,8 +80,7 @@ type Rules[K comparable, O any] struct {
 // NewObjects.
 type Objects[K comparable, O any] struct {
 	rules    Rules[K, O]
-	entries  map[K]*entry[O]
-	owned    map[names.ClusterID]map[K]bool
+	entries  map[names.ClusterID]map[K]*entry[O] // by owner
 	services groups[K]
 	suspects map[K]*suspicion
 	unread   map[K]bool              // stubs whose content is to be read; until then the last one counts
@@ -124,14 +123,20 @@ type suspicion struct {
 // NewObjects returns no objects.
 func NewObjects[K comparable, O any](rules Rules[K, O]) *Objects[K, O] {
 	return &Objects[K, O]{
-		rules: rules, entries: map[K]*entry[O]{}, owned: map[names.ClusterID]map[K]bool{}, services: newGroups(rules.Compare), suspects: map[K]*suspicion{},
+		rules: rules, entries: map[names.ClusterID]map[K]*entry[O]{}, services: newGroups(rules.Compare), suspects: map[K]*suspicion{},
 		unread: map[K]bool{}, ended: lru.New(remembered), joined: map[names.ClusterID]int{},
 	}
 }
 
 // Get returns what counts for a key.
-func (s *Objects[K, O]) Get(key K) Answer[O] {
-	e, waits := s.entries[key], s.unread[key] || s.suspects[key] != nil
+func (s *Objects[K, O]) Get(key K) Answer[O] { return s.answer(key, s.find(key)) }
+
+// find returns the entry of a key, or nil.
+func (s *Objects[K, O]) find(key K) *entry[O] { return s.entries[s.rules.Owner(key)][key] }
+
+// answer returns what counts for a key that has an entry, or nil.
+func (s *Objects[K, O]) answer(key K, e *entry[O]) Answer[O] {
+	waits := s.unread[key] || s.suspects[key] != nil
 	switch {
 	case !s.complete:
 		return Answer[O]{State: Unknown}
@@ -173,7 +178,7 @@ func (e *entry[O]) keeps() *Object[O] {
 
 // Applied records that this cluster applied an object before this process began. Call it before Replace.
 func (s *Objects[K, O]) Applied(key K, service types.NamespacedName, revision int64) {
-	if s.entries[key] != nil {
+	if s.find(key) != nil {
 		return // it was seen since: the first connection has ended early
 	}
 	e := s.entry(key)
@@ -187,9 +192,11 @@ func (s *Objects[K, O]) Replace(all map[K]*Object[O], now time.Time) {
 	for key, object := range all {
 		s.Put(key, object, now)
 	}
-	for key := range s.entries {
-		if all[key] == nil {
-			s.Put(key, nil, now)
+	for _, owned := range s.entries {
+		for key := range owned {
+			if all[key] == nil {
+				s.Put(key, nil, now)
+			}
 		}
 	}
 	if !s.complete {
@@ -199,7 +206,7 @@ func (s *Objects[K, O]) Replace(all map[K]*Object[O], now time.Time) {
 
 // Put records an object that the cache shows, or nil if the cache no longer shows it.
 func (s *Objects[K, O]) Put(key K, object *Object[O], now time.Time) {
-	if object == nil && s.entries[key] == nil {
+	if object == nil && s.find(key) == nil {
 		return
 	}
 	s.update(key, func(e *entry[O]) {
@@ -217,7 +224,7 @@ func (s *Objects[K, O]) Owner(id names.ClusterID, joined bool, now time.Time) {
 	if joined {
 		s.joined[id]++
 	}
-	for key := range s.owned[id] {
+	for key := range s.entries[id] {
 		s.update(key, func(e *entry[O]) {
 			if joined && e.believed == nil {
 				e.applied = belief.Applied{}
@@ -240,7 +247,7 @@ func (s *Objects[K, O]) Want(key K, without func(O) O, now time.Time) {
 
 // Room decides again about an object that does not wait for room any more.
 func (s *Objects[K, O]) Room(key K, now time.Time) {
-	if e := s.entries[key]; e != nil {
+	if e := s.find(key); e != nil {
 		s.Put(key, e.cached, now)
 	}
 }
@@ -287,7 +294,7 @@ func (s *Objects[K, O]) Read(key K) (number int, stub *Object[O]) {
 		number = of.read
 	}
 	if s.unread[key] {
-		stub = s.entries[key].cached
+		stub = s.find(key).cached
 	}
 	return number, stub
 }
@@ -295,7 +302,7 @@ func (s *Objects[K, O]) Read(key K) (number int, stub *Object[O]) {
 // Content records the content of a stub from Read, nil if the object is missing: an event follows. If an event of the object
 // has come since Read, it does nothing.
 func (s *Objects[K, O]) Content(key K, stub, object *Object[O], now time.Time) {
-	if object != nil && s.unread[key] && s.entries[key].cached == stub {
+	if object != nil && s.unread[key] && s.find(key).cached == stub {
 		s.Put(key, object, now)
 	}
 }
@@ -323,8 +330,8 @@ func (s *Objects[K, O]) Suspicious() int { return len(s.suspects) }
 
 // update changes the entry of a key, and records whether its answer changes.
 func (s *Objects[K, O]) update(key K, change func(*entry[O])) {
-	before := s.Get(key)
 	e := s.entry(key)
+	before := s.answer(key, e)
 	service, kept := e.service, e.keeps()
 	if change(e); e.believed != nil {
 		s.group(key, e, s.rules.Service(key, e.believed.Value))
@@ -339,7 +346,7 @@ func (s *Objects[K, O]) update(key K, change func(*entry[O])) {
 		s.kept[key] = keeps
 	}
 	s.release(key, e)
-	if after := s.Get(key); after.State == before.State && s.isSame(after.Object, before.Object) {
+	if after := s.answer(key, e); after.State == before.State && s.isSame(after.Object, before.Object) {
 		return
 	}
 	s.changed = append(s.changed, Changed[K]{key, now})
@@ -409,16 +416,21 @@ func (s *Objects[K, O]) release(key K, e *entry[O]) {
 		return
 	}
 	s.group(key, e, types.NamespacedName{})
-	delete(s.entries, key)
 	id := s.rules.Owner(key)
-	if delete(s.owned[id], key); len(s.owned[id]) == 0 {
-		delete(s.owned, id)
+	if delete(s.entries[id], key); len(s.entries[id]) == 0 {
+		delete(s.entries, id)
 	}
 }
 
 // entry returns the entry of a key, and creates it with what is remembered.
 func (s *Objects[K, O]) entry(key K) *entry[O] {
-	e := s.entries[key]
+	id := s.rules.Owner(key)
+	owned := s.entries[id]
+	if owned == nil {
+		owned = map[K]*entry[O]{}
+		s.entries[id] = owned
+	}
+	e := owned[key]
 	if e != nil {
 		return e
 	}
@@ -427,12 +439,7 @@ func (s *Objects[K, O]) entry(key K) *entry[O] {
 		e.applied.Revision = revision.(int64)
 		s.ended.Remove(s.memory(key))
 	}
-	s.entries[key] = e
-	id := s.rules.Owner(key)
-	if s.owned[id] == nil {
-		s.owned[id] = map[K]bool{}
-	}
-	s.owned[id][key] = true
+	owned[key] = e
 	return e
 }
 

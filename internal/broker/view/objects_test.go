@@ -193,7 +193,7 @@ func TestObjects(t *testing.T) {
 			"": func(t *rapid.T) {
 				w.take()
 				for key := range w.objects.unread {
-					if cached := w.objects.entries[key].cached; !w.missing[cached] && !slices.ContainsFunc(w.reading, func(r reading) bool { return r.key == key && r.stub == cached }) {
+					if cached := w.objects.find(key).cached; !w.missing[cached] && !slices.ContainsFunc(w.reading, func(r reading) bool { return r.key == key && r.stub == cached }) {
 						t.Fatalf("%s is not read", key)
 					}
 				}

@@ -258,7 +258,7 @@ func (v *View) ServicesIn(namespace string) []types.NamespacedName {
 func (v *View) ServicesOf(member names.ClusterID) (all []types.NamespacedName) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	for key := range v.records.objects.owned[member] {
+	for key := range v.records.objects.entries[member] {
 		all = append(all, key.Service)
 	}
 	return all
@@ -285,14 +285,18 @@ func (v *View) SlicesOf(service types.NamespacedName) []kit.Scope {
 func (v *View) SlicesBy(member names.ClusterID) []kit.Scope {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return slices.Collect(maps.Keys(v.slices.objects.owned[member]))
+	return slices.Collect(maps.Keys(v.slices.objects.entries[member]))
 }
 
 // Slices is described at SlicesOf.
 func (v *View) Slices() []kit.Scope {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return slices.Collect(maps.Keys(v.slices.objects.entries))
+	var all []kit.Scope
+	for _, owned := range v.slices.objects.entries {
+		all = slices.AppendSeq(all, maps.Keys(owned))
+	}
+	return all
 }
 
 // Cluster returns a member's last MemberCluster, or nil. Callers must not change it.
