@@ -106,7 +106,9 @@ func (p *process) term(ctx context.Context) error {
 		return err
 	}
 	// On each replica, so that the budget is right when it leads.
-	free := unelected(func(ctx context.Context) error { return accepts.Follow(ctx, mgr.GetCache()) })
+	free := unelected(func(ctx context.Context) error {
+		return kit.Follow(ctx, mgr.GetCache(), &discoveryv1.EndpointSlice{}, accepts.ForgetDeleted)
+	})
 	hosts, err := loadbalancer.ReadHosts(ctx, mgr.GetAPIReader(), p.config, p.options.nodes(), p.log)
 	if err != nil {
 		return err

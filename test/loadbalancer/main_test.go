@@ -35,6 +35,7 @@ import (
 	atollhub "github.com/atoll-mcs/atoll/internal/hub"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -120,7 +121,9 @@ func start(t *testing.T) (stop func()) {
 	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
 	noError(t, err)
 	noError(t, mgr.Add(hosts))
-	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return accepts.Follow(ctx, mgr.GetCache()) })))
+	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		return kit.Follow(ctx, mgr.GetCache(), &discoveryv1.EndpointSlice{}, accepts.ForgetDeleted)
+	})))
 	c, err := loadbalancer.New(mgr.GetClient(), mgr.GetCache(), published, known, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
 	noError(t, err)
 	noError(t, mgr.Add(c))

@@ -114,10 +114,7 @@ func (c *core) connect(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return brokers.Start(ctx) })
 	group.Go(func() error { return c.awaitRestore(ctx) })
-	if err = borders.Follow(ctx, brokers.GetCache()); err == nil {
-		err = c.follow(ctx, brokers.GetCache())
-	}
-	if err == nil {
+	if err = c.followMembers(ctx, brokers.GetCache()); err == nil {
 		err = c.expectOwners(ctx)
 	}
 	if err != nil {
@@ -127,14 +124,22 @@ func (c *core) connect(ctx context.Context) error {
 	}
 	defer c.exports.Clear() // its controllers miss later deletions
 	defer c.published.Store(nil)
+	followed := make(chan struct{}) // closed when the caches have synced, or ctx is done
+	group.Go(func() error {
+		defer close(followed)
+		return c.followObjects(ctx, brokers.GetCache(), borders)
+	})
 	group.Go(func() error {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-c.mgr.Elected():
 		}
-		if err := c.cluster.Follow(ctx, from); err != nil {
+		if err := c.cluster.Follow(ctx, from); err != nil { // while the caches fill
 			return err
+		}
+		if <-followed; ctx.Err() != nil {
+			return nil
 		}
 		c.cluster.SetBroker(b)
 		c.notifyNamed()
@@ -148,31 +153,8 @@ func (c *core) connect(ctx context.Context) error {
 	return group.Wait()
 }
 
-// follow waits for the broker's caches to sync, and publishes later changes that are not the view's.
-func (c *core) follow(ctx context.Context, from cache.Cache) error {
-	for _, kind := range []client.Object{&brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}} {
-		if _, err := from.GetInformer(ctx, kind); err != nil {
-			return fmt.Errorf("listing the broker's %T: %w", kind, err)
-		}
-	}
-	changes := &c.cluster.Changes
-	if err := kit.Follow(ctx, from, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) {
-		for _, record := range e.Versions() { // somebody may have edited the service
-			if record.Spec.ClusterID == c.ClusterID.String() && !e.Initial {
-				changes.Publish(kit.Scope{Service: record.Spec.Service(), Member: c.ClusterID})
-			}
-		}
-	}); err != nil {
-		return err
-	}
-	if err := kit.Follow(ctx, from, &discoveryv1.EndpointSlice{}, func(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
-		if e.Old == nil && !e.Initial && layout.Cluster(e.New) == c.ClusterID {
-			service := layout.Service(e.New)
-			changes.Publish(kit.Scope{Service: service, Member: c.ClusterID, Slice: types.NamespacedName{Namespace: service.Namespace, Name: layout.Source(e.New)}})
-		}
-	}); err != nil {
-		return err
-	}
+// followMembers records the members' state, and publishes its changes.
+func (c *core) followMembers(ctx context.Context, from cache.Cache) error {
 	return kit.Follow(ctx, from, &brokerv1alpha1.MemberCluster{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.MemberCluster]) {
 		id := names.ClusterID(e.Latest().Name)
 		if e.New == nil {
@@ -182,6 +164,35 @@ func (c *core) follow(ctx context.Context, from cache.Cache) error {
 		c.notifyNamed()
 		c.Heartbeats.Remove(id, e.New.Removed())
 	})
+}
+
+// followObjects waits for the broker's caches to sync, and publishes later changes that are not the view's.
+func (c *core) followObjects(ctx context.Context, from cache.Cache, borders *border.Border) error {
+	changes := &c.cluster.Changes
+	if err := kit.Follow(ctx, from, &discoveryv1.EndpointSlice{}, func(ctx context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
+		borders.ForgetDeleted(ctx, e)
+		if e.Old == nil && !e.Initial && layout.Cluster(e.New) == c.ClusterID {
+			service := layout.Service(e.New)
+			changes.Publish(kit.Scope{Service: service, Member: c.ClusterID, Slice: types.NamespacedName{Namespace: service.Namespace, Name: layout.Source(e.New)}})
+		}
+	}); err != nil {
+		return err
+	}
+	if err := kit.Follow(ctx, from, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) {
+		for _, record := range e.Versions() { // somebody may have edited the service
+			if record.Spec.ClusterID == c.ClusterID.String() && !e.Initial {
+				changes.Publish(kit.Scope{Service: record.Spec.Service(), Member: c.ClusterID})
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	for _, kind := range []client.Object{&brokerv1alpha1.ServicePolicy{}, &corev1.ConfigMap{}} {
+		if _, err := from.GetInformer(ctx, kind); err != nil {
+			return fmt.Errorf("listing the broker's %T: %w", kind, err)
+		}
+	}
+	return nil
 }
 
 // notifyNamed reports that OverBudgetOf may have changed.

@@ -16,7 +16,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
@@ -50,13 +49,19 @@ type Border struct {
 	self   names.ClusterID
 	wants  func(service types.NamespacedName) bool
 	budget *Budget
-	// mark is random: a member could forge a fixed one.
-	mark string
+	// mark is random: a member could forge a fixed one. marks has the annotations of states without a detail: most objects
+	// share one.
+	mark  string
+	marks map[State]string
 }
 
 // New returns a cluster's border. wants reports whether the endpoints of a service are wanted.
 func New(self names.ClusterID, wants func(service types.NamespacedName) bool, budget *Budget) *Border {
-	return &Border{self: self, wants: wants, budget: budget, mark: rand.Text()}
+	b := &Border{self: self, wants: wants, budget: budget, mark: rand.Text(), marks: map[State]string{}}
+	for _, state := range []State{Full, Stub, OverLimit, Refused, Withdrawn} {
+		b.marks[state] = b.mark + " " + string(state)
+	}
+	return b
 }
 
 // Transform is a cache transform (client-go's TransformFunc). It changes and returns the object, and never fails: an
@@ -81,13 +86,12 @@ func (b *Border) Transform(object any) (any, error) {
 	return object, nil
 }
 
-// Follow frees the budget of slices that a cache no longer has, which Transform does not see, until ctx is done.
-func (b *Border) Follow(ctx context.Context, from cache.Cache) error {
-	return kit.Follow(ctx, from, &discoveryv1.EndpointSlice{}, func(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
-		if e.Deleted() {
-			b.Forget(e.Old.Name)
-		}
-	})
+// ForgetDeleted frees the budget of a slice that the cache no longer has, which Transform does not see. It is a handler for
+// kit.Follow.
+func (b *Border) ForgetDeleted(_ context.Context, e kit.Event[*discoveryv1.EndpointSlice]) {
+	if e.Deleted() {
+		b.Forget(e.Old.Name)
+	}
 }
 
 // Keep counts the content of a slice, by its name on the broker, that is kept although the cache no longer has it. It
@@ -135,7 +139,9 @@ func (b *Border) set(o metav1.Object, state State, detail string) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[annotation] = strings.TrimSpace(b.mark + " " + string(state) + " " + detail)
+	if annotations[annotation] = b.marks[state]; detail != "" {
+		annotations[annotation] = b.mark + " " + string(state) + " " + detail
+	}
 	o.SetAnnotations(annotations)
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
@@ -204,18 +205,20 @@ func viewFirst(ctx context.Context, config *rest.Config) (count func() (firstRep
 	}
 	go func() { _ = from.Start(ctx) }() // fails only if it runs already
 	began := time.Now()
-	err = accepts.Follow(ctx, from)
-	cached := time.Since(began)
-	if err == nil {
-		err = errors.Join(
-			kit.Follow(ctx, from, &brokerv1alpha1.ExportedService{}, ignore), kit.Follow(ctx, from, &discoveryv1.EndpointSlice{}, ignore),
-			kit.Follow(ctx, from, &brokerv1alpha1.MemberCluster{}, ignore),
-		)
+	if err := kit.Follow(ctx, from, &brokerv1alpha1.MemberCluster{}, ignore); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = v.Follow(ctx, view.Connection{Cache: from, Border: accepts})
-	}
-	if err != nil {
+	var group errgroup.Group
+	var cached time.Duration
+	group.Go(func() error {
+		if err := kit.Follow(ctx, from, &discoveryv1.EndpointSlice{}, accepts.ForgetDeleted); err != nil {
+			return err
+		}
+		cached = time.Since(began)
+		return kit.Follow(ctx, from, &brokerv1alpha1.ExportedService{}, ignore)
+	})
+	group.Go(func() error { return v.Follow(ctx, view.Connection{Cache: from, Border: accepts}) })
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	changes.Publish(kit.Scope{})
