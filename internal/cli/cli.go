@@ -15,6 +15,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/check"
 	"github.com/atoll-mcs/atoll/internal/cli/dns"
+	"github.com/atoll-mcs/atoll/internal/cli/drain"
 	"github.com/atoll-mcs/atoll/internal/cli/explain"
 	"github.com/atoll-mcs/atoll/internal/cli/export"
 	"github.com/atoll-mcs/atoll/internal/cli/gather"
@@ -96,7 +97,7 @@ func NewRoot(program string) *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"services", "Share Services:", []*cobra.Command{export.NewCommand(), export.NewUnexport(), get.NewCommand(), explain.NewCommand()}},
+		{"services", "Share Services:", []*cobra.Command{export.NewCommand(), export.NewUnexport(), drain.NewCommand(), drain.NewUndrain(), get.NewCommand(), explain.NewCommand()}},
 		{"install", "Install, upgrade and remove Atoll:", []*cobra.Command{broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(), render.NewCommand()}},
 		{"inspect", "Inspect and test clusters:", []*cobra.Command{status.NewCommand(), check.NewCommand(), verify.NewCommand(), bench.NewCommand(), gather.NewCommand()}},
 		{"lab", "Try Atoll on this machine, without real clusters:", []*cobra.Command{lab.NewCommand()}},

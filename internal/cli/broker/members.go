@@ -48,6 +48,7 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
   REFUSED    number of exported services in namespaces that the member may not export
   ADDRESSES  number of endpoint addresses that the member publishes
   OUTSIDE    number of endpoint addresses outside the permitted ranges
+  DRAINED    whether the member gets no new connections while other members can serve them
   MISTAKES   invalid entries in the ConfigMap; an invalid entry permits nothing
 
 The row ` + setup.DefaultRow + ` shows the permissions of members without their own setting. This row exists only
@@ -76,21 +77,24 @@ if "atoll broker deploy --default-exports" has set these permissions.`,
 func newMembersSet(o *target.Clusterset) *cobra.Command {
 	var format output.Format
 	var namespaces, within []string
-	var noNamespaces, dryRun bool
+	var noNamespaces, drained, dryRun bool
 	command := &cobra.Command{
 		Use:   "set CLUSTER",
-		Short: "Set which namespaces and addresses a member may export",
+		Short: "Set which namespaces and addresses a member may export, or drain it",
 		Long: `Sets the namespaces and the endpoint address ranges that a member may export. Each flag replaces
 the earlier value. Other settings stay. The cluster need not be a member yet.
 
 Give each namespace by name, or give a prefix followed by * for all names with that prefix. If all ranges
 have the same IP family, the member may not export addresses of the other IP family. With --dry-run, the
-command shows the exports that other clusters would ignore.`,
+command shows the exports that other clusters would ignore.
+
+A drained member gets no new connections while other members can serve them, as with "atoll drain".`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
   atoll broker members set c2 --namespaces '*' --context broker         # all
   atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored
   atoll broker members set c2 --ranges 10.2.0.0/16,fd00:2::/48 --context broker --dry-run -o wide
-  atoll broker members set c2 --ranges any --context broker             # any address, as by default`,
+  atoll broker members set c2 --ranges any --context broker             # any address, as by default
+  atoll broker members set c2 --drained --context broker                # no new connections; --drained=false ends this`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := names.ParseClusterID(args[0])
@@ -110,8 +114,9 @@ command shows the exports that other clusters would ignore.`,
 					return err
 				}
 			}
-			if !change.SetNamespaces && !change.SetRanges {
-				return errors.New("no permission to set: add --namespaces, --no-namespaces or --ranges")
+			change.SetDrained, change.Drained = cmd.Flags().Changed("drained"), drained
+			if !change.SetNamespaces && !change.SetRanges && !change.SetDrained {
+				return errors.New("no setting: add --namespaces, --no-namespaces, --ranges or --drained")
 			}
 			now, err := changePermissions(o, cmd, change)
 			if err != nil {
@@ -131,6 +136,7 @@ command shows the exports that other clusters would ignore.`,
 	flags.StringSliceVar(&namespaces, "namespaces", nil, "namespaces that the member may export: names, or prefixes that end in *; use '*' for all namespaces")
 	flags.BoolVar(&noNamespaces, "no-namespaces", false, "do not permit the member to export any namespace")
 	flags.StringSliceVar(&within, "ranges", nil, "permitted address ranges of the member's endpoints, such as 10.2.0.0/16; use any for all addresses")
+	flags.BoolVar(&drained, "drained", false, "send the member no new connections while other members can serve them; --drained=false ends this")
 	flags.BoolVar(&dryRun, "dry-run", false, "show the result and change nothing")
 	command.MarkFlagsMutuallyExclusive("namespaces", "no-namespaces")
 	return command
@@ -209,6 +215,13 @@ func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.Pe
 	return now, nil
 }
 
+func drainedText(drained bool) string {
+	if drained {
+		return "yes"
+	}
+	return ""
+}
+
 // about returns a cluster's rows.
 func about(rows []setup.MemberPermissions, id string) []setup.MemberPermissions {
 	return slices.DeleteFunc(slices.Clone(rows), func(r setup.MemberPermissions) bool { return r.Cluster != id })
@@ -220,12 +233,12 @@ func addPermissionsFormat(command *cobra.Command, format *output.Format) {
 
 func writePermissions(cmd *cobra.Command, format output.Format, rows []setup.MemberPermissions) error {
 	return output.Rows(cmd.OutOrStdout(), format, rows, func(r setup.MemberPermissions) string { return r.Cluster }, output.Columns[setup.MemberPermissions]{
-		Headers: []string{"CLUSTER", "NAMESPACES", "EXPORTS", "REFUSED", "RANGES", "ADDRESSES", "OUTSIDE", "MISTAKES"},
+		Headers: []string{"CLUSTER", "NAMESPACES", "EXPORTS", "REFUSED", "RANGES", "ADDRESSES", "OUTSIDE", "DRAINED", "MISTAKES"},
 		Wide:    []string{"EXAMPLES"},
 		Cells: func(r setup.MemberPermissions) []any {
 			namespaces := output.Permitted(!slices.Contains(r.Namespaces, "*"), r.Namespaces, "all")
 			within := output.Permitted(!r.AnyAddress, r.Ranges, anyAddress)
-			return []any{r.Cluster, namespaces, r.Exports, r.NotPermitted, within, r.Addresses, r.Outside, strings.Join(r.Mistakes, "; "), r.Examples}
+			return []any{r.Cluster, namespaces, r.Exports, r.NotPermitted, within, r.Addresses, r.Outside, drainedText(r.Drained), strings.Join(r.Mistakes, "; "), r.Examples}
 		},
 	})
 }

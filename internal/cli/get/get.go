@@ -100,7 +100,7 @@ func newClusters() *cobra.Command {
   Silent:  The member's heartbeat is missing. This cluster still uses its endpoints.
   Lost:    The member does not answer. Its endpoints are withdrawn from this cluster.
   Joining: The member has never sent a heartbeat.
-HEARTBEAT is the age of the last heartbeat, measured by the broker's clock. OVER-BUDGET-OF lists the clusters
+DRAINED says how many of the member's exports get no new connections. HEARTBEAT is the age of the last heartbeat, measured by the broker's clock. OVER-BUDGET-OF lists the clusters
 whose --member-budget the member exceeds. Some of the member's updates reach these clusters late or not at all. With -o wide,
 MAY-EXPORT lists the namespaces that the broker permits the member to export. ALLOWED-RANGES lists the permitted
 address ranges of the member.`,
@@ -108,11 +108,11 @@ address ranges of the member.`,
 		report.Members, func(s *survey.Scope) { s.Namespace, s.Installation = "", true },
 		func(m report.Member) string { return m.Cluster },
 		output.Columns[report.Member]{
-			Headers: []string{"CLUSTER", "STATE", "HEARTBEAT", "EXPORTS", "KUBERNETES", "AGENT", "ADVERTISES", "REGION", "OVER-BUDGET-OF"},
+			Headers: []string{"CLUSTER", "STATE", "HEARTBEAT", "EXPORTS", "KUBERNETES", "AGENT", "ADVERTISES", "REGION", "DRAINED", "OVER-BUDGET-OF"},
 			Wide:    []string{"MAY-EXPORT", "ALLOWED-RANGES", "FAMILIES", "PODS", "SERVICES"},
 			Cells: func(m report.Member) []any {
 				return []any{
-					m.Cluster, m.State, output.Heartbeat(m), m.Exports, m.Kubernetes, m.Agent, m.Advertises, m.Region, m.OverBudgetOf,
+					m.Cluster, m.State, output.Heartbeat(m), m.Exports, m.Kubernetes, m.Agent, m.Advertises, m.Region, m.Drained, m.OverBudgetOf,
 					output.Permitted(!slices.Contains(m.Namespaces, "*"), m.Namespaces, "all"),
 					output.Permitted(m.AllowedRanges != nil, ptr.Deref(m.AllowedRanges, nil), "any"),
 					m.IPFamilies, m.PodCIDRs, m.ServiceCIDRs,
@@ -178,7 +178,8 @@ serve clients, which are ready and have a port of the service, and the number of
 }
 
 func newEndpoints() *cobra.Command {
-	return newSub("endpoints [SERVICE]", "List the endpoints that a cluster has imported", `Lists the endpoints of imported services in a cluster, and the cluster of each endpoint.`,
+	return newSub("endpoints [SERVICE]", "List the endpoints that a cluster has imported", `Lists the endpoints of imported services in a cluster, and the cluster of each endpoint. Endpoints with the
+STATE Standby are ready in their cluster, but get new connections only if no other endpoint is ready.`,
 		"  atoll get endpoints web -n shop\n  atoll get endpoints -A -o name", true, cobra.MaximumNArgs(1),
 		report.Endpoints, func(s *survey.Scope) { s.Endpoints, s.ClusterOnly = true, true },
 		func(e report.Endpoint) string { return output.Text(e.Addresses) },
@@ -186,10 +187,18 @@ func newEndpoints() *cobra.Command {
 			Headers: []string{"NAMESPACE", "SERVICE", "CLUSTER", "ADDRESS", "PORTS", "STATE"},
 			Wide:    []string{"ZONE", "HOSTNAME", "SLICE"},
 			Cells: func(e report.Endpoint) []any {
-				return []any{e.Namespace, e.Service, e.Cluster, e.Addresses, e.Ports, e.State, e.Zone, e.Hostname, e.Slice}
+				return []any{e.Namespace, e.Service, e.Cluster, e.Addresses, e.Ports, state(e), e.Zone, e.Hostname, e.Slice}
 			},
 		},
 	)
+}
+
+// state formats an endpoint's state.
+func state(e report.Endpoint) string {
+	if e.Reason != "" {
+		return fmt.Sprintf("%s (%s)", e.State, e.Reason)
+	}
+	return string(e.State)
 }
 
 // age formats the time since at like kubectl.

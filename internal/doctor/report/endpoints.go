@@ -22,8 +22,10 @@ type Endpoint struct {
 	Addresses []string      `json:"addresses"`
 	Ports     []string      `json:"ports,omitempty"`
 	State     EndpointState `json:"state"`
-	Hostname  string        `json:"hostname,omitempty"`
-	Zone      string        `json:"zone,omitempty"`
+	// Reason is why the endpoint is on standby.
+	Reason   string `json:"reason,omitempty"`
+	Hostname string `json:"hostname,omitempty"`
+	Zone     string `json:"zone,omitempty"`
 	// Slice is the EndpointSlice in the queried cluster.
 	Slice string `json:"slice"`
 
@@ -38,6 +40,8 @@ const (
 	EndpointReady       EndpointState = "Ready"
 	EndpointNotReady    EndpointState = "NotReady"
 	EndpointTerminating EndpointState = "Terminating"
+	// EndpointStandby endpoints are ready in their cluster, but get new connections only if no other endpoint is ready.
+	EndpointStandby EndpointState = "Standby"
 )
 
 // Endpoints lists the surveyed imported endpoints by service, cluster and address.
@@ -47,12 +51,16 @@ func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
 	var all []Endpoint
 	for _, slice := range list {
 		for _, e := range slice.Endpoints {
-			all = append(all, Endpoint{
+			one := Endpoint{
 				Namespace: cmp.Or(slice.Labels[names.LabelServiceNamespace], slice.Namespace), Service: slice.Labels[names.LabelServiceName],
 				Cluster: slice.Labels[names.LabelSourceCluster], Addresses: e.Addresses, Ports: slicePorts(slice.Ports), State: state(e),
 				Hostname: ptr.Deref(e.Hostname, ""), Zone: ptr.Deref(e.Zone, ""), Slice: slice.Name,
 				usable: usablePorts(slice.Ports),
-			})
+			}
+			if reason := standbyOf(slice); reason != "" && one.State == EndpointTerminating {
+				one.State, one.Reason = EndpointStandby, reason
+			}
+			all = append(all, one)
 		}
 	}
 	slices.SortFunc(all, func(a, b Endpoint) int {

@@ -38,6 +38,8 @@ type Member struct {
 	AllowedRanges *[]string `json:"allowedRanges,omitempty"`
 	// OverBudgetOf are the clusters whose budget per member it exceeds. Endpoints beyond the budget are not imported there.
 	OverBudgetOf []string `json:"overBudgetOf,omitempty"`
+	// Drained says how many of the exports are drained: "all", "2 of 7", or absent.
+	Drained string `json:"drained,omitempty"`
 	// Self means that this is the queried cluster.
 	Self bool `json:"self,omitempty"`
 }
@@ -73,6 +75,7 @@ func Members(s *survey.Survey) []Member {
 			Advertises: string(m.Spec.AdvertiseMode), IPFamilies: texts(m.Spec.IPFamilies), PodCIDRs: m.Spec.PodCIDRs, ServiceCIDRs: m.Spec.ServiceCIDRs,
 			Exports: exports[m.Name], Self: m.Name == s.ClusterID.String(),
 		}
+		member.Drained = drained(s, m.Name)
 		member.permissions(s.Broker.Permissions.Of(names.ClusterID(m.Name)))
 		if silence, ok := s.Broker.Silence(m.Name); ok {
 			member.HeartbeatSeconds = ptr.To(int64(silence.Seconds()))

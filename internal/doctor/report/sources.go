@@ -22,6 +22,8 @@ type Source struct {
 	// have a port of the service.
 	Imported  int `json:"imported"`
 	ReadyHere int `json:"readyHere"`
+	// Standby is how many of them are on standby here.
+	Standby int `json:"standby,omitempty"`
 	// Reason explains a lower number here.
 	Reason string `json:"reason,omitempty"`
 
@@ -53,19 +55,35 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 	for _, id := range clusters {
 		source := Source{Cluster: id}
 		source.Imported, source.ReadyHere = count(s.Cluster.Slices, id, serves)
+		because := ""
+		source.Standby, because = onStandby(s.Cluster.Slices, id)
 		ready := 0
 		if s.Broker != nil {
 			source.Published, ready = count(x.ofFamilies(s.Broker.Slices), id, func(e Endpoint) bool { return e.State == EndpointReady })
 		}
 		_, readyHere := count(s.Cluster.Slices, id, func(e Endpoint) bool { return e.State == EndpointReady })
 		// The queried cluster imports its own endpoints directly, whatever it publishes.
-		source.incomplete = id != x.Cluster && (source.Imported < source.Published || source.ReadyHere < ready) || source.ReadyHere < readyHere
+		source.incomplete = id != x.Cluster && (source.Imported < source.Published || source.ReadyHere+source.Standby < ready) || source.ReadyHere < readyHere
 		source.Reason = why(s, source, ready, readyHere)
+		if source.Standby > 0 && source.ReadyHere == 0 {
+			source.Reason = fmt.Sprintf("%d on standby: %s", source.Standby, because)
+		}
 		if because, _ := rules.Reason(names.ClusterID(id)).Explain(namespace, s.On); because != "" && id != x.Cluster {
 			source.Reason = because
 		}
 		x.Sources = append(x.Sources, source)
 	}
+}
+
+// onStandby counts the endpoints of a cluster that are on standby here, and says why.
+func onStandby(list []discoveryv1.EndpointSlice, cluster string) (n int, because string) {
+	for _, e := range endpoints(list) {
+		if e.Cluster == cluster && e.State == EndpointStandby {
+			n++
+			because = e.Reason
+		}
+	}
+	return n, because
 }
 
 // ofFamilies returns the slices of the import's IP families: the cluster does not import others.

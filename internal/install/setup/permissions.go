@@ -40,6 +40,8 @@ type MemberPermissions struct {
 	// Addresses is the number of published endpoint addresses, Outside how many of them are not permitted.
 	Addresses int `json:"addresses"`
 	Outside   int `json:"outside"`
+	// Drained means that an administrator of the broker drains the member.
+	Drained bool `json:"drained,omitempty"`
 	// Mistakes are invalid settings for the member. They permit nothing.
 	Mistakes []string `json:"mistakes,omitempty"`
 	// Examples are some of the excluded exports.
@@ -59,6 +61,8 @@ type PermissionsChange struct {
 	// SetRanges replaces the permitted ranges of endpoints with Ranges, or nil for any address.
 	SetRanges bool
 	Ranges    *ranges.Set
+	// SetDrained replaces whether the member is drained with Drained.
+	SetDrained, Drained bool
 	// DryRun returns the result without changing anything.
 	DryRun bool
 }
@@ -128,7 +132,9 @@ func (change PermissionsChange) write(ctx context.Context, on *install.Target, n
 	return config, false, nil
 }
 
-func (change PermissionsChange) none() bool { return !change.SetNamespaces && !change.SetRanges }
+func (change PermissionsChange) none() bool {
+	return !change.SetNamespaces && !change.SetRanges && !change.SetDrained
+}
 
 // of makes the change in a ConfigMap and returns it.
 func (change PermissionsChange) of(config *corev1.ConfigMap) *corev1.ConfigMap {
@@ -147,6 +153,7 @@ func (change PermissionsChange) of(config *corev1.ConfigMap) *corev1.ConfigMap {
 	}
 	set(permissions.NamespacesKey(change.Cluster), change.SetNamespaces, true, change.Namespaces.String)
 	set(permissions.RangesPrefix+change.Cluster.String(), change.SetRanges, change.Ranges != nil, func() string { return change.Ranges.String() })
+	set(permissions.DrainedPrefix+change.Cluster.String(), change.SetDrained, change.Drained, func() string { return "true" })
 	return config
 }
 
@@ -203,7 +210,7 @@ func listPermissions(config *corev1.ConfigMap, about names.ClusterID, members []
 }
 
 func newRow(id string, permitted permissions.Member) *MemberPermissions {
-	row := &MemberPermissions{Cluster: id, Namespaces: []string{"*"}, AnyAddress: permitted.Ranges == nil}
+	row := &MemberPermissions{Cluster: id, Namespaces: []string{"*"}, AnyAddress: permitted.Ranges == nil, Drained: permitted.Drained}
 	if permitted.Namespaces != nil {
 		row.Namespaces = permitted.Namespaces.Texts()
 	}

@@ -1,0 +1,190 @@
+// Package drain has the commands `atoll drain` and `atoll undrain`.
+package drain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/cli/steps"
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// options are the flags of both commands.
+type options struct {
+	target.Scoped
+	cluster            names.ClusterID
+	namespace, service string
+	length             time.Duration
+	dryRun             bool
+}
+
+// NewCommand returns the command `atoll drain`.
+func NewCommand() *cobra.Command {
+	o := &options{}
+	command := o.complete(&cobra.Command{
+		Use:   "drain CLUSTER",
+		Short: "Send no new connections to a cluster's exported services",
+		Long: `Drains a cluster, a namespace of it, or one of its Services. All clusters, also the drained one, then send no
+new connections to the endpoints there while another cluster can serve them. Established connections stay.
+Where no other cluster can serve, traffic still flows.
+
+Run the command with a context of the cluster itself. The broker's administrator can drain a cluster with
+"atoll broker members set CLUSTER --drained".`,
+		Example: `  atoll drain c1 --context c1
+  atoll drain c1 --for 2h --context c1                         # ends by itself
+  atoll drain c1 -n shop --service web --context c1`,
+	}, o.drain)
+	command.Flags().DurationVar(&o.length, "for", 0, "time after which the drain ends by itself; by default it lasts until atoll undrain")
+	return command
+}
+
+// NewUndrain returns the command `atoll undrain`.
+func NewUndrain() *cobra.Command {
+	o := &options{}
+	return o.complete(&cobra.Command{
+		Use:     "undrain CLUSTER",
+		Short:   "End the drain of a cluster's exported services",
+		Long:    `Ends the drain of a cluster, of a namespace of it, or of one of its Services. You can repeat the command.`,
+		Example: "  atoll undrain c1 --context c1\n  atoll undrain c1 -n shop --service web --context c1",
+	}, o.undrain)
+}
+
+func (o *options) complete(command *cobra.Command, run func(*cobra.Command, *install.Target, *survey.Survey) error) *cobra.Command {
+	command.Args = cobra.ExactArgs(1)
+	command.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if o.cluster, err = names.ParseClusterID(args[0]); err != nil {
+			return err
+		}
+		if o.service != "" && o.namespace == "" {
+			if o.namespace, err = o.Namespace(""); err != nil {
+				return err
+			}
+		}
+		cluster, err := o.Connect(nil)
+		if err != nil {
+			return err
+		}
+		found, err := survey.Read(cmd.Context(), cluster.Config, survey.Scope{Namespace: o.namespace, Service: o.service, Broker: o.Broker(), On: o.Command()})
+		if err != nil {
+			return err
+		}
+		if found.ClusterID != o.cluster {
+			return fmt.Errorf("this context is of cluster %q, not of cluster %q: use a context of the cluster to drain", found.ClusterID, o.cluster)
+		}
+		if o.dryRun {
+			cluster.Client = client.NewDryRunClient(cluster.Client)
+		}
+		return run(cmd, cluster, found)
+	}
+	o.AddFlags(command.Flags())
+	command.Flags().StringVarP(&o.namespace, "namespace", "n", "", "only this namespace")
+	command.Flags().StringVar(&o.service, "service", "", "only this exported Service; without --namespace, in the namespace of the kubeconfig context")
+	command.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the consequences, and change nothing")
+	return command
+}
+
+// object returns the object whose annotation drains.
+func (o *options) object() client.Object {
+	switch {
+	case o.service != "":
+		return &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.service}}
+	case o.namespace != "":
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.namespace}}
+	}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names.SystemNamespace}}
+}
+
+// what names what is drained.
+func (o *options) what() string {
+	switch {
+	case o.service != "":
+		return fmt.Sprintf("service %s/%s of cluster %s", o.namespace, o.service, o.cluster)
+	case o.namespace != "":
+		return fmt.Sprintf("namespace %s of cluster %s", o.namespace, o.cluster)
+	}
+	return "cluster " + o.cluster.String()
+}
+
+func (o *options) drain(cmd *cobra.Command, cluster *install.Target, found *survey.Survey) error {
+	say := steps.Say(cmd)
+	value := "true"
+	switch {
+	case o.length < 0:
+		return errors.New("--for must be positive")
+	case o.length > 0:
+		value = time.Now().Add(o.length).UTC().Format(time.RFC3339)
+	}
+	for _, text := range report.DrainImpact(found) {
+		say("warning: %s", text)
+	}
+	if err := o.annotate(cmd, cluster, &value); err != nil {
+		return err
+	}
+	until := ""
+	if o.length > 0 {
+		until = " until " + value
+	}
+	say("%s is drained%s%s", o.what(), until, o.suffix())
+	if found.Broker == nil {
+		say("warning: the broker cannot be read (%v), so other clusters may not learn of the drain yet: nothing has left until they do", found.BrokerErr)
+	}
+	steps.Next(cmd, o.Command().Atoll("undrain %s%s", o.cluster, o.flags()))
+	return nil
+}
+
+func (o *options) undrain(cmd *cobra.Command, cluster *install.Target, found *survey.Survey) error {
+	if err := o.annotate(cmd, cluster, nil); err != nil {
+		return err
+	}
+	say := steps.Say(cmd)
+	say("%s is no longer drained%s", o.what(), o.suffix())
+	if found.Broker != nil && found.Broker.Permissions.Drains(o.cluster) {
+		say("warning: the broker's administrator still drains cluster %s", o.cluster)
+	}
+	return nil
+}
+
+// annotate sets the annotation, or removes it.
+func (o *options) annotate(cmd *cobra.Command, cluster *install.Target, value *string) error {
+	patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]*string{names.AnnotationDrained: value}}}) // strings always marshal
+	object := o.object()
+	err := cluster.Client.Patch(cmd.Context(), object, client.RawPatch(types.MergePatchType, patch))
+	switch {
+	case apierrors.IsNotFound(err) && o.service != "":
+		return fmt.Errorf("cluster %s does not export Service %s/%s", o.cluster, o.namespace, o.service)
+	case err != nil:
+		return fmt.Errorf("changing the annotation %s of %s: %w", names.AnnotationDrained, install.Name(object), err)
+	}
+	return nil
+}
+
+func (o *options) suffix() string {
+	if o.dryRun {
+		return " (dry run: nothing is changed)"
+	}
+	return ""
+}
+
+func (o *options) flags() (text string) {
+	if o.namespace != "" {
+		text += " -n " + o.namespace
+	}
+	if o.service != "" {
+		text += " --service " + o.service
+	}
+	return text
+}

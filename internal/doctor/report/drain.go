@@ -1,0 +1,103 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// DrainImpact says which of the cluster's exported services a drain does not empty: those that no other cluster can serve,
+// those with UDP ports, and those whose traffic stays in the cluster.
+func DrainImpact(s *survey.Survey) (texts []string) {
+	if s.Broker == nil {
+		return nil
+	}
+	var alone, udp, stays []string
+	for _, e := range s.Broker.Exports {
+		if e.Spec.ClusterID != s.ClusterID.String() {
+			continue
+		}
+		name := e.Spec.Service().String()
+		if !slices.ContainsFunc(s.Broker.Exports, func(o brokerv1alpha1.ExportedService) bool {
+			return o.Spec.ClusterID != e.Spec.ClusterID && o.Spec.Service() == e.Spec.Service() && !isDrained(s, o.Spec)
+		}) {
+			alone = append(alone, name)
+		}
+		for _, p := range e.Spec.Ports {
+			if p.Protocol == corev1.ProtocolUDP && !slices.Contains(udp, name) {
+				udp = append(udp, name)
+			}
+		}
+		if ptr.Deref(e.Spec.InternalTrafficPolicy, "") == corev1.ServiceInternalTrafficPolicyLocal {
+			stays = append(stays, name)
+		}
+	}
+	add := func(services []string, text string) {
+		if len(services) > 0 {
+			slices.Sort(services)
+			texts = append(texts, fmt.Sprintf(text, fewOf(services)))
+		}
+	}
+	add(alone, "no other cluster can serve %s, so its traffic stays here")
+	add(udp, "%s has UDP ports: clients that keep their source port keep their endpoint")
+	add(stays, "%s has internalTrafficPolicy Local: clients of this cluster keep using the endpoints on their node")
+	return texts
+}
+
+// isDrained reports whether a cluster's part in a service is drained.
+func isDrained(s *survey.Survey, export merge.Export) bool {
+	return export.Drained || s.Broker.Permissions.Drains(names.ClusterID(export.ClusterID))
+}
+
+// drained says how many of a member's exports are drained: "all", "2 of 7", or "" for none.
+func drained(s *survey.Survey, member string) string {
+	if s.Broker.Permissions.Drains(names.ClusterID(member)) {
+		return "all"
+	}
+	all, n := 0, 0
+	for _, e := range s.Broker.Exports {
+		if e.Spec.ClusterID == member {
+			if all++; e.Spec.Drained {
+				n++
+			}
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case all:
+		return "all"
+	}
+	return fmt.Sprintf("%d of %d", n, all)
+}
+
+// standbyOf returns why endpoints of an imported slice are on standby: all reasons of the slice.
+func standbyOf(slice discoveryv1.EndpointSlice) string {
+	if reason := slice.Labels[names.LabelStandby]; reason != "" {
+		return reason
+	}
+	var reasons []string
+	for of := range strings.SplitSeq(slice.Annotations[names.LabelStandby], ",") {
+		reason, _, _ := strings.Cut(of, "=")
+		reasons = append(reasons, reason)
+	}
+	return strings.Join(reasons, " or ")
+}
+
+// fewOf lists the first of many services.
+func fewOf(services []string) string {
+	const most = 5
+	if len(services) <= most {
+		return strings.Join(services, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(services[:most], ", "), len(services)-most)
+}

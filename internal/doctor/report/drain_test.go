@@ -1,0 +1,72 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+func TestDrainImpact(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*survey.Survey)
+		want   string
+	}{
+		"another cluster can serve":    {func(*survey.Survey) {}, ""},
+		"no other cluster":             {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] }, "no other cluster can serve shop/web, so its traffic stays here"},
+		"the others are drained":       {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Drained = true }, "no other cluster can serve shop/web"},
+		"the broker drains the others": {func(s *survey.Survey) { s.Broker.Permissions = permissions.Members{names.ClusterID(s.Broker.Exports[1].Spec.ClusterID): {Drained: true}} }, "no other cluster can serve shop/web"},
+		"UDP":                          {func(s *survey.Survey) { s.Broker.Exports[0].Spec.Ports[0].Protocol = corev1.ProtocolUDP }, "shop/web has UDP ports"},
+		"local": {func(s *survey.Survey) {
+			s.Broker.Exports[0].Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+		}, "shop/web has internalTrafficPolicy Local"},
+		"another cluster's UDP": {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Ports[0].Protocol = corev1.ProtocolUDP }, ""},
+		"the broker is away":    {func(s *survey.Survey) { s.Broker = nil }, ""},
+	} {
+		s := clusterset()
+		s.ClusterID = names.ClusterID(s.Broker.Exports[0].Spec.ClusterID)
+		tt.change(s)
+		if got := strings.Join(DrainImpact(s), "; "); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// Standby is no fault: explain and get endpoints say what it is.
+func TestStandby(t *testing.T) {
+	s := clusterset()
+	slice := &s.Cluster.Slices[0]
+	slice.Labels[names.LabelStandby] = "Drained"
+	slice.Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: ptr.To(true), Terminating: ptr.To(true)}
+	s.Broker.Exports[1].Spec.Drained = true // c1's
+	x := Explain(s, types.NamespacedName{Namespace: "shop", Name: "web"})
+	if x.Verdict != Works || x.Sources[0].Reason != "1 on standby: Drained" || x.Sources[0].incomplete {
+		t.Errorf("%s, %+v, %v", x.Verdict, x.Sources, x.Findings)
+	}
+	if e := Endpoints(s)[0]; e.State != EndpointStandby || e.Reason != "Drained" {
+		t.Errorf("%+v", e)
+	}
+	delete(slice.Labels, names.LabelStandby)
+	if e := Endpoints(s)[0]; e.State != EndpointTerminating {
+		t.Errorf("without the label: %+v", e)
+	}
+	slice.Annotations = map[string]string{names.LabelStandby: "BeyondShare=1,Drained=2"}
+	if e := Endpoints(s)[0]; e.Reason != "BeyondShare or Drained" {
+		t.Errorf("%+v", e)
+	}
+	var all []string
+	for _, m := range Members(s) {
+		all = append(all, fmt.Sprintf("%s %q", m.Cluster, m.Drained))
+	}
+	if got := strings.Join(all, ", "); !strings.HasPrefix(got, `c1 "all", c2 ""`) {
+		t.Error(got)
+	}
+}
