@@ -20,11 +20,13 @@ func TestDrainImpact(t *testing.T) {
 		change func(*survey.Survey)
 		want   string
 	}{
-		"another cluster can serve":    {func(*survey.Survey) {}, ""},
-		"no other cluster":             {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] }, "no other cluster can serve shop/web, so its traffic stays here"},
-		"the others are drained":       {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Drained = true }, "no other cluster can serve shop/web"},
-		"the broker drains the others": {func(s *survey.Survey) { s.Broker.Permissions = permissions.Members{names.ClusterID(s.Broker.Exports[1].Spec.ClusterID): {Drained: true}} }, "no other cluster can serve shop/web"},
-		"UDP":                          {func(s *survey.Survey) { s.Broker.Exports[0].Spec.Ports[0].Protocol = corev1.ProtocolUDP }, "shop/web has UDP ports"},
+		"another cluster can serve": {func(*survey.Survey) {}, ""},
+		"no other cluster":          {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] }, "no other cluster can serve shop/web, so its traffic stays here"},
+		"the others are drained":    {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Drained = true }, "no other cluster can serve shop/web"},
+		"the broker drains the others": {func(s *survey.Survey) {
+			s.Broker.Permissions = permissions.Members{names.ClusterID(s.Broker.Exports[1].Spec.ClusterID): {Drained: true}}
+		}, "no other cluster can serve shop/web"},
+		"UDP": {func(s *survey.Survey) { s.Broker.Exports[0].Spec.Ports[0].Protocol = corev1.ProtocolUDP }, "shop/web has UDP ports"},
 		"local": {func(s *survey.Survey) {
 			s.Broker.Exports[0].Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
 		}, "shop/web has internalTrafficPolicy Local"},
