@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -131,6 +133,60 @@ func TestWithdrawnPolicyRestrictsItsExport(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A cluster that missed the end of a policy without effect does not follow the policy after
+// the settling time of quiet worlds: a Service that appears is not exported, and the other
+// cluster's export is not imported into a namespace that appears.
+func TestMissedEndWithoutEffect(t *testing.T) {
+	try(t, 1, func(w *world, ctx context.Context) error {
+		if w.hub == nil {
+			w.hub = newHub(w.broker.Config(), w.random, slog.New(slog.DiscardHandler))
+		}
+		w.quiet = true
+		c, other := w.clusters[0], w.clusters[1]
+		exported, imported := types.NamespacedName{Namespace: "shop", Name: "ended"}, types.NamespacedName{Namespace: "bank", Name: "ended"}
+		for _, has := range []struct {
+			cluster   *cluster
+			namespace string
+			exists    bool
+		}{{c, exported.Namespace, true}, {c, imported.Namespace, false}, {other, imported.Namespace, true}} {
+			if has.cluster.users.namespaces[has.namespace] == has.exists {
+				continue
+			}
+			if err := has.cluster.makeNamespace(ctx, has.namespace, has.exists); err != nil {
+				return err
+			}
+		}
+		if err := other.makeService(ctx, made.Service(imported.Namespace, imported.Name, 80)); err != nil {
+			return err
+		}
+		for _, key := range []types.NamespacedName{exported, imported} {
+			if err := w.admin.Create(ctx, made.Namespace(key.Namespace)); client.IgnoreAlreadyExists(err) != nil {
+				return err
+			}
+			if err := w.admin.Create(ctx, made.Exposed(key.Namespace, key.Name, networkingv1alpha1.ExposureTypeCrossCluster)); err != nil {
+				return err
+			}
+		}
+		if err := w.settle(ctx, soon); err != nil {
+			return err
+		}
+		if err := missEnd(ctx, w, c); err != nil {
+			return err
+		}
+		if err := w.settle(ctx, usual); err != nil {
+			return err
+		}
+		w.allowComparisons(false)
+		if err := c.makeService(ctx, made.Service(exported.Namespace, exported.Name, 80)); err != nil {
+			return err
+		}
+		if err := c.makeNamespace(ctx, imported.Namespace, true); err != nil {
+			return err
+		}
+		return w.settle(ctx, soon)
+	})
 }
 
 // A member's own import and the import statuses in other clusters follow the member's

@@ -221,6 +221,16 @@ func TestMissingServiceBeforeTheBrokerIsReached(t *testing.T) {
 	}
 }
 
+// A policy that is missing on the broker counts until the hub confirms that it has ended, also
+// for a Service that appears meanwhile.
+func TestMissingPolicyAppliesToNewServices(t *testing.T) {
+	w := newWorld(t, policy(), service(corev1.ServiceTypeClusterIP))
+	w.cluster.View.Replace(nil, nil, nil)
+	if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: web}); err != nil || strings.Join(w.writes, " ") != "create" {
+		t.Errorf("writes %q, error %v", w.writes, err)
+	}
+}
+
 // A user who applies the policy's ServiceExport, unseen by the cache, owns it.
 func TestReleasesWhatAUserApplied(t *testing.T) {
 	for name, live := range map[string]*mcsv1beta1.ServiceExport{
