@@ -22,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
@@ -88,6 +89,7 @@ func (t *truth) contribution(c *cluster, export *mcsv1beta1.ServiceExport) (spec
 		return spec, false
 	}
 	spec, _ = contribution.Of(c.id, families, export, service, policy)
+	spec.Drained = export.Annotations[names.AnnotationDrained] == "true"
 	return policy.Restrict(spec)
 }
 

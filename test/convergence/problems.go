@@ -359,6 +359,15 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 		f.add("import %s: endpointSliceObjects is %q", name, imp.Status.EndpointSliceObjects)
 	}
 	serviceProblems(f, have, imp)
+	for _, e := range exports {
+		for _, s := range parts[part{keyOf(imp), e.ClusterID}] {
+			sliceProblems(f, &s, have, imp)
+		}
+	}
+	if drains(exports) {
+		w.roleProblems(f, c, imp, exports, parts)
+		return
+	}
 	var all []*discoveryv1.EndpointSlice
 	for _, e := range exports {
 		part := part{keyOf(imp), e.ClusterID}
@@ -373,9 +382,6 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 		f.compare(part, parts[part], c.imported(imp, from, e), func(source string) string {
 			return names.ImportedSlice(id, source)
 		})
-		for _, s := range parts[part] {
-			sliceProblems(f, &s, have, imp)
-		}
 		w.hintProblems(f, c, imp, parts[part], topology.ReadyIn(all...))
 		delete(parts, part)
 	}

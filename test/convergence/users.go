@@ -227,7 +227,10 @@ func someExport(random *rand.Rand, key types.NamespacedName) *mcsv1beta1.Service
 		e.Spec.ExportedAnnotations = map[string]string{"note": []string{"one", "two"}[random.IntN(2)]}
 	}
 	if random.IntN(4) == 0 {
-		e.Annotations = map[string]string{names.AnnotationOnClusterLoss: names.OnLossKeep}
+		metav1.SetMetaDataAnnotation(&e.ObjectMeta, names.AnnotationOnClusterLoss, names.OnLossKeep)
+	}
+	if random.IntN(4) == 0 {
+		metav1.SetMetaDataAnnotation(&e.ObjectMeta, names.AnnotationDrained, "true")
 	}
 	return e
 }
