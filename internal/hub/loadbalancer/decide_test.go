@@ -132,7 +132,7 @@ func TestForwards(t *testing.T) {
 	} {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81, Protocol: corev1.ProtocolTCP}}}}
 		mcs := &networkingv1alpha1.MultiClusterService{Spec: tt.spec}
-		s, tooMany := forwards(mcs, service, validateExports(mcs, validation.Network{}, accepted(tt.slices, records)))
+		s, tooMany := forwards(mcs, service, validateExports(mcs, validation.Network{}, drainsNone, accepted(tt.slices, records)))
 		if len(tooMany) > 0 {
 			t.Errorf("%s: too many backends: %v", tt.name, tooMany)
 		}
@@ -149,6 +149,50 @@ func TestForwards(t *testing.T) {
 		}
 		if got := strings.Join(ports, "; "); got != tt.want {
 			t.Errorf("%s:\n%s, want\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func drainsNone(names.ClusterID) bool { return false }
+
+// Drained clusters get new connections only where no other cluster has a ready endpoint, for each port.
+func TestDrainedClusters(t *testing.T) {
+	http := []string{"http:8080", "admin:9090"}
+	for name, tt := range map[string]struct {
+		drained  []string // by themselves
+		byBroker names.ClusterID
+		c2       string // the state of c2's endpoint
+		want     string
+	}{
+		"none":               {nil, "", "ready", "http: c1 c2; admin: c1"},
+		"one, by itself":     {[]string{"c1"}, "", "ready", "http: c1(draining) c2; admin: c1"},
+		"one, by the broker": {nil, "c1", "ready", "http: c1(draining) c2; admin: c1"},
+		"the other ends":     {[]string{"c1"}, "", "ending", "http: c1 c2(draining); admin: c1"},
+		"both":               {[]string{"c1", "c2"}, "", "ready", "http: c1 c2; admin: c1"},
+	} {
+		records := records(map[string]ports{"c1": {port("http", 80), port("admin", 81)}, "c2": {port("http", 80)}})
+		for _, id := range tt.drained {
+			records[id].Spec.Drained = true
+		}
+		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81}}}}
+		mcs := &networkingv1alpha1.MultiClusterService{}
+		s, _ := forwards(mcs, service, validateExports(mcs, validation.Network{}, func(id names.ClusterID) bool { return id == tt.byBroker },
+			accepted([]*discoveryv1.EndpointSlice{published("c1", http, "10.1.0.1"), published("c2", http[:1], "10.2.0.1/"+tt.c2)}, records)))
+		var got []string
+		for _, p := range s.Ports {
+			text := p.Name + ":"
+			for _, b := range p.Backends {
+				if text += " " + b.Cluster; b.Draining {
+					text += "(draining)"
+				}
+			}
+			got = append(got, text)
+		}
+		if got := strings.Join(got, "; "); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+		if tt.byBroker != "" && records["c1"].Spec.Drained {
+			t.Errorf("%s: the record of the cache was changed", name)
 		}
 	}
 }
@@ -275,7 +319,7 @@ func TestAdmit(t *testing.T) {
 	for _, c := range []string{"c1", "c2", "c3"} {
 		mcs.Spec.ProviderClusters = append(mcs.Spec.ProviderClusters, networkingv1alpha1.ClusterSelector{Name: c})
 	}
-	e := validateExports(mcs, network, accepted(given, list))
+	e := validateExports(mcs, network, drainsNone, accepted(given, list))
 	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
 	s, _ := forwards(mcs, service, e)
 	var backends []string
@@ -329,7 +373,7 @@ func TestUnmatchedPorts(t *testing.T) {
 			mcs.Spec.ProviderClusters = append(mcs.Spec.ProviderClusters, networkingv1alpha1.ClusterSelector{Name: p})
 		}
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81}}}}
-		e := validateExports(mcs, validation.Network{}, accepted(tt.slices, records(tt.records)))
+		e := validateExports(mcs, validation.Network{}, drainsNone, accepted(tt.slices, records(tt.records)))
 		s, _ := forwards(mcs, service, e)
 		c := outcome{forwarding: forwarding{service: s, refused: e.refused, unmatched: unmatched(s, e)}}.accepted()
 		if c.Reason != tt.reason || (c.Status == metav1.ConditionTrue) != (tt.reason == reasonAccepted) {

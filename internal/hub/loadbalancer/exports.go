@@ -69,7 +69,8 @@ func (r refusals) total() (n int) {
 }
 
 // validateExports returns the provider clusters' records and slices, without endpoints that network refuses.
-func validateExports(mcs *networkingv1alpha1.MultiClusterService, network validation.Network, published exported) exports {
+// drains says which members the broker's administrator drains.
+func validateExports(mcs *networkingv1alpha1.MultiClusterService, network validation.Network, drains func(names.ClusterID) bool, published exported) exports {
 	e := exports{records: map[string]*brokerv1alpha1.ExportedServiceSpec{}, refused: refusals{}}
 	providers := mcs.Spec.Providers()
 	isProvider := func(cluster string) bool { return len(providers) == 0 || slices.Contains(providers, cluster) }
@@ -77,7 +78,9 @@ func validateExports(mcs *networkingv1alpha1.MultiClusterService, network valida
 		if !isProvider(cluster) {
 			continue
 		}
-		e.records[cluster] = &record.Spec
+		spec := record.Spec
+		spec.Drained = spec.Drained || drains(names.ClusterID(cluster))
+		e.records[cluster] = &spec
 		count, summary := validation.RefusedOf(record)
 		e.refused.add(cluster, count, summary)
 	}

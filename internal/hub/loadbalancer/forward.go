@@ -119,7 +119,23 @@ func endpoints(name string, protocol corev1.Protocol, number int32, records map[
 			}
 		}
 	}
+	drain(found, records)
 	return found
+}
+
+// drain marks the endpoints of drained clusters as draining, if another cluster has a ready endpoint.
+func drain(found map[string]map[netip.AddrPort]bool, records map[string]*brokerv1alpha1.ExportedServiceSpec) {
+	others := false
+	for cluster, addresses := range found {
+		for _, draining := range addresses {
+			others = others || !draining && !records[cluster].Drained
+		}
+	}
+	for cluster, addresses := range found {
+		for a := range addresses {
+			addresses[a] = addresses[a] || others && records[cluster].Drained
+		}
+	}
 }
 
 // collect adds an endpoint if it is ready or draining.

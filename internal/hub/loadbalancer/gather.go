@@ -71,7 +71,8 @@ func (c *Controller) gather(ctx context.Context, mcs *networkingv1alpha1.MultiCl
 	if !known {
 		return f, errNotYet
 	}
-	e := validateExports(mcs, validation.Network{IsHost: c.hosts.Has, Allowed: c.published.View.Permissions().RangesOf}, published)
+	permitted := c.published.View.Permissions()
+	e := validateExports(mcs, validation.Network{IsHost: c.hosts.Has, Allowed: permitted.RangesOf}, permitted.Drains, published)
 	f.refused = e.refused
 	if f.unknown = service == nil; !f.unknown {
 		f.service, f.tooMany = forwards(mcs, service, e)
