@@ -74,6 +74,8 @@ const (
 	ReasonEndpointsLost     = "EndpointsLost"
 	ReasonNameTaken         = "NameTaken"
 	ReasonOverBudget        = "OverBudget"
+	// ReasonWeightsNotAccepted means that a part of another cluster's TrafficPolicy does not count here.
+	ReasonWeightsNotAccepted = "WeightsNotAccepted"
 )
 
 // decision is the desired slice, or nil, and a warning for users.

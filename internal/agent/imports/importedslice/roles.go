@@ -16,9 +16,12 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -97,13 +100,15 @@ func (r *roles) all() []types.NamespacedName {
 // and why the service's TrafficPolicy does not apply.
 func (r *Reconciler) choiceOf(ctx context.Context, in inputsOf) (s choice.Service, decides bool, invalid, _ error) {
 	if in.imp == nil {
+		r.Problems.Set(in.service, status.Part{Kind: trafficv1alpha1.TrafficPolicyKind}, status.Problem{})
 		return s, false, nil, nil
 	}
 	s = choice.Service{Name: in.service, Importer: r.Cluster.ID, Headless: in.imp.Spec.Type == mcsv1beta1.Headless}
-	preference, _, err := r.Cluster.Preference(ctx, in.service, in.exports)
+	preference, ignored, err := r.Cluster.Preference(ctx, in.service, in.exports)
 	if err != nil {
 		return s, false, nil, fmt.Errorf("reading the TrafficPolicies for %s: %w", in.service, err)
 	}
+	r.Problems.Set(in.service, status.Part{Kind: trafficv1alpha1.TrafficPolicyKind}, notAccepted(in, ignored))
 	view, clusterIPs := r.Cluster.View, false
 	permitted := view.Permissions()
 	for i := range in.exports {
@@ -127,6 +132,17 @@ func (r *Reconciler) choiceOf(ctx context.Context, in inputsOf) (s choice.Servic
 		s.Policy = nil
 	}
 	return s, decides || s.Policy != nil, invalid, nil
+}
+
+// notAccepted returns the warning that a part of another cluster's TrafficPolicy does not count here.
+func notAccepted(in inputsOf, ignored bool) status.Problem {
+	if !ignored {
+		return status.Problem{}
+	}
+	by := choice.OldestExport(in.exports).ClusterID
+	return status.Problem{Warnings: []status.Warning{{Reason: ReasonWeightsNotAccepted, Message: fmt.Sprintf(
+		"The TrafficPolicy for the export of cluster %q has weights or fallback None, which do not count in this cluster. To accept them: %s", by,
+		command.Here.Kubectl("annotate namespace %s %s=%s", in.service.Namespace, names.AnnotationAcceptWeights, by))}}}
 }
 
 func propertiesOf(member *brokerv1alpha1.MemberCluster) map[string]string {
