@@ -1,0 +1,212 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/test/objects"
+	"github.com/atoll-mcs/atoll/test/planes"
+)
+
+func addressOf(i int) string { return fmt.Sprintf("10.20%d.0.1", i+1) }
+
+// exportWeb exports a service with one endpoint from each member. The first member's has a second port.
+func exportWeb(t *testing.T, members ...*Member) (ports [2]string) {
+	t.Helper()
+	shop(t, members...)
+	both := objects.Service("shop", "web", 80, 81)
+	for i, m := range members {
+		service, slice := objects.Service("shop", "web", 80), objects.Slice("shop", "web-1", "web", addressOf(i))
+		if i == 0 {
+			service = both.DeepCopy()
+			other := slice.Ports[0]
+			other.Name, other.Port = ptr.To(both.Spec.Ports[1].Name), ptr.To(int32(8081))
+			slice.Ports = append(slice.Ports, other)
+		}
+		planes.Create(t, m.Client, service, slice, objects.Export("shop", "web"))
+	}
+	return [2]string{both.Spec.Ports[0].Name, both.Spec.Ports[1].Name}
+}
+
+// isReady waits until exactly these addresses of a port are ready.
+func (p *proxied) isReady(t *testing.T, what, port string, want ...string) {
+	t.Helper()
+	planes.Eventually(t, what, func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !slices.Equal(p.ready[port], want) {
+			return fmt.Errorf("ready at %s are %v, want %v", port, p.ready[port], want)
+		}
+		return nil
+	})
+}
+
+// isNeverEmpty fails if a port had no ready endpoint at some time.
+func (p *proxied) isNeverEmpty(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.without) > 0 {
+		t.Errorf("no endpoint was ready: %v", p.without)
+	}
+}
+
+func drainExport(t *testing.T, m *Member, drained bool) {
+	t.Helper()
+	planes.Change(t, m.Client, objects.Export("shop", "web"), func(e *mcsv1beta1.ServiceExport) {
+		if e.Annotations = nil; drained {
+			e.Annotations = map[string]string{names.AnnotationDrained: "true"}
+		}
+	})
+}
+
+func setReady(t *testing.T, m *Member, ready bool) {
+	t.Helper()
+	planes.Change(t, m.Client, objects.Slice("shop", "web-1", "web"), func(s *discoveryv1.EndpointSlice) {
+		s.Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: &ready, Serving: &ready, Terminating: ptr.To(false)}
+	})
+}
+
+func policyFor(kind string, preference trafficv1alpha1.Preference) *trafficv1alpha1.TrafficPolicy {
+	return &trafficv1alpha1.TrafficPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "policy"}, Spec: trafficv1alpha1.TrafficPolicySpec{
+		TargetRefs: []trafficv1alpha1.LocalPolicyTargetReference{{Group: mcsv1beta1.GroupName, Kind: kind, Name: "web"}}, Preference: preference,
+	}}
+}
+
+func inCluster(ids ...string) trafficv1alpha1.ClusterGroup {
+	return trafficv1alpha1.ClusterGroup{PropertySelector: trafficv1alpha1.PropertySelector{
+		MatchExpressions: []trafficv1alpha1.PropertyExpression{{Key: "cluster.clusterset.k8s.io", Operator: metav1.LabelSelectorOpIn, Values: ids}},
+	}}
+}
+
+// The slice of a port of its own follows its source when no role changes: here a pod is replaced in one write.
+func TestSplitSliceFollowsItsSource(t *testing.T) {
+	t.Parallel()
+	_, members := joinAll(t, 2, Options{})
+	ports := exportWeb(t, members...)
+	p := follow(t, members[1], "web")
+	p.isReady(t, "both", ports[0], addressOf(0), addressOf(1))
+	drainExport(t, members[0], true)
+	p.isReady(t, "drained", ports[0], addressOf(1))
+	p.isReady(t, "the other port", ports[1], addressOf(0))
+	planes.Change(t, members[0].Client, objects.Slice("shop", "web-1", "web"), func(s *discoveryv1.EndpointSlice) {
+		s.Endpoints[0].Addresses[0] = "10.201.0.2"
+	})
+	p.isReady(t, "the other port, with a new pod", ports[1], "10.201.0.2")
+}
+
+// Two drained clusters take over at once when the only other one fails: neither waits for the other, nor does the failure.
+func TestPromotionsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	_, members := joinAll(t, 4, Options{})
+	ports := exportWeb(t, members...)
+	p := follow(t, members[3], "web")
+	planes.NoError(t, members[3].Client.Delete(t.Context(), objects.Export("shop", "web")))
+	drainExport(t, members[0], true)
+	drainExport(t, members[1], true)
+	p.isReady(t, "drained", ports[0], addressOf(2))
+	began := time.Now()
+	setReady(t, members[2], false)
+	p.isReady(t, "failed over", ports[0], addressOf(0), addressOf(1))
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("failover took %v", took)
+	}
+}
+
+// A policy that forbids the clusters that were allowed takes effect without a moment in which no endpoint is ready.
+func TestForbiddenClustersGoLast(t *testing.T) {
+	t.Parallel()
+	_, members := joinAll(t, 3, Options{})
+	ports := exportWeb(t, members...)
+	p := follow(t, members[1], "web")
+	p.isReady(t, "all", ports[0], addressOf(0), addressOf(1), addressOf(2))
+	only := func(i int) trafficv1alpha1.Preference {
+		return trafficv1alpha1.Preference{ClusterSelectors: []trafficv1alpha1.ClusterGroup{inCluster(members[i].ID.String())}, Fallback: trafficv1alpha1.FallbackNone}
+	}
+	policy := policyFor("ServiceImport", only(0))
+	planes.Create(t, members[1].Client, policy)
+	p.isReady(t, "only the first", ports[0], addressOf(0))
+	for i := range 20 {
+		to := []int{2, 0}[i%2]
+		planes.Change(t, members[1].Client, policy.DeepCopy(), func(p *trafficv1alpha1.TrafficPolicy) { p.Spec.Preference = only(to); p.Generation++ })
+		p.isReady(t, "only another", ports[0], addressOf(to))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.without {
+		if w[:len(ports[0])] == ports[0] {
+			t.Fatalf("no endpoint was ready: %v", p.without)
+		}
+	}
+}
+
+// The oldest export's preference applies and ends also if that cluster has no EndpointSlice.
+func TestPreferenceWithoutSlices(t *testing.T) {
+	t.Parallel()
+	_, members := joinAll(t, 3, Options{})
+	shop(t, members...)
+	planes.Create(t, members[0].Client, objects.Service("shop", "web", 80), objects.Export("shop", "web"))
+	time.Sleep(1100 * time.Millisecond) // times of creation have seconds
+	for i, m := range members[1:] {
+		planes.Create(t, m.Client, objects.Service("shop", "web", 80), objects.Slice("shop", "web-1", "web", addressOf(i+1)), objects.Export("shop", "web"))
+	}
+	port := objects.Service("shop", "web", 80).Spec.Ports[0].Name
+	p := follow(t, members[2], "web")
+	p.isReady(t, "all", port, addressOf(1), addressOf(2))
+	policy := policyFor("ServiceExport", trafficv1alpha1.Preference{ClusterSelectors: []trafficv1alpha1.ClusterGroup{inCluster(members[1].ID.String())}})
+	planes.Create(t, members[0].Client, policy)
+	p.isReady(t, "the preferred one", port, addressOf(1))
+	planes.NoError(t, members[0].Client.Delete(t.Context(), objects.Export("shop", "web")))
+	p.isReady(t, "the preference has ended", port, addressOf(1), addressOf(2))
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// An agent that restarts does not know other clusters' exports at first. Its own endpoints keep their roles meanwhile.
+func TestRestartKeepsRoles(t *testing.T) {
+	for name, reachable := range map[string]bool{"with the broker": true, "without the broker": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, members := joinAll(t, 2, Options{})
+			ports := exportWeb(t, members...)
+			p := follow(t, members[1], "web")
+			p.isReady(t, "both", ports[0], addressOf(0), addressOf(1))
+			drainExport(t, members[1], true)
+			p.isReady(t, "drained", ports[0], addressOf(0))
+			planes.NoError(t, members[1].Stop())
+			if !reachable {
+				members[1].options.Broker.Wrap(func(http.RoundTripper) http.RoundTripper {
+					return roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no broker") })
+				})
+			}
+			changes := follow(t, members[1], "web")
+			changes.isReady(t, "before", ports[0], addressOf(0))
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			planes.NoError(t, members[1].Start(ctx))
+			for range 300 {
+				p.mu.Lock()
+				got := slices.Clone(p.ready[ports[0]])
+				p.mu.Unlock()
+				if !slices.Equal(got, []string{addressOf(0)}) {
+					t.Fatalf("after the restart %v are ready", got)
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+}
