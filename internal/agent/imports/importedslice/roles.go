@@ -195,6 +195,7 @@ func (r *roles) forget(service types.NamespacedName, set *roleSet) {
 
 // update decides again if something has changed, and returns the requests whose slices have other roles.
 func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, service types.NamespacedName, input choice.Service, planned *discoveryv1.EndpointSlice) (changed []Request, decided bool, _ error) {
+	earlier := set.planned
 	switch {
 	case set.planned == nil || !reflect.DeepEqual(set.input, input):
 		plans, err := r.plans(ctx, service)
@@ -207,6 +208,8 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 			set.planned[source] = planned // with its revision
 		}
 		return nil, false, nil
+	default:
+		set.planned = maps.Clone(set.planned)
 	}
 	if set.planned[source] = planned; planned == nil {
 		delete(set.planned, source)
@@ -219,6 +222,11 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 				changed = append(changed, requestsOf(s, before[s])...)
 				changed = append(changed, requestsOf(s, set.groups[s])...)
 			}
+		}
+	}
+	for s, groups := range set.groups { // an event of a source queues only its first slice
+		if len(groups) > 1 && !endpoints.SameEndpoints(earlier[s], set.planned[s]) {
+			changed = append(changed, requestsOf(s, groups)...)
 		}
 	}
 	return changed, true, nil
