@@ -210,3 +210,21 @@ func TestRestartKeepsRoles(t *testing.T) {
 		})
 	}
 }
+
+// While a rate limit delays the return of the preferred endpoint, the others stay in use.
+func TestReturnOfThePreferredIsPaced(t *testing.T) {
+	t.Parallel()
+	_, members := joinAll(t, 2, Options{Args: []string{"--slice-write-interval=3s"}})
+	ports := exportWeb(t, members...)
+	planes.Create(t, members[1].Client, policyFor("ServiceImport", trafficv1alpha1.Preference{ClusterSelectors: []trafficv1alpha1.ClusterGroup{inCluster(members[1].ID.String())}}))
+	p := follow(t, members[1], "web")
+	p.isReady(t, "the preferred one", ports[0], addressOf(1))
+	for range 6 {
+		time.Sleep(50 * time.Millisecond) // the agent sees its own writes
+		setReady(t, members[1], false)
+		p.isReady(t, "the other one", ports[0], addressOf(0))
+		setReady(t, members[1], true)
+		p.isReady(t, "the preferred one again", ports[0], addressOf(1))
+		p.isNeverEmpty(t)
+	}
+}

@@ -203,12 +203,16 @@ func (r *Reconciler) wait(ctx context.Context, req Request, set *roleSet, have, 
 		}
 		return r.limit(req, have, want, now), nil
 	}
-	awaits, err := r.awaitsOthers(ctx, set, req, have, want)
+	awaits, isLast, err := r.awaitsOthers(ctx, set, req, have, want)
 	if !awaits || err != nil {
 		r.demoting.Over(req)
 		return r.limit(req, have, want, now), err
 	}
-	return max(r.limit(req, have, want, now), promoteTime-r.demoting.For(req, now)), nil
+	left := promoteTime - r.demoting.For(req, now)
+	if isLast && want != nil && want.Labels[names.LabelStandby] != "" && isStandby(&want.Endpoints[0]) {
+		left = promoteTime // a rate limit delays the others, and endpoints that can stand by can also serve
+	}
+	return max(r.limit(req, have, want, now), left), nil
 }
 
 // limit returns how long a write waits for rate limits. Withdrawals of other clusters' endpoints do not.

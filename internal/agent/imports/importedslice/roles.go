@@ -398,10 +398,14 @@ func promotes(have, want *discoveryv1.EndpointSlice) bool {
 }
 
 // awaitsOthers reports whether a write that takes something out of use must wait for other slices of the service: for endpoints
-// that it is to bring into use, and for ports that move to another slice of the same source.
-func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request, have, want *discoveryv1.EndpointSlice) (bool, error) {
+// that it is to bring into use, and for ports that move to another slice of the same source. A write that brings endpoints into use
+// itself waits only for ports that move: two of them would wait for each other. isLast is set if without the others a port would
+// have no ready endpoint.
+func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request, have, want *discoveryv1.EndpointSlice) (awaits, isLast bool, _ error) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
+	without := lastReady(have, want)
+	var come []discoveryv1.EndpointPort
 	for source, groups := range set.groups {
 		for _, group := range groups {
 			other := source
@@ -410,18 +414,40 @@ func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request
 			}
 			theirs, err := imported.Slice(ctx, r.Cluster.Client, other.name())
 			if err != nil {
-				return false, err
+				return false, false, err
 			}
 			wanted := withRoles(set.planned[source], group, other)
-			if promotes(theirs, wanted) || source == req.source() && slices.ContainsFunc(group.Ports, func(p discoveryv1.EndpointPort) bool {
+			awaits = awaits || !promotes(have, want) && promotes(theirs, wanted) || source == req.source() && slices.ContainsFunc(group.Ports, func(p discoveryv1.EndpointPort) bool {
 				return hasPort(have, p) && !hasPort(want, p) && !hasPort(theirs, p)
-			}) {
-				set.waiting[req] = true
-				return true, nil
-			}
+			})
+			without = slices.DeleteFunc(without, func(p discoveryv1.EndpointPort) bool {
+				return isServedAt(theirs, have, p) && isServedAt(wanted, have, p)
+			})
+			come = append(come, slices.DeleteFunc(slices.Clone(without), func(p discoveryv1.EndpointPort) bool { return !isServedAt(wanted, have, p) })...)
 		}
 	}
-	return false, nil
+	isLast = slices.ContainsFunc(without, func(p discoveryv1.EndpointPort) bool { return hasPort(&discoveryv1.EndpointSlice{Ports: come}, p) })
+	if awaits = awaits || isLast; awaits {
+		set.waiting[req] = true
+	}
+	return awaits, isLast, nil
+}
+
+// lastReady returns the ports at which have has ready endpoints, and want has none.
+func lastReady(have, want *discoveryv1.EndpointSlice) (ports []discoveryv1.EndpointPort) {
+	for _, p := range have.Ports {
+		if isServedAt(have, have, p) && !isServedAt(want, have, p) {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
+// isServedAt reports whether a slice has a ready endpoint at a port of another slice.
+func isServedAt(slice, of *discoveryv1.EndpointSlice, port discoveryv1.EndpointPort) bool {
+	return hasPort(slice, port) && slice.AddressType == of.AddressType && slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool {
+		return ptr.Deref(e.Conditions.Ready, true)
+	})
 }
 
 func hasPort(slice *discoveryv1.EndpointSlice, port discoveryv1.EndpointPort) bool {
