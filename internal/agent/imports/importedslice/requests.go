@@ -64,7 +64,12 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) (all []Request) {
 		}
 		return append(requests(r.Cluster.View.SlicesBy(s.Member)), sources(here...)...)
 	}
-	return slices.DeleteFunc(r.of(ctx, s.Service), func(req Request) bool { return s.Member != "" && req.Cluster != s.Member })
+	all = r.of(ctx, s.Service)
+	theirs := func(req Request) bool { return s.Member == "" || req.Cluster == s.Member }
+	if len(all) > 0 && !slices.ContainsFunc(all, theirs) {
+		return all[:1] // the export may have a preference, or have had it: a new decision queues the other slices
+	}
+	return slices.DeleteFunc(all, func(req Request) bool { return !theirs(req) })
 }
 
 func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []Request {
