@@ -110,20 +110,22 @@ func (r *Reconciler) gatherOwn(ctx context.Context, req Request, have *discovery
 	if err != nil {
 		return in, err
 	}
-	if source == nil || inputs.SourceService(source).Name == "" {
-		if have != nil {
-			in.service = inputs.ImportService(have)
-		}
+	switch {
+	case source != nil && inputs.SourceService(source).Name != "":
+		in.source, in.state, in.service = source, border.Full, inputs.SourceService(source)
+	case have != nil:
+		in.service = inputs.ImportService(have)
+	}
+	if in.service.Name == "" {
 		return in, nil
 	}
-	in.source, in.state, in.service = source, border.Full, inputs.SourceService(source)
 	imp, exported, err := r.gatherImport(ctx, in.service)
 	if in.imp = imp; err != nil || imp == nil {
 		return in, err
 	}
 	in.exports, in.changes = exported.Imported, exported.Own.Drain.Changes
 	own := exported.Own
-	if own.Service == nil || own.Contribution == nil {
+	if in.source == nil || own.Service == nil || own.Contribution == nil {
 		return in, nil
 	}
 	if in.record = (&brokerv1alpha1.ExportedService{Spec: *own.Contribution}); !in.imports() {

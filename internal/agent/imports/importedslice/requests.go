@@ -76,6 +76,9 @@ func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.
 	if e.Initial || !imported.Changed(e) {
 		return nil
 	}
+	if e.New == nil {
+		r.roles.delete(client.ObjectKeyFromObject(e.Old)) // its slices may be gone, so nothing else forgets it
+	}
 	return r.of(ctx, client.ObjectKeyFromObject(e.Latest()))
 }
 

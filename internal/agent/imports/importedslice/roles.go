@@ -193,6 +193,13 @@ func (r *roles) forget(service types.NamespacedName, set *roleSet) {
 	}
 }
 
+// delete forgets the decision about a deleted import.
+func (r *roles) delete(service types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.services, service)
+}
+
 // update decides again if something has changed, and returns the requests whose slices have other roles.
 func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, service types.NamespacedName, input choice.Service, planned *discoveryv1.EndpointSlice) (changed []Request, decided bool, _ error) {
 	earlier := set.planned

@@ -1,0 +1,73 @@
+package importedslice
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// weighted is a TrafficPolicy with weights for the ServiceImport.
+func weighted() *trafficv1alpha1.TrafficPolicy {
+	return &trafficv1alpha1.TrafficPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: "weights"}, Spec: trafficv1alpha1.TrafficPolicySpec{
+		TargetRefs: []trafficv1alpha1.LocalPolicyTargetReference{{Group: mcsv1beta1.GroupName, Kind: "ServiceImport", Name: web.Name}},
+		Preference: trafficv1alpha1.Preference{Weights: []trafficv1alpha1.ClusterWeight{{Cluster: "c1", Weight: 1}}},
+	}}
+}
+
+// With a deleted service, its decision is forgotten, also if its slices were deleted first.
+func TestDecisionsOfDeletedServices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := exported()
+		byDefault := weighted()
+		byDefault.Namespace, byDefault.Name, byDefault.Spec.TargetRefs = names.SystemNamespace, trafficv1alpha1.DefaultPolicy, nil
+		w := newWorld(t, append(o.list(), byDefault)...)
+		reconcile := func() {
+			t.Helper()
+			if _, err := w.Reconcile(t.Context(), ownReq); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reconcile()
+		if len(w.roles.all()) != 1 {
+			t.Fatal("there is no decision")
+		}
+		set := w.roles.of(web, false)
+		w.delete(t, o.source)
+		reconcile()
+		if w.roles.of(web, false) != set {
+			t.Error("the decision is forgotten with one of the service's slices")
+		}
+		w.delete(t, o.export, o.service)
+		reconcile()
+		time.Sleep(promoteTime)
+		reconcile()
+		w.delete(t, o.imp)
+		for _, req := range w.serviceImport(t.Context(), kit.Event[*mcsv1beta1.ServiceImport]{Old: o.imp}) {
+			if _, err := w.Reconcile(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left := w.roles.all(); len(left) > 0 {
+			t.Errorf("decisions about %v are left", left)
+		}
+	})
+}
+
+func (w *world) delete(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := w.Cluster.Client.Delete(context.Background(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
