@@ -344,6 +344,7 @@ func withRoles(planned *discoveryv1.EndpointSlice, group choice.Group, req Reque
 		slice.Annotations[names.AnnotationPorts] = req.Ports
 	}
 	if group.Endpoints == nil {
+		slice.Endpoints = slices.Clone(planned.Endpoints) // they get hints
 		return &slice
 	}
 	slice.Endpoints = nil

@@ -6,12 +6,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -71,3 +73,12 @@ func (w *world) delete(t *testing.T, objects ...client.Object) {
 	}
 }
 
+// Hints of written slices do not change what was decided from: an invalid policy is decided once.
+func TestHintsDoNotChangeDecisions(t *testing.T) {
+	planned := slice("web-x", "10.1.0.1")
+	written := withRoles(planned, choice.Group{Ports: planned.Ports}, ownReq)
+	written.Endpoints[0].Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "a"}}}
+	if planned.Endpoints[0].Hints != nil {
+		t.Error("the planned slice has hints")
+	}
+}
