@@ -53,10 +53,16 @@ func (c *Cluster) TrafficPolicies(ctx context.Context, kind string, target types
 	return all, nil
 }
 
+// SpecChanges reports whether an event of a TrafficPolicy is not only about its status. One that was deleted and created again
+// within an event has the same generation.
+func SpecChanges(e kit.Event[*trafficv1alpha1.TrafficPolicy]) bool {
+	return e.Old == nil || e.New == nil || e.Old.Generation != e.New.Generation || e.Old.UID != e.New.UID
+}
+
 // Targets returns the targets of a kind that a changed TrafficPolicy has or had.
 func Targets(e kit.Event[*trafficv1alpha1.TrafficPolicy], kind string) (all []reconcile.Request) {
-	if e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation {
-		return nil // only its status
+	if !SpecChanges(e) {
+		return nil
 	}
 	for _, policy := range e.Versions() {
 		for _, target := range policy.Spec.TargetRefs {

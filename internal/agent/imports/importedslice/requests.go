@@ -83,7 +83,7 @@ func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.
 }
 
 func (r *Reconciler) serviceExport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceExport]) []Request {
-	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation &&
+	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation && e.Old.UID == e.New.UID &&
 		e.Old.Annotations[names.AnnotationDrained] == e.New.Annotations[names.AnnotationDrained] {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 
 // trafficPolicy maps a TrafficPolicy to the slices of the services that it is for.
 func (r *Reconciler) trafficPolicy(ctx context.Context, e kit.Event[*trafficv1alpha1.TrafficPolicy]) (all []Request) {
-	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation {
+	if e.Initial || !inputs.SpecChanges(e) {
 		return nil
 	}
 	if slices.ContainsFunc(e.Versions(), inputs.IsDefault) {
