@@ -124,9 +124,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	d, now, again := decide(in, req, r.Network, r.Cluster.ID), time.Now(), time.Duration(0)
 	var set *roleSet
-	if in.kept {
+	switch {
+	case in.kept:
 		d = decision{want: kept(r.Network, req, have), warnings: r.Problems.Of(in.service)[req.part()].Warnings}
-	} else if d.want, set, err = r.assign(ctx, req, in, d.want); err != nil {
+	case !r.Cluster.View.Known():
+		d.want, err = r.keepRoles(ctx, req, in.service, have, d.want)
+	default:
+		d.want, set, err = r.assign(ctx, req, in, d.want)
+	}
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if req.Ports != "" {

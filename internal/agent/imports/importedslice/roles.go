@@ -1,6 +1,7 @@
 package importedslice
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -183,6 +184,59 @@ func (r *Reconciler) assign(ctx context.Context, req Request, in inputsOf, plann
 		return nil, set, err
 	}
 	return withRoles(planned, group, req), set, nil
+}
+
+// keepRoles returns the slice to write for a request of this cluster while the exports of others, and properties of clusters, are
+// unknown, as after a restart without the broker. Its endpoints stand by if they did, and its ports stay in their slices.
+func (r *Reconciler) keepRoles(ctx context.Context, req Request, service types.NamespacedName, have, planned *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, error) {
+	if planned == nil {
+		return nil, nil
+	}
+	var others []*discoveryv1.EndpointSlice
+	if have != nil && slices.ContainsFunc(planned.Ports, func(p discoveryv1.EndpointPort) bool { return !hasPort(have, p) }) {
+		var err error
+		if others, err = r.Cluster.Imported(ctx, service); err != nil {
+			return nil, err
+		}
+	}
+	isInOther := func(port discoveryv1.EndpointPort) bool {
+		return slices.ContainsFunc(others, func(s *discoveryv1.EndpointSlice) bool {
+			of := sources(s)[0]
+			return of != req && of.source() == req.source() && hasPort(s, port)
+		})
+	}
+	group := choice.Group{Suffix: req.Ports, Ports: []discoveryv1.EndpointPort{}}
+	for _, port := range planned.Ports {
+		if hasPort(have, port) || req.Ports == "" && !isInOther(port) {
+			group.Ports = append(group.Ports, port)
+		}
+	}
+	if req.Ports != "" && len(group.Ports) == 0 {
+		return nil, nil
+	}
+	if reason, some := standbyReason(have); some {
+		group.Endpoints = make([]choice.Decision, len(planned.Endpoints))
+		for i, e := range planned.Endpoints {
+			if ptr.Deref(e.Conditions.Ready, true) {
+				group.Endpoints[i] = choice.Decision{Role: choice.Standby, Reason: reason}
+			}
+		}
+	}
+	return withRoles(planned, group, req), nil
+}
+
+// standbyReason returns why a slice stands by, if some of its endpoints do and none is ready.
+func standbyReason(slice *discoveryv1.EndpointSlice) (reason choice.Reason, some bool) {
+	if slice == nil {
+		return "", false
+	}
+	for i := range slice.Endpoints {
+		if ptr.Deref(slice.Endpoints[i].Conditions.Ready, true) {
+			return "", false
+		}
+	}
+	text, _, _ := strings.Cut(cmp.Or(slice.Labels[names.LabelStandby], slice.Annotations[names.LabelStandby]), "=")
+	return choice.Reason(text), text != ""
 }
 
 func (r *roles) forget(service types.NamespacedName, set *roleSet) {

@@ -3,8 +3,6 @@ package importedslice
 import (
 	"context"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,41 +25,37 @@ func weighted() *trafficv1alpha1.TrafficPolicy {
 
 // With a deleted service, its decision is forgotten, also if its slices were deleted first.
 func TestDecisionsOfDeletedServices(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := exported()
-		byDefault := weighted()
-		byDefault.Namespace, byDefault.Name, byDefault.Spec.TargetRefs = names.SystemNamespace, trafficv1alpha1.DefaultPolicy, nil
-		w := newWorld(t, append(o.list(), byDefault)...)
-		reconcile := func() {
-			t.Helper()
-			if _, err := w.Reconcile(t.Context(), ownReq); err != nil {
-				t.Fatal(err)
-			}
+	o := exported()
+	byDefault := weighted()
+	byDefault.Namespace, byDefault.Name, byDefault.Spec.TargetRefs = names.SystemNamespace, trafficv1alpha1.DefaultPolicy, nil
+	w := newWorld(t, append(o.list(), byDefault)...)
+	reconcile := func() {
+		t.Helper()
+		in, err := w.gather(t.Context(), ownReq, ours("10.1.0.1"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		reconcile()
-		if len(w.roles.all()) != 1 {
-			t.Fatal("there is no decision")
+		if _, _, err := w.assign(t.Context(), ownReq, in, decide(in, ownReq, w.Network, "c1").want); err != nil {
+			t.Fatal(err)
 		}
-		set := w.roles.of(web, false)
-		w.delete(t, o.source)
-		reconcile()
-		if w.roles.of(web, false) != set {
-			t.Error("the decision is forgotten with one of the service's slices")
-		}
-		w.delete(t, o.export, o.service)
-		reconcile()
-		time.Sleep(promoteTime)
-		reconcile()
-		w.delete(t, o.imp)
-		for _, req := range w.serviceImport(t.Context(), kit.Event[*mcsv1beta1.ServiceImport]{Old: o.imp}) {
-			if _, err := w.Reconcile(t.Context(), req); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if left := w.roles.all(); len(left) > 0 {
-			t.Errorf("decisions about %v are left", left)
-		}
-	})
+	}
+	reconcile()
+	if len(w.roles.all()) != 1 {
+		t.Fatal("there is no decision")
+	}
+	set := w.roles.of(web, false)
+	w.delete(t, o.source)
+	reconcile()
+	if w.roles.of(web, false) != set {
+		t.Error("the decision is forgotten with one of the service's slices")
+	}
+	w.delete(t, o.export, o.service)
+	reconcile()
+	w.delete(t, o.imp)
+	w.serviceImport(t.Context(), kit.Event[*mcsv1beta1.ServiceImport]{Old: o.imp})
+	if left := w.roles.all(); len(left) > 0 {
+		t.Errorf("decisions about %v are left", left)
+	}
 }
 
 func (w *world) delete(t *testing.T, objects ...client.Object) {
