@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
@@ -226,5 +227,55 @@ func TestReturnOfThePreferredIsPaced(t *testing.T) {
 		setReady(t, members[1], true)
 		p.isReady(t, "the preferred one again", ports[0], addressOf(1))
 		p.isNeverEmpty(t)
+	}
+}
+
+// Without the broker an agent does not know the properties of clusters, its own included. A policy for its region takes no
+// endpoint out of use then.
+func TestRestartKeepsRegion(t *testing.T) {
+	t.Parallel()
+	_, members := joinAll(t, 2, Options{})
+	ports := exportWeb(t, members...)
+	p := follow(t, members[1], "web")
+	planes.Create(t, members[1].Client, &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: "region"}, Spec: aboutv1beta1.ClusterPropertySpec{Value: "eu"}})
+	planes.Create(t, members[1].Client, policyFor("ServiceImport", trafficv1alpha1.Preference{Fallback: trafficv1alpha1.FallbackNone, ClusterSelectors: []trafficv1alpha1.ClusterGroup{{
+		PropertySelector: trafficv1alpha1.PropertySelector{MatchProperties: map[string]string{"region": "@SameAsImporter@"}},
+	}}}))
+	p.isReady(t, "in the region", ports[0], addressOf(1))
+	planes.NoError(t, members[1].Stop())
+	members[1].options.Broker.Wrap(func(http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no broker") })
+	})
+	planes.NoError(t, members[1].Start(t.Context()))
+	for range 200 {
+		time.Sleep(5 * time.Millisecond)
+		p.isReady(t, "after the restart", ports[0], addressOf(1))
+	}
+	p.isNeverEmpty(t)
+}
+
+// A member that becomes ready and unready all the time causes no more writes of others' slices than a member may cause of its own.
+func TestFlappingIsLimited(t *testing.T) {
+	t.Parallel()
+	const duration, perSecond, burst = 10 * time.Second, 100, 1000 // the pace of members' changes
+	_, members := joinAll(t, 3, Options{})
+	ports := exportWeb(t, members...)
+	p := follow(t, members[2], "web")
+	planes.Create(t, members[2].Client, policyFor("ServiceImport", trafficv1alpha1.Preference{ClusterSelectors: []trafficv1alpha1.ClusterGroup{inCluster(members[0].ID.String())}}))
+	for i := range 40 {
+		planes.Create(t, members[1].Client, objects.Slice("shop", fmt.Sprintf("web-x%d", i), "web", fmt.Sprintf("10.202.1.%d", i+1)))
+	}
+	p.isReady(t, "the preferred one", ports[0], addressOf(0))
+	time.Sleep(2 * time.Second)
+	before, began, ready, n := counted(members[2]), time.Now(), true, 0
+	for ; time.Since(began) < duration; n++ {
+		ready = !ready
+		setReady(t, members[0], ready)
+		time.Sleep(20 * time.Millisecond)
+	}
+	written := counted(members[2]).minus(before)["written endpointslices"]
+	t.Logf("%d changes in %v: %d writes", n, time.Since(began), written)
+	if most := burst + perSecond*int(duration.Seconds()); written > most {
+		t.Errorf("%d writes, at most %d are allowed", written, most)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
@@ -35,7 +36,7 @@ import (
 
 // Scheme registers all kinds that clusters and brokers store.
 func Scheme() *runtime.Scheme {
-	return lifecycle.Scheme(clientgoscheme.AddToScheme, mcsv1beta1.Install, trafficv1alpha1.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme)
+	return lifecycle.Scheme(clientgoscheme.AddToScheme, aboutv1beta1.AddToScheme, mcsv1beta1.Install, trafficv1alpha1.AddToScheme, brokerv1alpha1.AddToScheme, networkingv1alpha1.AddToScheme)
 }
 
 // Broker is the broker that members join.

@@ -40,6 +40,9 @@ const withdrawDelay = 50 * time.Millisecond
 // portDelay is how long a slice keeps a port that its source has lost, in case the source is about to get the port's new name.
 const portDelay = 2 * time.Second
 
+// demotionLimits delay a demotion, which is always safe. A promotion that is not delayed needs an earlier demotion.
+var demotionLimits = pace.Limits{Interval: 2 * time.Second, Burst: 10}
+
 // Request is an imported slice. Its name is derived from its source.
 type Request struct {
 	Cluster names.ClusterID
@@ -75,13 +78,15 @@ type Reconciler struct {
 	narrowed kit.Since[Request]
 	// demoting are the slices that wait for others before they take endpoints out of use.
 	demoting kit.Since[Request]
-	roles    roles
-	seen     metrics.Stopwatch[Request] // since a change on the broker was seen
+	// demotions limits how often a slice's endpoints go on standby. Others' endpoints flap otherwise with those of a cluster that does.
+	demotions *pace.Pacer[Request]
+	roles     roles
+	seen      metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 
 // New returns the controller and its reconciler.
 func New(d Dependencies, member cache.Cache) (controller.TypedController[Request], *Reconciler, error) {
-	r := &Reconciler{Dependencies: d, pacer: pace.New[Request](d.Limits)}
+	r := &Reconciler{Dependencies: d, pacer: pace.New[Request](d.Limits), demotions: pace.New[Request](demotionLimits)}
 	d.Cluster.View.Events.Subscribe(func(s kit.Scope) {
 		if s.Slice.Name != "" {
 			r.seen.Start(Request{Cluster: s.Member, Source: s.Slice})
@@ -212,13 +217,25 @@ func (r *Reconciler) wait(ctx context.Context, req Request, set *roleSet, have, 
 	awaits, isLast, err := r.awaitsOthers(ctx, set, req, have, want)
 	if !awaits || err != nil {
 		r.demoting.Over(req)
-		return r.limit(req, have, want, now), err
+		return r.limitDemotion(req, have, want, now), err
 	}
 	left := promoteTime - r.demoting.For(req, now)
 	if isLast && want != nil && want.Labels[names.LabelStandby] != "" && isStandby(&want.Endpoints[0]) {
 		left = promoteTime // a rate limit delays the others, and endpoints that can stand by can also serve
 	}
-	return max(r.limit(req, have, want, now), left), nil
+	if left > 0 {
+		return left, nil
+	}
+	return r.limitDemotion(req, have, want, now), nil
+}
+
+// limitDemotion is limit for a write that takes something out of use.
+func (r *Reconciler) limitDemotion(req Request, have, want *discoveryv1.EndpointSlice, now time.Time) time.Duration {
+	wait := r.limit(req, have, want, now)
+	if wait == 0 && promotes(want, have) {
+		wait = r.demotions.Wait(req, false, now)
+	}
+	return wait
 }
 
 // limit returns how long a write waits for rate limits. Withdrawals of other clusters' endpoints do not.
