@@ -3,6 +3,7 @@ package trafficstatus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
 const kindImport = inputs.KindImport
@@ -62,10 +64,10 @@ func (r *Reconciler) policy(ctx context.Context, e kit.Event[*trafficv1alpha1.Tr
 	return all
 }
 
-// existence maps a target that appears, or that is gone, to its policies.
+// existence maps a target that appears, or that is gone, to its policies, and a ServiceExport whose conditions may have changed.
 func existence[O client.Object](r *Reconciler, kind string) func(context.Context, kit.Event[O]) []reconcile.Request {
 	return func(ctx context.Context, e kit.Event[O]) []reconcile.Request {
-		if len(e.Versions()) > 1 {
+		if kind == inputs.KindImport && len(e.Versions()) > 1 {
 			return nil // decisions tell the rest
 		}
 		return r.of(ctx, kind, client.ObjectKeyFromObject(e.Latest()))
@@ -125,7 +127,10 @@ func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.Traffic
 	t.winner = winner.Name
 	if ref.Kind == inputs.KindImport {
 		imp, err := kit.Get(ctx, r.cluster.Client, name, &mcsv1beta1.ServiceImport{}, client.UnsafeDisableDeepCopy)
-		t.exists = imp != nil
+		if t.exists = imp != nil; t.exists && !ownership.IsManaged(imp) {
+			t.invalid = errors.New("Atoll does not manage the ServiceImport")
+			return t, err
+		}
 		t.result, t.invalid = r.decisions.Decision(name)
 		return t, err
 	}
@@ -135,6 +140,7 @@ func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.Traffic
 	}
 	t.exists = true
 	if own.Contribution == nil {
+		t.invalid = errors.New("the ServiceExport exports nothing. See its conditions")
 		return t, nil
 	}
 	_, t.invalid = choice.PolicyOf(&policy.Spec.Preference, own.Contribution.Type == mcsv1beta1.Headless, own.Contribution.TrafficDistribution != nil, !r.cluster.PublishesPods)
