@@ -146,6 +146,16 @@ func notAccepted(in inputsOf, ignored bool) status.Problem {
 		command.Here.Kubectl("annotate namespace %s %s=%s", in.service.Namespace, names.AnnotationAcceptWeights, by))}}}
 }
 
+// currentChoice is choiceOf with the service's exports as they are now.
+func (r *Reconciler) currentChoice(ctx context.Context, req Request, in inputsOf) (s choice.Service, decides bool, invalid, _ error) {
+	imp, exported, err := r.gatherImport(ctx, in.service)
+	if err != nil {
+		return s, false, nil, fmt.Errorf("reading the exports of %s for EndpointSlice %v: %w", in.service, req, err)
+	}
+	in.imp, in.exports = imp, exported.Imported
+	return r.choiceOf(ctx, in)
+}
+
 func propertiesOf(member *brokerv1alpha1.MemberCluster) map[string]string {
 	all := make(map[string]string, len(member.Spec.Properties))
 	for name, value := range member.Spec.Properties {
@@ -166,6 +176,12 @@ func (r *Reconciler) assign(ctx context.Context, req Request, in inputsOf, plann
 		return planned, nil, nil
 	}
 	set.mu.Lock()
+	if !reflect.DeepEqual(set.input, input) { // what was read before the lock may be older than what was decided from
+		if input, decides, invalid, err = r.currentChoice(ctx, req, in); err != nil {
+			set.mu.Unlock()
+			return nil, nil, err
+		}
+	}
 	changed, decided, err := r.update(ctx, set, req.source(), in.service, input, planned)
 	if fmt.Sprint(set.invalid) != fmt.Sprint(invalid) {
 		set.invalid, decided = invalid, true

@@ -76,3 +76,30 @@ func TestHintsDoNotChangeDecisions(t *testing.T) {
 		t.Error("the planned slice has hints")
 	}
 }
+
+// Two workers have read the exports, and the one that read them first decides last.
+func TestDecisionsAreFromTheNewestExports(t *testing.T) {
+	o := exported()
+	w := newWorld(t, o.list()...)
+	gathered := func() inputsOf {
+		in, err := w.gather(t.Context(), ownReq, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	before := gathered()
+	o.export.Annotations = map[string]string{names.AnnotationDrained: "true"}
+	if err := w.Cluster.Client.Update(t.Context(), o.export); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []inputsOf{gathered(), before} {
+		if _, _, err := w.assign(t.Context(), ownReq, in, decide(in, ownReq, w.Network, "c1").want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := w.Decision(web)
+	if err != nil || len(result.Clusters) != 1 || result.Clusters[0].Reason != choice.AllDrained {
+		t.Errorf("%+v, %v", result.Clusters, err)
+	}
+}
