@@ -12,10 +12,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -277,5 +279,27 @@ func TestFlappingIsLimited(t *testing.T) {
 	t.Logf("%d changes in %v: %d writes", n, time.Since(began), written)
 	if most := burst + perSecond*int(duration.Seconds()); written > most {
 		t.Errorf("%d writes, at most %d are allowed", written, most)
+	}
+}
+
+// A slice that is missing on the broker is kept. If it stands by, it serves again when nothing else does.
+func TestKeptSliceServes(t *testing.T) {
+	t.Parallel()
+	b, members := joinAll(t, 2, Options{})
+	ports := exportWeb(t, members...)
+	p := follow(t, members[1], "web")
+	planes.Create(t, members[1].Client, policyFor("ServiceImport", trafficv1alpha1.Preference{ClusterSelectors: []trafficv1alpha1.ClusterGroup{inCluster(members[1].ID.String())}}))
+	p.isReady(t, "the preferred one", ports[0], addressOf(1))
+	planes.NoError(t, members[0].Stop())
+	planes.NoError(t, b.Admin.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(broker.DefaultNamespace)))
+	planes.NoError(t, members[1].Stop())
+	planes.NoError(t, members[1].Start(t.Context()))
+	time.Sleep(3 * time.Second)
+	setReady(t, members[1], false)
+	time.Sleep(5 * time.Second)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if got := p.ready[ports[0]]; !slices.Equal(got, []string{addressOf(0)}) {
+		t.Errorf("ready are %v", got)
 	}
 }

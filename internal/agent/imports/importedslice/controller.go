@@ -132,6 +132,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	switch {
 	case in.kept:
 		d = decision{want: kept(r.Network, req, have), warnings: r.Problems.Of(in.service)[req.part()].Warnings}
+		if d.want != nil && req.Ports == "" && r.Cluster.View.Known() {
+			var written *discoveryv1.EndpointSlice
+			written, set, err = r.assign(ctx, req, in, kept(r.Network, req, withoutRoles(have)))
+			if written != nil && len(written.Ports) == len(have.Ports) && len(written.Endpoints) == len(d.want.Endpoints) { // nothing that is kept gets lost
+				d.want = written
+			}
+		}
 	case !r.Cluster.View.Known():
 		d.want, err = r.keepRoles(ctx, req, in.service, have, d.want)
 	default:

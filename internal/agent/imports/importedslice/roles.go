@@ -391,6 +391,9 @@ func withoutRoles(have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 		return have
 	}
 	guess := *have
+	guess.Labels, guess.Annotations = maps.Clone(have.Labels), maps.Clone(have.Annotations)
+	delete(guess.Labels, names.LabelStandby)
+	delete(guess.Annotations, names.LabelStandby)
 	guess.Endpoints = slices.Clone(have.Endpoints)
 	for i := range guess.Endpoints {
 		if e := &guess.Endpoints[i]; isStandby(e) {
