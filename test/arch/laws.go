@@ -19,7 +19,8 @@ var badFolders = []string{"pkg", "util", "utils", "common", "helper", "helpers",
 
 // sleepsAllowed lists the files that may sleep in a test, with the reason.
 var sleepsAllowed = map[string]string{
-	"lab/process/process_test.go": "polls the output of another process until a deadline",
+	"lab/process/process_test.go":   "polls the output of another process until a deadline",
+	"test/simulation/roles_test.go": "members that flap at a rate, and windows in which nothing may change",
 }
 
 // folderNames finds folders with a meaningless name.

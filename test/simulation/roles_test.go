@@ -161,7 +161,6 @@ func TestPreferenceWithoutSlices(t *testing.T) {
 	_, members := joinAll(t, 3, Options{})
 	shop(t, members...)
 	planes.Create(t, members[0].Client, objects.Service("shop", "web", 80), objects.Export("shop", "web"))
-	time.Sleep(1100 * time.Millisecond) // times of creation have seconds
 	for i, m := range members[1:] {
 		planes.Create(t, m.Client, objects.Service("shop", "web", 80), objects.Slice("shop", "web-1", "web", addressOf(i+1)), objects.Export("shop", "web"))
 	}
@@ -223,7 +222,6 @@ func TestReturnOfThePreferredIsPaced(t *testing.T) {
 	p := follow(t, members[1], "web")
 	p.isReady(t, "the preferred one", ports[0], addressOf(1))
 	for range 6 {
-		time.Sleep(50 * time.Millisecond) // the agent sees its own writes
 		setReady(t, members[1], false)
 		p.isReady(t, "the other one", ports[0], addressOf(0))
 		setReady(t, members[1], true)

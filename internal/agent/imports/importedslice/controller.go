@@ -125,6 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	if in.waits {
 		r.going.Over(req)
+		r.demoting.Over(req)
 		return reconcile.Result{}, nil
 	}
 	d, now, again := decide(in, req, r.Network, r.Cluster.ID), time.Now(), time.Duration(0)
@@ -182,7 +183,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
 	}
 	if out.Done() && set != nil {
-		r.done(set, req, d.want != nil)
+		r.done(set, req, d.want)
 	}
 	if out.Done() {
 		r.measure(of, in.imp, req, have, d.want, now)

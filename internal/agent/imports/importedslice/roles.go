@@ -67,6 +67,8 @@ type roleSet struct {
 	invalid error
 	// written are the slices that may exist beside their source's first one. waiting are those that waited for others.
 	written, waiting map[Request]bool
+	// last are the slices as this process wrote them: the cache shows them a moment later.
+	last map[Request]*discoveryv1.EndpointSlice
 }
 
 // of returns a service's decision. If it has none, it is created if it is needed.
@@ -75,7 +77,7 @@ func (r *roles) of(service types.NamespacedName, needed bool) *roleSet {
 	defer r.mu.Unlock()
 	set := r.services[service]
 	if set == nil && needed {
-		set = &roleSet{written: map[Request]bool{}, waiting: map[Request]bool{}}
+		set = &roleSet{written: map[Request]bool{}, waiting: map[Request]bool{}, last: map[Request]*discoveryv1.EndpointSlice{}}
 		if r.services == nil {
 			r.services = map[types.NamespacedName]*roleSet{}
 		}
@@ -385,99 +387,6 @@ func (r *Reconciler) plans(ctx context.Context, service types.NamespacedName) (m
 	return all, nil
 }
 
-// withoutRoles guesses the source of an imported slice: endpoints on standby are ready there.
-func withoutRoles(have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
-	if have == nil || have.Labels[names.LabelStandby] == "" && have.Annotations[names.LabelStandby] == "" {
-		return have
-	}
-	guess := *have
-	guess.Labels, guess.Annotations = maps.Clone(have.Labels), maps.Clone(have.Annotations)
-	delete(guess.Labels, names.LabelStandby)
-	delete(guess.Annotations, names.LabelStandby)
-	guess.Endpoints = slices.Clone(have.Endpoints)
-	for i := range guess.Endpoints {
-		if e := &guess.Endpoints[i]; isStandby(e) {
-			e.Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(true), Serving: ptr.To(true), Terminating: ptr.To(false)}
-		}
-	}
-	return &guess
-}
-
-// isStandby reports whether kube-proxy uses an endpoint only while none is ready.
-func isStandby(e *discoveryv1.Endpoint) bool {
-	return !ptr.Deref(e.Conditions.Ready, true) && ptr.Deref(e.Conditions.Serving, true) && ptr.Deref(e.Conditions.Terminating, false)
-}
-
-// withRoles returns a group's ports and endpoints of a planned slice.
-func withRoles(planned *discoveryv1.EndpointSlice, group choice.Group, req Request) *discoveryv1.EndpointSlice {
-	slice := *planned
-	slice.Name, slice.Ports = req.name().Name, group.Ports
-	slice.Labels, slice.Annotations = maps.Clone(planned.Labels), maps.Clone(planned.Annotations)
-	if req.Ports != "" {
-		slice.Annotations[names.AnnotationPorts] = req.Ports
-	}
-	if group.Endpoints == nil {
-		slice.Endpoints = slices.Clone(planned.Endpoints) // they get hints
-		return &slice
-	}
-	slice.Endpoints = nil
-	standby := map[choice.Reason]int{}
-	for i, e := range planned.Endpoints {
-		d := group.Endpoints[i]
-		if d.Role == choice.Absent {
-			continue
-		}
-		if d.Role == choice.Standby || d.Role == choice.Off && d.Reason != choice.Terminating {
-			standby[d.Reason]++
-		}
-		e.Conditions = d.Role.Conditions(e.Conditions)
-		slice.Endpoints = append(slice.Endpoints, e)
-	}
-	mark(&slice, standby)
-	return &slice
-}
-
-// mark says how many endpoints stand by, and why.
-func mark(slice *discoveryv1.EndpointSlice, standby map[choice.Reason]int) {
-	var counts []string
-	for reason, n := range standby {
-		if n == len(slice.Endpoints) {
-			slice.Labels[names.LabelStandby] = string(reason)
-			return
-		}
-		counts = append(counts, fmt.Sprintf("%s=%d", reason, n))
-	}
-	if len(counts) > 0 {
-		slices.Sort(counts)
-		slice.Annotations[names.LabelStandby] = strings.Join(counts, ",")
-	}
-}
-
-// clearHints removes the hints of endpoints on standby: they would limit who can fail over to them.
-func clearHints(slice *discoveryv1.EndpointSlice) {
-	for i := range slice.Endpoints {
-		if e := &slice.Endpoints[i]; !ptr.Deref(e.Conditions.Ready, true) {
-			e.Hints = nil
-		}
-	}
-}
-
-// promotes reports whether a write brings endpoints that stood by into use. It does not wait for rate limits.
-func promotes(have, want *discoveryv1.EndpointSlice) bool {
-	if have == nil || want == nil {
-		return false
-	}
-	standby := map[string]bool{}
-	for i := range have.Endpoints {
-		if e := &have.Endpoints[i]; isStandby(e) {
-			standby[e.Addresses[0]] = true
-		}
-	}
-	return slices.ContainsFunc(want.Endpoints, func(e discoveryv1.Endpoint) bool {
-		return ptr.Deref(e.Conditions.Ready, true) && standby[e.Addresses[0]]
-	})
-}
-
 // awaitsOthers reports whether a write that takes something out of use must wait for other slices of the service: for endpoints
 // that it is to bring into use, and for ports that move to another slice of the same source. A write that brings endpoints into use
 // itself waits only for ports that move: two of them would wait for each other. isLast is set if without the others a port would
@@ -493,9 +402,12 @@ func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request
 			if other.Ports = group.Suffix; other == req {
 				continue
 			}
-			theirs, err := imported.Slice(ctx, r.Cluster.Client, other.name())
-			if err != nil {
-				return false, false, err
+			theirs, found := set.last[other]
+			if !found {
+				var err error
+				if theirs, err = imported.Slice(ctx, r.Cluster.Client, other.name()); err != nil {
+					return false, false, err
+				}
 			}
 			wanted := withRoles(set.planned[source], group, other)
 			awaits = awaits || !promotes(have, want) && promotes(theirs, wanted) || source == req.source() && slices.ContainsFunc(group.Ports, func(p discoveryv1.EndpointPort) bool {
@@ -514,35 +426,17 @@ func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request
 	return awaits, isLast, nil
 }
 
-// lastReady returns the ports at which have has ready endpoints, and want has none.
-func lastReady(have, want *discoveryv1.EndpointSlice) (ports []discoveryv1.EndpointPort) {
-	for _, p := range have.Ports {
-		if isServedAt(have, have, p) && !isServedAt(want, have, p) {
-			ports = append(ports, p)
-		}
-	}
-	return ports
-}
-
-// isServedAt reports whether a slice has a ready endpoint at a port of another slice.
-func isServedAt(slice, of *discoveryv1.EndpointSlice, port discoveryv1.EndpointPort) bool {
-	return hasPort(slice, port) && slice.AddressType == of.AddressType && slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool {
-		return ptr.Deref(e.Conditions.Ready, true)
-	})
-}
-
-func hasPort(slice *discoveryv1.EndpointSlice, port discoveryv1.EndpointPort) bool {
-	return slice != nil && slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool {
-		return ptr.Equal(p.Name, port.Name) && ptr.Equal(p.Protocol, port.Protocol)
-	})
-}
-
 // done records that a slice has been written, and queues those that waited.
-func (r *Reconciler) done(set *roleSet, req Request, exists bool) {
+func (r *Reconciler) done(set *roleSet, req Request, written *discoveryv1.EndpointSlice) {
 	set.mu.Lock()
-	if req.Ports != "" {
-		if set.written[req] = exists; !exists {
-			delete(set.written, req)
+	switch {
+	case written == nil:
+		delete(set.written, req)
+		delete(set.last, req)
+	default:
+		set.last[req] = written
+		if req.Ports != "" {
+			set.written[req] = true
 		}
 	}
 	waiting := slices.Collect(maps.Keys(set.waiting))
