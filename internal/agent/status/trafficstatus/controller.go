@@ -128,7 +128,7 @@ func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.Traffic
 	if ref.Kind == inputs.KindImport {
 		imp, err := kit.Get(ctx, r.cluster.Client, name, &mcsv1beta1.ServiceImport{}, client.UnsafeDisableDeepCopy)
 		if t.exists = imp != nil; t.exists && !ownership.IsManaged(imp) {
-			t.invalid = errors.New("Atoll does not manage the ServiceImport")
+			t.invalid = errors.New("the ServiceImport is not managed by Atoll")
 			return t, err
 		}
 		t.result, t.invalid = r.decisions.Decision(name)
