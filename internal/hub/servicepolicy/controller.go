@@ -93,11 +93,12 @@ func New(c client.Client, live client.Reader, from cache.Cache, clusterset strin
 	)
 }
 
-// record maps an ExportedService that starts or stops to count.
+// record maps an ExportedService that starts or stops to count, or that is exported to others.
 func (r *reconciler) record(ctx context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) []reconcile.Request {
 	if e.Old != nil && e.New != nil {
-		before, _ := r.border.State(e.Old)
-		if now, _ := r.border.State(e.New); before == now {
+		before, why := r.border.State(e.Old)
+		now, whyNow := r.border.State(e.New)
+		if before == now && why == whyNow && e.Old.Spec.Scope == e.New.Spec.Scope {
 			return nil
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -250,6 +251,14 @@ func TestGather(t *testing.T) {
 		if err := w.Create(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
+	}
+	toAll := forHub.DeepCopy()
+	toAll.Spec.Scope = brokerv1alpha1.ScopeClusterset
+	if got := r.record(t.Context(), kit.Event[*brokerv1alpha1.ExportedService]{Old: forHub, New: toAll}); len(got) != 1 {
+		t.Errorf("a record that is exported to all maps to %v", got)
+	}
+	if got := r.record(t.Context(), kit.Event[*brokerv1alpha1.ExportedService]{Old: toAll, New: toAll.DeepCopy()}); len(got) != 0 {
+		t.Errorf("a record of which nothing changes maps to %v", got)
 	}
 	s, err := r.gather(t.Context(), web)
 	if got := strings.Join(s.members, " ") + ": " + strings.Join(s.exporters, " "); err != nil || got != "c1 c2 c4 c5 c6: c1 c6" {

@@ -134,8 +134,7 @@ func (s state) exported() metav1.Condition {
 	switch missing := s.notExporting(); {
 	case len(s.exporters) == 0:
 		c.Reason = networkingv1alpha1.ReasonNotExported
-		parts = []string{fmt.Sprintf("No cluster exports the Service, because %s has an exportable Service %s/%s%s.",
-			among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports))}
+		parts = []string{s.notExported()}
 	case len(missing) > 0:
 		c.Reason = networkingv1alpha1.ReasonPartlyExported
 		parts = []string{s.exportedTo(), fmt.Sprintf("These provider clusters do not export the Service, so their pods get no traffic from other clusters or the load balancer: %s. Create an exportable Service %s/%s%s in these clusters.",
@@ -162,6 +161,15 @@ func (s state) notExporting() []string {
 	return slices.DeleteFunc(s.mcs.Spec.Providers(), func(c string) bool { return !slices.Contains(s.members, c) || slices.Contains(s.exporters, c) })
 }
 
+// notExported says why no cluster exports the Service. In a system namespace, clusters may have one that they do not export.
+func (s state) notExported() string {
+	if names.Closed(s.mcs.Namespace, nil) {
+		return "No cluster exports the Service."
+	}
+	return fmt.Sprintf("No cluster exports the Service, because %s has an exportable Service %s/%s%s.",
+		among(s.mcs.Spec.Providers()), s.mcs.Namespace, s.mcs.Name, withPort(s.mcs.Spec.Ports))
+}
+
 // exportedTo says who exports the Service, and to whom.
 func (s state) exportedTo() string {
 	to := "the load balancer only"
@@ -180,8 +188,8 @@ func (s state) exportedTo() string {
 
 // systemNamespace says that a MultiClusterService in a system namespace is not imported by default, and how to change that.
 func systemNamespace(namespace string) string {
-	return fmt.Sprintf("Namespace %s is a system namespace: a cluster imports the Service only if the namespace has the label that allows imports in that cluster. "+
-		"Use another namespace, or run this command in each importing cluster: %s",
+	return fmt.Sprintf("Namespace %s is a system namespace: a cluster exports or imports the Service only if the namespace has the label that allows this in that cluster. "+
+		"Use another namespace, or run this command in each providing and in each importing cluster: %s",
 		namespace, command.Of("CLUSTER").Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed))
 }
 

@@ -3,6 +3,7 @@ package validation
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,15 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
+// byName sorts ports by name if there are too many: a Service and its EndpointSlices have them in different orders, and the same
+// ones must be kept.
+func byName[P any](ports []P, name func(P) string) []P {
+	if len(ports) <= MaxPorts {
+		return ports
+	}
+	return slices.SortedStableFunc(slices.Values(ports), func(a, b P) int { return cmp.Compare(name(a), name(b)) })
+}
+
 // servicePorts returns a record's ports that one Service can have. Of two that clash, the first is kept.
 func servicePorts(ports []mcsv1beta1.ServicePort) (kept []mcsv1beta1.ServicePort, refused []Refused) {
 	type number struct {
@@ -19,6 +29,7 @@ func servicePorts(ports []mcsv1beta1.ServicePort) (kept []mcsv1beta1.ServicePort
 		port     int32
 	}
 	named, numbered := map[string]bool{}, map[number]bool{}
+	ports = byName(ports, func(p mcsv1beta1.ServicePort) string { return p.Name })
 	for _, p := range ports {
 		why, at := portProblem(p.Name, p.Protocol, p.AppProtocol), number{protocolOf(p.Protocol), p.Port}
 		switch {
@@ -51,6 +62,7 @@ func servicePorts(ports []mcsv1beta1.ServicePort) (kept []mcsv1beta1.ServicePort
 // sync fail for all Services.
 func slicePorts(ports []discoveryv1.EndpointPort) (kept []discoveryv1.EndpointPort, refused []Refused) {
 	named := map[string]bool{}
+	ports = byName(ports, func(p discoveryv1.EndpointPort) string { return ptr.Deref(p.Name, "") })
 	for _, p := range ports {
 		name := ptr.Deref(p.Name, "")
 		why := portProblem(name, ptr.Deref(p.Protocol, ""), p.AppProtocol)

@@ -36,6 +36,32 @@ func record(change ...func(*brokerv1alpha1.ExportedServiceSpec)) brokerv1alpha1.
 	return spec
 }
 
+// Of too many ports, the same ones stay in the record and in the slices, whatever their order.
+func TestTooManyPorts(t *testing.T) {
+	var service []mcsv1beta1.ServicePort
+	var ports []discoveryv1.EndpointPort
+	for i := range MaxPorts + 50 {
+		name := fmt.Sprintf("p%d", i)
+		service = append(service, mcsv1beta1.ServicePort{Name: name, Port: int32(i + 1)})
+		ports = append(ports, discoveryv1.EndpointPort{Name: &name, Port: ptr.To(int32(i + 1))})
+	}
+	slices.Reverse(ports)
+	kept, _ := servicePorts(service)
+	stays, refused := slicePorts(ports)
+	inRecord := map[string]bool{}
+	for _, p := range kept {
+		inRecord[p.Name] = true
+	}
+	for _, p := range stays {
+		if !inRecord[*p.Name] {
+			t.Errorf("%s is in the slice only", *p.Name)
+		}
+	}
+	if len(kept) != MaxPorts || len(stays) != MaxPorts || len(refused) != 50 {
+		t.Errorf("%d and %d ports stay, %d are refused", len(kept), len(stays), len(refused))
+	}
+}
+
 // Each invalid part is dropped and named, and all other parts stay.
 func TestRecord(t *testing.T) {
 	type spec = brokerv1alpha1.ExportedServiceSpec
