@@ -204,7 +204,8 @@ func (w *world) restored(ctx context.Context) error {
 	config := made.Permissions(nil)
 	switch err := w.admin.Get(ctx, keyOf(config), config); {
 	case err == nil:
-		w.permitted = config.Data
+		w.permitted = map[string]string{} // not nil: agents still use earlier permissions unless an empty ConfigMap exists
+		maps.Copy(w.permitted, config.Data)
 		return nil
 	case apierrors.IsNotFound(err):
 		return w.permit(ctx)
