@@ -128,10 +128,31 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		r.demoting.Over(req)
 		return reconcile.Result{}, nil
 	}
-	d, now, again := decide(in, req, r.Network, r.Cluster.ID), time.Now(), time.Duration(0)
-	var set *roleSet
-	switch {
-	case in.kept:
+	d, set, err := r.plan(ctx, req, in, have)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	now := time.Now()
+	again := r.adapt(req, in, set, have, &d, now)
+	if left := in.changes.Sub(now); !in.changes.IsZero() && (again == 0 || left < again) {
+		again = max(left, time.Millisecond)
+	}
+	wait, err := r.wait(ctx, req, set, have, d.want, now)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the other EndpointSlices of the service of %v: %w", req, err)
+	}
+	if wait > 0 {
+		return kit.After(wait), nil
+	}
+	if out := r.write(ctx, req, in, set, have, d, now); !out.Done() {
+		return out.Result("importing EndpointSlice %v", req)
+	}
+	return kit.After(again), nil
+}
+
+// plan returns what to write for a request, and the decision about the service's endpoints, or nil if there is nothing to decide.
+func (r *Reconciler) plan(ctx context.Context, req Request, in inputsOf, have *discoveryv1.EndpointSlice) (d decision, set *roleSet, err error) {
+	if in.kept {
 		d = decision{want: kept(r.Network, req, have), warnings: r.Problems.Of(in.service)[req.part()].Warnings}
 		if d.want != nil && req.Ports == "" && r.Cluster.View.Known() {
 			var written *discoveryv1.EndpointSlice
@@ -140,62 +161,61 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 				d.want = written
 			}
 		}
-	case !r.Cluster.View.Known():
-		d.want, err = r.keepRoles(ctx, req, in.service, have, d.want)
-	default:
+	} else if d = decide(in, req, r.Network, r.Cluster.ID); r.Cluster.View.Known() {
 		d.want, set, err = r.assign(ctx, req, in, d.want)
-	}
-	if err != nil {
-		return reconcile.Result{}, err
+	} else {
+		d.want, err = r.keepRoles(ctx, req, in.service, have, d.want)
 	}
 	if req.Ports != "" {
 		d.warnings = nil // those of the source are at its first slice
 	}
+	return d, set, err
+}
+
+// adapt completes the slice to write with what depends on the existing one, and returns when to look again, 0 for never.
+func (r *Reconciler) adapt(req Request, in inputsOf, set *roleSet, have *discoveryv1.EndpointSlice, d *decision, now time.Time) (again time.Duration) {
+	kit.DesireSlice(r.Metrics.Imported, req.service(in), req.part().Slice, d.want)
 	if have == nil || d.want == nil {
 		r.narrowed.Over(req)
 	}
-	if d.want != nil {
-		if have != nil {
-			d.want.Name = have.Name
-		}
-		if r.Hints.Apply(in.imp, d.want); set != nil {
-			clearHints(d.want)
-		}
-		if have != nil {
-			again = r.keepPorts(req, set, have, d.want, in.ports, now)
-			keepRevision(have, d.want)
-		}
-		if d.want.Name != req.name().Name {
-			d.warnings = append(d.warnings, nameTaken(req, d.want))
-		}
+	if d.want == nil {
+		return 0
 	}
-	of := metrics.Service{Namespace: req.Source.Namespace, Name: in.service.Name, Cluster: req.Cluster.String()}
-	kit.DesireSlice(r.Metrics.Imported, of, req.Source.Name, d.want)
-	wait, err := r.wait(ctx, req, set, have, d.want, now)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading the other EndpointSlices of the service of %v: %w", req, err)
+	if have != nil {
+		d.want.Name = have.Name
 	}
-	if wait > 0 {
-		return kit.After(wait), nil
+	if r.Hints.Apply(in.imp, d.want); set != nil {
+		clearHints(d.want)
 	}
+	if have != nil {
+		again = r.keepPorts(req, set, have, d.want, in.ports, now)
+		keepRevision(have, d.want)
+	}
+	if d.want.Name != req.name().Name {
+		d.warnings = append(d.warnings, nameTaken(req, d.want))
+	}
+	return again
+}
+
+// write writes a decision, and reports the result.
+func (r *Reconciler) write(ctx context.Context, req Request, in inputsOf, set *roleSet, have *discoveryv1.EndpointSlice, d decision, now time.Time) kit.Outcome {
 	out := kit.OutcomeOf(imported.Write(ctx, r.Cluster, have, d.want))
 	if out.Err == nil && req.Cluster != r.Cluster.ID {
 		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
 	}
-	if out.Done() && set != nil {
-		r.done(set, req, d.want)
-	}
 	if out.Done() {
-		r.measure(of, in.imp, req, have, d.want, now)
+		if set != nil {
+			r.done(set, req, d.want)
+		}
+		r.measure(req.service(in), in.imp, req, have, d.want, now)
 	}
 	r.note(in, req, d, out)
-	if left := in.changes.Sub(now); !in.changes.IsZero() && (again == 0 || left < again) {
-		again = max(left, time.Millisecond)
-	}
-	if out.Done() {
-		return kit.After(again), nil
-	}
-	return out.Result("importing EndpointSlice %v", req)
+	return out
+}
+
+// service names the service for metrics.
+func (req Request) service(in inputsOf) metrics.Service {
+	return metrics.Service{Namespace: req.Source.Namespace, Name: in.service.Name, Cluster: req.Cluster.String()}
 }
 
 // keepPorts keeps the ports that a slice is about to lose for portDelay, and returns the rest of the time. Ports that move to
@@ -270,7 +290,7 @@ func (r *Reconciler) limit(req Request, have, want *discoveryv1.EndpointSlice, n
 // it. The latter needs synchronized clocks, like kube-proxy's latency metric. Changes from before the import do not count: the
 // slices of a new import are as old as its Service.
 func (r *Reconciler) measure(of metrics.Service, imp *mcsv1beta1.ServiceImport, req Request, have, want *discoveryv1.EndpointSlice, now time.Time) {
-	changed, written := kit.CountSlice(r.Metrics.Imported, of, req.Source.Name, have, want)
+	changed, written := kit.CountSlice(r.Metrics.Imported, of, req.part().Slice, have, want)
 	took, live := r.seen.Stop(req)
 	if !live || !written {
 		return

@@ -232,15 +232,23 @@ func (r *Reconciler) keepRoles(ctx context.Context, req Request, service types.N
 	if req.Ports != "" && len(group.Ports) == 0 {
 		return nil, nil
 	}
-	if reason, some := standbyReason(have); some {
-		group.Endpoints = make([]choice.Decision, len(planned.Endpoints))
-		for i, e := range planned.Endpoints {
-			if ptr.Deref(e.Conditions.Ready, true) {
-				group.Endpoints[i] = choice.Decision{Role: choice.Standby, Reason: reason}
-			}
+	group.Endpoints = onStandby(planned, have)
+	return withRoles(planned, group, req), nil
+}
+
+// onStandby returns the decisions for a planned slice whose endpoints stood by, or nil.
+func onStandby(planned, have *discoveryv1.EndpointSlice) []choice.Decision {
+	reason, some := standbyReason(have)
+	if !some {
+		return nil
+	}
+	decisions := make([]choice.Decision, len(planned.Endpoints))
+	for i, e := range planned.Endpoints {
+		if ptr.Deref(e.Conditions.Ready, true) {
+			decisions[i] = choice.Decision{Role: choice.Standby, Reason: reason}
 		}
 	}
-	return withRoles(planned, group, req), nil
+	return decisions
 }
 
 // standbyReason returns why a slice stands by, if some of its endpoints do and none is ready.
