@@ -171,6 +171,35 @@ func TestReadMounts(t *testing.T) {
 	}
 }
 
+// A mounted key is read under its path, and a key that the pods do not mount is not written.
+func TestReadItems(t *testing.T) {
+	wiring := dnswiring.Wiring{Zones: []string{"clusterset.local"}, Servers: []netip.Addr{netip.MustParseAddr("10.96.0.53")}}
+	const plain = "{name: z, configMap: {name: zones, optional: true}}"
+	for _, test := range []struct {
+		name, imports, volume, data string
+		want                        string // "" for no error
+	}{
+		{"renamed", "zones/*.server", "{name: z, configMap: {name: zones, items: [{key: site.txt, path: site.server}]}}", "{site.txt: \"clusterset.local:1053 {\\n}\\n\"}", "of the key site.txt of configmap kube-system/zones"},
+		{"projected", "zones/*.server", "{name: z, projected: {sources: [{configMap: {name: zones, items: [{key: site.txt, path: site.server}]}}]}}", "{site.txt: \"clusterset.local:1053 {\\n}\\n\"}", "of the key site.txt of configmap kube-system/zones"},
+		{"below a directory", "zones/more/*", "{name: z, configMap: {name: zones, items: [{key: a, path: more/b}]}}", "{a: \"clusterset.local:1053 {\\n}\\n\"}", "of the key a of configmap kube-system/zones"},
+		{"twice", "zones/*.server", "{name: z, configMap: {name: zones, items: [{key: a, path: b}, {key: a, path: a.server}]}}", "{a: \"clusterset.local:1053 {\\n}\\n\"}", "of the key a of configmap kube-system/zones"},
+		{"not mounted", "zones/*.server", "{name: z, configMap: {name: zones, items: [{key: other, path: other.server}]}}", "{a.server: \"clusterset.local:1053 {\\n}\\n\", other: \"\"}", ""},
+		{"coredns-custom without our key", "zones/*.server", "{name: z, configMap: {name: coredns-custom, items: [{key: a.server, path: a.server}]}}", "{}", "configmap kube-system/coredns-custom: the DNS pods mount only some keys, and not atoll.server"},
+		{"coredns-custom with our key", "zones/*.server", "{name: z, configMap: {name: coredns-custom, items: [{key: atoll.server, path: atoll.server}]}}", "{}", ""},
+		{"coredns-custom with our key elsewhere", "zones/*.server", "{name: z, configMap: {name: coredns-custom, items: [{key: atoll.server, path: x}]}}", "{}", "a server block cannot be added"},
+	} {
+		main := "{Corefile: \".:1053 {\\n reload\\n kubernetes cluster.local\\n}\\nimport " + test.imports + "\\n\"}"
+		server := strings.Replace(pods("Deployment", "coredns", behind, conf, "{name: my-dns}"), plain, test.volume, 1)
+		c, err := Read(t.Context(), objects(t, service+configMap("my-dns", main)+server+configMap("zones", test.data)), client.ObjectKey{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = Install(wiring, nil)(c); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got error %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
 // A place that a user gave is found again to uninstall, and then forgotten.
 func TestPlaceIsRemembered(t *testing.T) {
 	wiring := dnswiring.Wiring{Zones: []string{"clusterset.local"}, Servers: []netip.Addr{netip.MustParseAddr("10.96.0.53")}}

@@ -122,7 +122,7 @@ func placeOf(w workload, name string) *place {
 		for _, m := range container.VolumeMounts {
 			for _, f := range configMapsOf(w.pods.Spec, m.Name) {
 				if m.SubPath == "" {
-					mounts = append(mounts, dnswiring.Mount{Dir: path.Clean(m.MountPath), Name: f.name})
+					mounts = append(mounts, dnswiring.Mount{Dir: path.Clean(m.MountPath), Name: f.name, Items: f.keys()})
 				}
 				key, at := f.find(m, conf, name)
 				if key != "" && (p == nil || at == conf) {
@@ -161,6 +161,18 @@ func configMapsOf(spec corev1.PodSpec, volume string) (all []configMapVolume) {
 		}
 	}
 	return all
+}
+
+// keys returns the mounted keys by their paths, or nil if all keys are mounted.
+func (v configMapVolume) keys() map[string]string {
+	if len(v.items) == 0 {
+		return nil
+	}
+	keys := map[string]string{}
+	for _, item := range v.items {
+		keys[item.Path] = item.Key
+	}
+	return keys
 }
 
 // find returns the key and the path of the Corefile in a mounted volume.

@@ -115,7 +115,7 @@ func firstLine(d corefile.Directive) string {
 func (s source) taken(err *ClaimedError, file string) error {
 	cm, key := s.object(file)
 	err.Object = "configmap " + nameOf(cm)
-	err.Lighthouse = !err.Stock && (key == lighthouseKey || key == s.key && strings.Contains(cm.Data[key], lighthouseBegin))
+	err.Lighthouse = !err.Stock && (key == lighthouseKey || key == s.key && strings.Contains(keyRef{cm, key}.text(), lighthouseBegin))
 	return err
 }
 

@@ -96,6 +96,9 @@ func installCorefiles(all, bare []source, w Wiring, render renderer) (Change, er
 	warnings := keeperNotes(cm)
 	for i, s := range all {
 		text, ok := cm.Data[s.key]
+		if _, binary := cm.BinaryData[s.key]; binary {
+			return Change{}, fmt.Errorf("configmap %s: the key %s is not UTF-8 text, so Atoll cannot change it: remove the bytes that are not UTF-8, for example from a comment, and create the ConfigMap again", nameOf(cm), s.key)
+		}
 		if !ok {
 			return Change{}, fmt.Errorf("configmap %s has no key %s", nameOf(cm), s.key)
 		}
@@ -143,9 +146,13 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	suffix := c.coreDNS().customSuffix(main)
+	suffix, dir := c.coreDNS().customSuffix(main)
 	if suffix == "" {
 		return Change{}, fmt.Errorf("the Corefile of configmap %s imports no server blocks from %s: add an import line outside all blocks, for example: import custom/*.server", nameOf(c.CoreDNS), customObject)
+	}
+	key := customName + suffix
+	if !c.coreDNS().mountsKey(dir, key) {
+		return Change{}, fmt.Errorf("configmap %s/%s: the DNS pods mount only some keys, and not %s, so CoreDNS would not read Atoll's server block. Add the key %[3]s to the items of the volume, or use --provider %s", c.CoreDNS.Namespace, customObject, key, CoreDNS)
 	}
 	blocks, warnings, err := plan(bare.coreDNS(), w, coreDNSBlock)
 	if err != nil {
@@ -155,12 +162,11 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.CoreDNS.Namespace, Name: customObject},
 	}
-	key := customName + suffix
 	if c.Custom == nil {
 		record{Made: []string{madeObject}}.write(after)
 	} else {
 		after = c.Custom.DeepCopy()
-		if text, found := after.Data[key]; found {
+		if text, found := contents(after)[key]; found {
 			if rest, err := removeBlock(text); err == nil && rest == text {
 				return Change{}, in(after, fmt.Errorf("the key %s exists, but Atoll did not write it: rename the key", key))
 			}

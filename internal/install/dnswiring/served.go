@@ -23,6 +23,48 @@ type Mount struct {
 	// Name is the ConfigMap's, and ConfigMap is nil if it does not exist.
 	Name      string
 	ConfigMap *corev1.ConfigMap
+	// Items are the keys of the mounted files, by the files' paths in Dir. Nil means that all keys are mounted under
+	// their names.
+	Items map[string]string
+}
+
+// files returns the keys of the ConfigMap that are files in a directory, by the names of the files.
+func (m Mount) files(cm *corev1.ConfigMap, dir string) map[string]keyRef {
+	all := contents(cm)
+	items := m.Items
+	if items == nil {
+		items = map[string]string{}
+		for key := range all {
+			items[key] = key
+		}
+	}
+	files := map[string]keyRef{}
+	for file, key := range items {
+		file = path.Join(m.Dir, file)
+		if _, found := all[key]; found && path.Dir(file) == dir {
+			files[path.Base(file)] = keyRef{cm, key}
+		}
+	}
+	return files
+}
+
+// keyRef is a key of a ConfigMap.
+type keyRef struct {
+	configMap *corev1.ConfigMap
+	key       string
+}
+
+func (r keyRef) text() string { return contents(r.configMap)[r.key] }
+
+// contents returns all keys of a ConfigMap. A file that is not UTF-8 is in binaryData, and CoreDNS reads it like the
+// others.
+func contents(cm *corev1.ConfigMap) map[string]string {
+	all := make(map[string]string, len(cm.Data)+len(cm.BinaryData))
+	maps.Copy(all, cm.Data)
+	for key, data := range cm.BinaryData {
+		all[key] = string(data)
+	}
+	return all
 }
 
 // source is a Corefile in a ConfigMap, and what the Corefile imports.
@@ -63,7 +105,7 @@ func (s source) main() string { return cmp.Or(s.path, corefileDir+"/"+keyCorefil
 
 // assemble returns the Corefile as the DNS server reads it.
 func (s source) assemble() (corefile.File, error) {
-	file, err := corefile.Assemble(corefile.Source{Name: s.main(), Text: s.configMap.Data[s.key]}, s.read)
+	file, err := corefile.Assemble(corefile.Source{Name: s.main(), Text: keyRef{s.configMap, s.key}.text()}, s.read)
 	return file, s.located(err)
 }
 
@@ -79,28 +121,22 @@ func (s source) validate(file corefile.File) error {
 func (s source) read(pattern string) ([]corefile.Source, bool) {
 	dir, base := path.Split(pattern)
 	dir = path.Clean(dir)
-	all, known := s.directory(dir)
-	files := map[string]string{}
-	for _, cm := range all {
-		maps.Copy(files, cm.Data)
-	}
+	files, known := s.directory(dir)
 	var found []corefile.Source
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if ok, err := path.Match(base, name); err == nil && ok {
-			found = append(found, corefile.Source{Name: path.Join(dir, name), Text: files[name]})
+			found = append(found, corefile.Source{Name: path.Join(dir, name), Text: files[name].text()})
 		}
 	}
 	wildcard := strings.ContainsAny(base, "*?")
-	return found, known || len(found) > 0 || len(all) == 0 && wildcard && s.isCustom(dir)
+	return found, known || len(found) > 0 || s.custom == nil && wildcard && s.isCustom(dir)
 }
 
-// directory returns the ConfigMaps with the files of a directory. They are known if the pods of CoreDNS mount them
-// there, or if all distributions do.
-func (s source) directory(dir string) (all []*corev1.ConfigMap, known bool) {
+// directory returns the keys that are files of a directory, by the names of the files. They are known if the pods of
+// CoreDNS mount them there, or if all distributions do.
+func (s source) directory(dir string) (files map[string]keyRef, known bool) {
+	files = map[string]keyRef{}
 	for _, m := range s.mounts {
-		if m.Dir != dir {
-			continue
-		}
 		cm := m.ConfigMap
 		switch {
 		case s.custom != nil && m.Name == s.custom.Name:
@@ -108,17 +144,17 @@ func (s source) directory(dir string) (all []*corev1.ConfigMap, known bool) {
 		case m.Name == s.configMap.Name:
 			cm = s.configMap
 		}
-		if known = true; cm != nil {
-			all = append(all, cm)
+		if known = known || m.Dir == dir; cm != nil {
+			maps.Copy(files, m.files(cm, dir)) // the kubelet lets the last source of a volume win, too
 		}
 	}
 	switch {
-	case known:
-		return all, true
+	case known || len(files) > 0:
+		return files, true
 	case s.isCustom(dir) && s.custom != nil:
-		return []*corev1.ConfigMap{s.custom}, true
+		return Mount{Dir: dir}.files(s.custom, dir), true
 	case dir == path.Dir(s.main()):
-		return []*corev1.ConfigMap{s.configMap}, false
+		return Mount{Dir: dir}.files(s.configMap, dir), false
 	}
 	return nil, false
 }
@@ -134,11 +170,9 @@ func (s source) isCustom(dir string) bool {
 // object returns the ConfigMap and the key of an assembled file.
 func (s source) object(file string) (cm *corev1.ConfigMap, key string) {
 	if file != s.main() {
-		all, _ := s.directory(path.Dir(file))
-		for _, cm := range all {
-			if _, found := cm.Data[path.Base(file)]; found {
-				return cm, path.Base(file)
-			}
+		files, _ := s.directory(path.Dir(file))
+		if ref, found := files[path.Base(file)]; found {
+			return ref.configMap, ref.key
 		}
 	}
 	return s.configMap, s.key
@@ -165,14 +199,25 @@ func (s source) keyNote(file string) string {
 	return ""
 }
 
-// customSuffix returns the suffix of keys in coredns-custom that the Corefile imports as server blocks; empty if there
-// is no such import.
-func (s source) customSuffix(file corefile.File) string {
+// customSuffix returns the suffix of keys in coredns-custom that the Corefile imports as server blocks, and the directory
+// of the import; the suffix is empty if there is no such import.
+func (s source) customSuffix(file corefile.File) (suffix, dir string) {
 	for _, pattern := range file.Imports {
 		dir, base := path.Split(pattern)
-		if suffix, ok := strings.CutPrefix(base, "*"); ok && suffix != "" && s.isCustom(path.Clean(dir)) {
-			return suffix
+		dir = path.Clean(dir)
+		if suffix, ok := strings.CutPrefix(base, "*"); ok && suffix != "" && s.isCustom(dir) {
+			return suffix, dir
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// mountsKey reports whether a key of coredns-custom is a file of a directory.
+func (s source) mountsKey(dir, key string) bool {
+	if s.mounts == nil {
+		return true
+	}
+	return slices.ContainsFunc(s.mounts, func(m Mount) bool {
+		return m.Dir == dir && m.Name == customObject && (m.Items == nil || slices.Contains(slices.Collect(maps.Values(m.Items)), key))
+	})
 }

@@ -59,6 +59,33 @@ func openShiftZones(zone string) Cluster {
 	return c
 }
 
+// CoreDNS reads a file that is not UTF-8 like any other, and the API has it in binaryData.
+func TestBinaryData(t *testing.T) {
+	inBinary := func(key, text string) Cluster {
+		c := withCustom(root + "import custom/*.server\n")
+		c.Custom.BinaryData = map[string][]byte{key: []byte(text)}
+		return c
+	}
+	main := coreDNS(root)
+	main.CoreDNS.Data, main.CoreDNS.BinaryData = nil, map[string][]byte{"Corefile": []byte("# caf\xe9\n" + root)}
+	for _, test := range []struct {
+		name    string
+		cluster Cluster
+		want    string
+	}{
+		{"a block", inBinary("a.server", "# caf\xe9\nclusterset.local {\n}\n"), `the server block "clusterset.local" in line 2 of the key a.server of configmap kube-system/coredns-custom`},
+		{"our key", inBinary("atoll.server", "# caf\xe9\n"), "the key atoll.server exists, but Atoll did not write it"},
+		{"the Corefile", main, "the key Corefile is not UTF-8 text"},
+	} {
+		if _, err := Install(test.cluster, wiring, must(Detect(test.cluster))); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got error %v, want %s", test.name, err, test.want)
+		}
+	}
+	if changes := must(Install(inBinary("a.server", "# caf\xe9\n"), wiring, []Form{CoreDNSCustom})); changes[0].None() {
+		t.Error("another file prevents the wiring")
+	}
+}
+
 // Atoll's blocks are where the block that answers cluster.local is.
 func TestListeners(t *testing.T) {
 	for _, test := range []struct {

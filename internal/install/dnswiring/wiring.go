@@ -150,8 +150,10 @@ func Detect(c Cluster) ([]Form, error) {
 	}
 	if c.CoreDNS != nil {
 		form := CoreDNS
-		if f, err := c.coreDNS().assemble(); err == nil && c.coreDNS().customSuffix(f) != "" {
-			form = CoreDNSCustom
+		if f, err := c.coreDNS().assemble(); err == nil {
+			if suffix, _ := c.coreDNS().customSuffix(f); suffix != "" {
+				form = CoreDNSCustom
+			}
 		}
 		forms = append(forms, form)
 	}
