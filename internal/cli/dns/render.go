@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,7 +25,8 @@ func NewRender(to *output.Manifests) *cobra.Command {
 		Long: `Renders the complete objects that "atoll dns install" would change, with the changes. The command reads the
 objects from the cluster, or from a file with --from. The file contains CoreDNS's ConfigMap, or the object of a
 different DNS provider. For the providers, see atoll dns install --help. The command reads the address of
-atoll-dns from its Service, unless you set --server.`,
+atoll-dns from its Service, unless you set --server. A key that "atoll dns install" would delete is rendered as an
+empty key, because kubectl apply does not delete keys that another tool has written.`,
 		Example: `  atoll render dns --context c1 > coredns.yaml
   atoll render dns --from coredns.yaml --server 10.96.0.53`,
 		Args: cobra.MatchAll(cobra.NoArgs, func(*cobra.Command, []string) error { return o.complete() }),
@@ -64,7 +66,11 @@ func (o *installOptions) reader(from string) (client.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster's objects: %w", err)
 	}
-	objects, err := install.Parse(data)
+	parsed, err := install.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	objects, err := flattened(parsed)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
@@ -74,13 +80,31 @@ func (o *installOptions) reader(from string) (client.Reader, error) {
 	return clusterdns.Objects(objects), nil
 }
 
+// flattened replaces lists by their items: kubectl get writes several objects as one List.
+func flattened(parsed []*unstructured.Unstructured) (objects []*unstructured.Unstructured, err error) {
+	for _, o := range parsed {
+		if !o.IsList() {
+			objects = append(objects, o)
+			continue
+		}
+		list, err := o.ToList()
+		if err != nil {
+			return nil, fmt.Errorf("reading the %s: %w", o.GetKind(), err)
+		}
+		for i := range list.Items {
+			objects = append(objects, &list.Items[i])
+		}
+	}
+	return objects, nil
+}
+
 // after returns the changed objects without the fields that only the API server sets.
 func after(changes []dnswiring.Change) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, c := range changes {
-		object, ok := c.After.(client.Object)
+		object, ok := withEmptied(c).(client.Object)
 		if !ok {
-			continue // a deletion, which install never makes
+			continue
 		}
 		o := install.Objects(object)[0]
 		if o.GetKind() == "" { // typed objects from an API server have no kind
@@ -93,4 +117,32 @@ func after(changes []dnswiring.Change) []*unstructured.Unstructured {
 		objects = append(objects, o)
 	}
 	return objects
+}
+
+// withEmptied returns the changed object with empty values for removed keys. kubectl apply keeps a key that another tool
+// has written and that the applied object lacks, and CoreDNS does not start if both server blocks stay.
+func withEmptied(c dnswiring.Change) dnswiring.Object {
+	before, _ := c.Before.(*corev1.ConfigMap)
+	if before == nil {
+		return c.After
+	}
+	after, _ := c.After.(*corev1.ConfigMap)
+	if after == nil { // a ConfigMap that Atoll has created, and would delete
+		after = before.DeepCopy()
+		after.Data = nil
+	}
+	none := ""
+	if c.Form == dnswiring.KubeDNS {
+		none = "{}" // its keys are JSON
+	}
+	for key := range before.Data {
+		if _, found := after.Data[key]; found {
+			continue
+		}
+		if after = after.DeepCopy(); after.Data == nil {
+			after.Data = map[string]string{}
+		}
+		after.Data[key] = none
+	}
+	return after
 }

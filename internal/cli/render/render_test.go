@@ -182,3 +182,63 @@ func TestDNSFromAFile(t *testing.T) {
 		}
 	}
 }
+
+const lighthouse = `---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: coredns, namespace: kube-system}
+data:
+  Corefile: |
+    .:53 {
+        kubernetes cluster.local
+    }
+    import custom/*.server
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: coredns-custom, namespace: kube-system, annotations: {atoll.dev/dns-wiring: '{"made":["object"]}'}}
+data:
+`
+
+// kubectl apply keeps keys that another tool has written and that the output lacks, so that CoreDNS would have two server
+// blocks for a zone.
+func TestDNSRemovedKeysAreRendered(t *testing.T) {
+	for key, block := range map[string]string{
+		"lighthouse.server": "clusterset.local:53 {\\n forward . 10.0.0.1\\n}\\n",
+		"atoll.server":      "# BEGIN atoll\\nclusterset.local:53 {\\n forward . 10.96.0.53\\n}\\n# END atoll\\n",
+	} {
+		file := filepath.Join(t.TempDir(), "dns.yaml")
+		if err := os.WriteFile(file, []byte(lighthouse+"  "+key+": \""+block+"\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		objects := rendered(t, "dns --server 10.96.0.53 --replace-lighthouse --provider coredns --from "+file)
+		if len(objects) != 2 || objects[0].GetName() != "coredns-custom" || objects[1].GetName() != "coredns" {
+			t.Fatalf("%s: %v", key, named(objects))
+		}
+		if text, found, _ := unstructured.NestedString(objects[0].Object, "data", key); !found || text != "" {
+			t.Errorf("%s is %q, %v", key, text, found)
+		}
+		out := &bytes.Buffer{}
+		if err := install.Write(out, objects...); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if objects = rendered(t, "dns --server 10.96.0.53 --provider coredns-custom --from "+file); len(objects) == 0 {
+			t.Errorf("%s: the output is not valid input", key)
+		}
+	}
+}
+
+// kubectl get writes several objects as a List.
+func TestDNSFromAList(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dns.yaml")
+	text := "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(corefile), "\n", "\n  ") + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if objects := rendered(t, "dns --server 10.96.0.53 --from "+file); len(objects) != 1 || objects[0].GetName() != "coredns" {
+		t.Errorf("%v", named(objects))
+	}
+}

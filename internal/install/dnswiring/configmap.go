@@ -166,7 +166,7 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 		record{Made: []string{madeObject}}.write(after)
 	} else {
 		after = c.Custom.DeepCopy()
-		if text, found := contents(after)[key]; found {
+		if text, found := contents(after)[key]; found && text != "" { // render writes "" for a key that it removes
 			if rest, err := removeBlock(text); err == nil && rest == text {
 				return Change{}, in(after, fmt.Errorf("the key %s exists, but Atoll did not write it: rename the key", key))
 			}
