@@ -18,6 +18,9 @@ type listener struct {
 	// binds are the directives with the addresses.
 	binds []string
 	hosts []string
+	// absorbed are addresses with a server of their own beside a server at all addresses. A server block for a zone
+	// cannot be in both.
+	absorbed []string
 }
 
 // listenersOf returns where a DNS server answers for the cluster's own names: the ports and addresses of the blocks with
@@ -55,32 +58,107 @@ func onPort(port string, ports []string) bool {
 	})
 }
 
-// listeners returns the ports of the given keys of each block, grouped by addresses.
+// listeners returns the ports of the given keys of each block, grouped by addresses. At one port, no two listeners have
+// an address in common, because CoreDNS does not start if two blocks serve a zone at the same address.
 func listeners(file corefile.File, keys func(corefile.Block) []corefile.Address) (all []listener, err error) {
+	var ports []string
+	blocks := map[string][]corefile.Block{}
 	for _, b := range file.Blocks {
-		l := listener{binds: binds(b), hosts: b.Hosts()}
 		for _, a := range keys(b) {
 			if len(a.Zones) == 0 && a.Port == "" {
 				return nil, fmt.Errorf("the port of the server block %q in line %d is unknown, because the key is an environment variable: write the key as ZONE:PORT", strings.Join(b.Keys, " "), b.Line)
 			}
-			l.ports = append(l.ports, a.Port)
-		}
-		if len(l.ports) == 0 {
-			continue
-		}
-		i := slices.IndexFunc(all, func(other listener) bool { return slices.Equal(other.binds, l.binds) })
-		if i < 0 {
-			all = append(all, listener{binds: l.binds, hosts: l.hosts})
-			i = len(all) - 1
-		}
-		for _, port := range l.ports {
-			same := func(other string) bool { return cmp.Or(other, "53") == cmp.Or(port, "53") }
-			if !slices.ContainsFunc(all[i].ports, same) {
-				all[i].ports = append(all[i].ports, port)
+			i := slices.IndexFunc(ports, func(other string) bool { return cmp.Or(other, "53") == cmp.Or(a.Port, "53") })
+			if i < 0 {
+				i, ports = len(ports), append(ports, a.Port)
 			}
+			blocks[ports[i]] = append(blocks[ports[i]], b)
+		}
+	}
+	for _, port := range ports {
+		for _, group := range overlapping(blocks[port]) {
+			l := listener{binds: bindsOf(group), hosts: hostsOf(group)}
+			l.absorbed = absorbedBy(l.hosts, group)
+			i := slices.IndexFunc(all, func(other listener) bool { return slices.Equal(other.binds, l.binds) })
+			if i < 0 {
+				i, all = len(all), append(all, l)
+			}
+			all[i].absorbed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(all[i].absorbed, l.absorbed))))
+			all[i].ports = append(all[i].ports, port)
 		}
 	}
 	return all, nil
+}
+
+// overlapping groups blocks that listen on common addresses. A block without bind listens on all addresses.
+func overlapping(blocks []corefile.Block) (groups [][]corefile.Block) {
+	for _, b := range blocks {
+		hosts := b.Hosts()
+		group := []corefile.Block{b}
+		var rest [][]corefile.Block
+		for _, other := range groups {
+			theirs := hostsOf(other)
+			common := func(host string) bool { return slices.Contains(theirs, host) }
+			if slices.ContainsFunc(hosts, common) || slices.Contains(hosts, "") || common("") {
+				group = append(slices.Clone(other), group...)
+			} else {
+				rest = append(rest, other)
+			}
+		}
+		groups = append(rest, group)
+	}
+	return groups
+}
+
+// hostsOf returns the addresses of all blocks. The empty host, which means all addresses, includes the others.
+func hostsOf(blocks []corefile.Block) (hosts []string) {
+	for _, b := range blocks {
+		for _, host := range b.Hosts() {
+			if host == "" {
+				return []string{""}
+			}
+			if !slices.Contains(hosts, host) {
+				hosts = append(hosts, host)
+			}
+		}
+	}
+	return hosts
+}
+
+// bindsOf returns bind directives for the addresses of all blocks: those of a block if it has all of the addresses.
+func bindsOf(blocks []corefile.Block) (lines []string) {
+	rest := hostsOf(blocks)
+	for _, b := range blocks {
+		missing := func(host string) bool { return !slices.Contains(b.Hosts(), host) }
+		if !slices.ContainsFunc(rest, missing) {
+			return binds(b)
+		}
+	}
+	for _, b := range blocks {
+		for _, d := range b.Directives {
+			if line := d.String(); d.Name == "bind" && d.Body != nil && !slices.Contains(lines, line) { // has exceptions
+				lines = append(lines, line)
+				rest = slices.DeleteFunc(rest, func(host string) bool { return slices.Contains(d.Args, host) })
+			}
+		}
+	}
+	if len(rest) > 0 {
+		lines = append(lines, "bind "+strings.Join(rest, " "))
+	}
+	return lines
+}
+
+// absorbedBy returns the addresses of blocks that other blocks, without bind, include. Pods cannot reach loopback
+// addresses.
+func absorbedBy(hosts []string, blocks []corefile.Block) (absorbed []string) {
+	for _, b := range blocks {
+		for _, host := range b.Hosts() {
+			if !slices.Contains(hosts, host) && !slices.Contains(absorbed, host) && !(listener{hosts: []string{host}}).isLocal() {
+				absorbed = append(absorbed, host)
+			}
+		}
+	}
+	return absorbed
 }
 
 // kubernetesKeys returns the keys under which the plugin kubernetes of a block answers for the cluster's domain.
