@@ -332,6 +332,9 @@ func TestEvaluate(t *testing.T) {
 		"another server answers for a service": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey.Cluster.DNS.Below = []string{"the server block x answers"}
 		}, "ATOLL1502=warning", "the server block x answers"},
+		"a configuration that does not start": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Cluster.DNS.Wired, c1.Survey.Cluster.DNS.Invalid = nil, []string{"CoreDNS does not start with x"}
+		}, "ATOLL1502=warning", "CoreDNS does not start with x"},
 		"another server answers for the services": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.imports("10.101.3.3")
 			c1.Survey.Cluster.DNS.Wired = nil

@@ -62,9 +62,29 @@ func (ch *checker) wiring() {
 			missing = append(missing, string(f))
 		}
 	}
+	ch.forwarding(missing)
+	switch {
+	case !dns.NodeLocal:
+	case slices.Contains(dns.Found, dnswiring.NodeLocal) && !wired(dnswiring.NodeLocal):
+		ch.say(NodeLocal, Error, c.On.Atoll("dns install"), "NodeLocal DNSCache does not forward clusterset.local to atoll-dns: pods on nodes with NodeLocal DNSCache cannot resolve names of the clusterset")
+	default:
+		ch.ok(NodeLocal, "")
+	}
+}
+
+// forwarding reports how the cluster's DNS servers forward; those that are missing do not.
+func (ch *checker) forwarding(missing []string) {
+	c := ch.cluster
+	dns := c.Survey.Cluster.DNS
 	switch {
 	case len(dns.Found) == 0:
 		ch.skip(Wiring, "the kind of the cluster's DNS server is unknown: configure the DNS server to forward %[2]s to %[1]s", list(c.AtollDNS), survey.Zone)
+	case len(dns.Invalid) > 0:
+		severity := Error
+		if c.resolves() { // the running servers still have the configuration before
+			severity = Warning
+		}
+		ch.say(Wiring, severity, "Correct the configuration before the DNS pods restart. Until then, the running pods use the old one.", "%s", strings.Join(dns.Invalid, "; "))
 	case len(missing) > 0:
 		ch.say(Wiring, Error, c.On.Atoll("dns install"), "some DNS servers of the cluster do not forward clusterset.local to atoll-dns: %s", list(missing))
 	case len(dns.Elsewhere) > 0 && c.Seen == nil:
@@ -77,13 +97,6 @@ func (ch *checker) wiring() {
 		ch.ok(Wiring, "pods resolve names of the clusterset, by a configuration that Atoll does not know")
 	default:
 		ch.ok(Wiring, "%s", forms(dns.Wired))
-	}
-	switch {
-	case !dns.NodeLocal:
-	case slices.Contains(dns.Found, dnswiring.NodeLocal) && !wired(dnswiring.NodeLocal):
-		ch.say(NodeLocal, Error, c.On.Atoll("dns install"), "NodeLocal DNSCache does not forward clusterset.local to atoll-dns: pods on nodes with NodeLocal DNSCache cannot resolve names of the clusterset")
-	default:
-		ch.ok(NodeLocal, "")
 	}
 }
 

@@ -321,6 +321,8 @@ func TestStatus(t *testing.T) {
 			false, false, "warning DNS: Only some of this cluster's DNS servers forward"},
 		"DNS at an address that atoll-dns does not have": {func(s *survey.Survey) { s.Cluster.DNS.Elsewhere = []string{"10.96.0.99"} },
 			false, false, "warning DNS: The cluster's DNS forwards clusterset.local to 10.96.0.99, but there is no Service of atoll-dns in the cluster."},
+		"DNS that does not start": {func(s *survey.Survey) { s.Cluster.DNS.Invalid = []string{"CoreDNS does not start with x"} },
+			true, true, "error DNS: CoreDNS does not start with x."},
 		"DNS of one service": {func(s *survey.Survey) {
 			s.Cluster.DNS.Below = []string{"the server block answers queries for names in a.b"}
 		},

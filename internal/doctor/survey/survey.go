@@ -116,6 +116,8 @@ type DNS struct {
 	Servers, Elsewhere []string
 	// Below says which names of the zone other DNS servers answer.
 	Below []string
+	// Invalid says which DNS servers do not start again with their configurations, and why.
+	Invalid []string
 }
 
 // ElsewhereText says to which other addresses DNS servers forward the zone.
@@ -403,6 +405,9 @@ func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 		}
 		dns.Elsewhere = append(dns.Elsewhere, f.Elsewhere...)
 		dns.Below = append(dns.Below, f.Below...)
+		if f.Invalid != "" {
+			dns.Invalid = append(dns.Invalid, f.Invalid)
+		}
 	}
 	slices.Sort(dns.Elsewhere)
 	dns.Elsewhere = slices.Compact(dns.Elsewhere)

@@ -22,6 +22,8 @@ type Forwarding struct {
 	Elsewhere []string
 	// Below says which names of the zone another server answers.
 	Below []string
+	// Invalid says why the server does not start again with its configuration, if it does not.
+	Invalid string
 }
 
 // Inspect returns how the DNS servers of a cluster treat a zone. servers are the addresses of atoll-dns.
@@ -46,11 +48,15 @@ func Inspect(c Cluster, zone string, servers []netip.Addr) ([]Forwarding, error)
 		default:
 			err = errors.Join(err, t.corefile(c.coreDNS(), zone))
 		}
-		f := Forwarding{Form: form}
-		if err == nil { // a configuration that Atoll cannot read does not forward
+		f := Forwarding{}
+		var invalid *InvalidError
+		switch {
+		case err == nil: // a configuration that Atoll cannot read does not forward
 			f = t.forwarding(zone)
-			f.Form = form
+		case errors.As(err, &invalid):
+			f.Invalid = invalid.Error()
 		}
+		f.Form = form
 		all = append(all, f)
 	}
 	return all, nil
@@ -154,6 +160,9 @@ func (t *table) stubDomains(c Cluster) error {
 // corefile adds the listeners that answer pods.
 func (t *table) corefile(s source, zone string) error {
 	file, err := s.assemble()
+	if err == nil {
+		err = s.validate(file)
+	}
 	if err != nil {
 		return err
 	}
@@ -163,7 +172,7 @@ func (t *table) corefile(s source, zone string) error {
 	}
 	for _, l := range roots {
 		for _, port := range l.ports {
-			for _, host := range l.hosts {
+			for _, host := range slices.Concat(l.hosts, l.absorbed) {
 				t.listeners = append(t.listeners, t.routes(s, file, zone, port, host))
 			}
 		}
@@ -171,10 +180,11 @@ func (t *table) corefile(s source, zone string) error {
 	return nil
 }
 
-// routes returns the routes of the blocks that listen at a port and address.
+// routes returns the routes of the blocks that listen at a port and address. CoreDNS has a server for each address, so a
+// block without bind receives no queries to an address that another block binds.
 func (t *table) routes(s source, file corefile.File, zone, port, host string) (routes []route) {
 	for _, b := range file.Blocks {
-		if hosts := b.Hosts(); host != "" && !slices.Contains(hosts, host) && !slices.Contains(hosts, "") {
+		if !slices.Contains(b.Hosts(), host) {
 			continue
 		}
 		by := fmt.Sprintf("the server block %q in line %d%s", strings.Join(b.Keys, " "), b.Line, s.keyNote(b.File))
@@ -191,25 +201,26 @@ func (t *table) routes(s source, file corefile.File, zone, port, host string) (r
 	return routes
 }
 
-// targets returns where a block for a zone forwards queries for the clusterset's zone. The root zone's upstream servers
-// do not count, unless they are atoll-dns.
+// targets returns where a block for a zone forwards queries for the clusterset's zone, if no other plugin may answer or
+// change them. The root zone's upstream servers do not count, unless they are atoll-dns.
 func (t *table) targets(b corefile.Block, served, zone string) []string {
-	var to []string
-	from := ""
-	for _, d := range b.Directives {
-		if d.Name != "forward" || len(d.Args) < 2 {
-			continue
-		}
-		for _, z := range corefile.ParseKey(d.Args[0]).Zones {
-			covers := z == zone || isBelow(zone, z) || z == servicesOf(zone)
-			longer := to == nil || len(z) > len(from)
-			if covers && longer {
-				from, to = z, d.Args[1:]
-			}
-		}
-	}
-	if from == "" && served == "" && !slices.ContainsFunc(to, t.isServer) {
+	if slices.ContainsFunc(b.Directives, func(d corefile.Directive) bool { return obstructs(d, served, zone) }) {
 		return nil
 	}
-	return to
+	for _, d := range b.Directives {
+		if d.Name != "forward" || len(d.Args) < 2 || excepts(d, zone) {
+			continue
+		}
+		for _, from := range corefile.ParseKey(d.Args[0]).Zones {
+			if from != servicesOf(zone) && !covers(from, zone) {
+				continue
+			}
+			to := d.Args[1:] // of the first plugin that matches, in the order of the Corefile
+			if from == "" && served == "" && !slices.ContainsFunc(to, t.isServer) {
+				return nil
+			}
+			return to
+		}
+	}
+	return nil
 }

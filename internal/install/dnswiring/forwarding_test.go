@@ -2,6 +2,7 @@ package dnswiring
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -49,6 +50,24 @@ func TestInspect(t *testing.T) {
 		"a stub domain":                          {stubs(`{"clusterset.local.": ["10.96.0.53"]}`), "true [] []"},
 		"a stub domain elsewhere":                {stubs(`{"clusterset.local": ["10.0.0.1"]}`), "true [10.0.0.1] []"},
 		"a stub domain for the services":         {stubs(`{"clusterset.local": ["10.96.0.53"], "svc.clusterset.local": ["10.0.0.1"]}`), "true [10.0.0.1] []"},
+		"a root block at one address":            {coreDNS(".:53 {\n bind eth0\n kubernetes cluster.local\n}\n" + block("clusterset.local:53", "10.96.0.53")), "false [] []"},
+		"another root at one address":            {coreDNS(".:53 {\n bind 10.0.0.1\n kubernetes cluster.local\n}\ncluster.local:53 {\n kubernetes cluster.local\n}\n" + block("clusterset.local:53", "10.96.0.53")), "false [] []"},
+		"a block at one address":                 {coreDNS(root + "clusterset.local:53 {\n bind eth0\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"except the services":                    {coreDNS(root + "clusterset.local {\n forward . 10.96.0.53 {\n except svc.clusterset.local\n }\n}\n"), "false [] []"},
+		"except another zone":                    {coreDNS(".:53 {\n kubernetes cluster.local\n forward . 10.96.0.53 {\n except a.example\n }\n}\n"), "true [] []"},
+		"a template":                             {coreDNS(root + "clusterset.local {\n template IN A clusterset.local {\n rcode NXDOMAIN\n }\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"a template in the root block":           {coreDNS(".:53 {\n kubernetes cluster.local\n template IN A clusterset.local {\n rcode NXDOMAIN\n }\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"a template for another zone":            {coreDNS(".:53 {\n kubernetes cluster.local\n template IN A a.example {\n rcode NXDOMAIN\n }\n forward . 10.96.0.53\n}\n"), "true [] []"},
+		"an access list":                         {coreDNS(root + "clusterset.local {\n acl {\n block\n }\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"a view":                                 {coreDNS(root + "clusterset.local {\n view x {\n expr false\n }\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"a zone file":                            {coreDNS(root + "clusterset.local {\n file /x clusterset.local\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"a zone file for the services":           {coreDNS(root + "clusterset.local {\n file /x svc.clusterset.local\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"an unknown plugin":                      {coreDNS(root + "clusterset.local {\n mine\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"hosts that leave other names":           {coreDNS(".:53 {\n kubernetes cluster.local\n hosts /etc/coredns/NodeHosts {\n fallthrough\n }\n forward . 10.96.0.53\n}\n"), "true [] []"},
+		"a plain block with extras":              {coreDNS(root + "clusterset.local {\n errors\n log\n cache 30\n loop\n prometheus :9153\n forward . 10.96.0.53 {\n force_tcp\n }\n}\n"), "true [] []"},
+		"a rewrite of names":                     {coreDNS(root + "clusterset.local {\n rewrite name suffix .clusterset.local .a.example\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"the first forwarder counts":             {coreDNS(".:53 {\n kubernetes cluster.local\n forward . /etc/resolv.conf\n forward clusterset.local 10.96.0.53\n}\n"), "false [] []"},
+		"two blocks of the zone":                 {coreDNS(root + block("clusterset.local", "10.96.0.53") + block("clusterset.local:53", "10.96.0.53")), `false [] [] CoreDNS does not start with this configuration: configmap kube-system/coredns: line 8: the server block "clusterset.local:53" serves the zone clusterset.local at the same address and port as the server block "clusterset.local" in line 5`},
 		"no stub domain":                         {stubs(`{}`), "false [] []"},
 		"a server of OpenShift":                  {openShift("mine"), "true [10.0.0.1] []"},
 		"OpenShift without":                      {openShiftZones("a.example"), "false [] []"},
@@ -58,7 +77,7 @@ func TestInspect(t *testing.T) {
 		if len(all) != 1 {
 			t.Fatalf("%s: %v", name, all)
 		}
-		if got := fmt.Sprint(all[0].Forwards, all[0].Elsewhere, all[0].Below); got != test.want {
+		if got := strings.TrimSuffix(fmt.Sprint(all[0].Forwards, " ", all[0].Elsewhere, " ", all[0].Below, " ", all[0].Invalid), " "); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}

@@ -39,7 +39,7 @@ func withoutLighthousePart(text string, w Wiring) (string, error) {
 	if inside {
 		return "", fmt.Errorf("the start marker %q has no matching end marker %q: remove Lighthouse's section manually", lighthouseBegin, lighthouseEnd)
 	}
-	return rest.String(), covers(w, part.String())
+	return rest.String(), coversAll(w, part.String())
 }
 
 // withoutLighthouse returns a cluster without Lighthouse's parts in its ConfigMaps.
@@ -54,7 +54,7 @@ func (c Cluster) withoutLighthouse(w Wiring) (Cluster, error) {
 	}
 	if c.Custom != nil {
 		if part, found := c.Custom.Data[lighthouseKey]; found {
-			if err := covers(w, part); err != nil {
+			if err := coversAll(w, part); err != nil {
 				return c, in(c.Custom, err)
 			}
 			c.Custom = c.Custom.DeepCopy()
@@ -83,8 +83,8 @@ func withoutLighthouseServers(servers []any, w Wiring) ([]any, error) {
 	return rest, err
 }
 
-// covers checks that all zones of Lighthouse's part are wired to atoll-dns instead.
-func covers(w Wiring, part string) error {
+// coversAll checks that all zones of Lighthouse's part are wired to atoll-dns instead.
+func coversAll(w Wiring, part string) error {
 	file, err := corefile.Parse(part)
 	if err != nil {
 		return fmt.Errorf("reading Lighthouse's section: %w", err)

@@ -109,10 +109,19 @@ func (s source) assemble() (corefile.File, error) {
 	return file, s.located(err)
 }
 
+// InvalidError means that CoreDNS does not start with its configuration.
+type InvalidError struct{ Err error }
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("CoreDNS does not start with this configuration: %v", e.Err)
+}
+
+func (e *InvalidError) Unwrap() error { return e.Err }
+
 // validate returns an error if CoreDNS would not start with the file.
 func (s source) validate(file corefile.File) error {
 	if err := file.Validate(); err != nil {
-		return fmt.Errorf("CoreDNS does not start with this configuration: %w", s.located(err))
+		return &InvalidError{s.located(err)}
 	}
 	return nil
 }
