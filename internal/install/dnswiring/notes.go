@@ -2,6 +2,8 @@ package dnswiring
 
 import (
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -82,33 +84,73 @@ func (s source) notes(file corefile.File, zones []string, roots []listener) []st
 				continue
 			}
 			for _, d := range b.Directives {
-				line := mention(d, zone)
-				switch {
-				case line == nil:
-				case rewritesInto(line, zone):
-					all = append(all, fmt.Sprintf("the line %q of the directive %s in line %d%s rewrites names to names in %s, but CoreDNS has chosen the server block before: Atoll's server block does not answer these queries. Clients must query the name in %[5]s itself", strings.Join(line, " "), d.Name, d.Line, s.keyNote(d.File), zone))
-				default:
-					all = append(all, fmt.Sprintf("the line %q of the directive %s in line %d%s no longer applies to names in %s, because Atoll's server block answers queries for these names", strings.Join(line, " "), d.Name, d.Line, s.keyNote(d.File), zone))
-				}
+				all = append(all, s.lineNotes(d, zone)...)
 			}
 		}
 	}
 	return all
 }
 
-// mention returns the first line of a directive with a name of a zone, or nil.
+// lineNotes returns warnings about lines of a directive that have names of a zone.
+func (s source) lineNotes(d corefile.Directive, zone string) (all []string) {
+	line := mention(d, zone)
+	switch {
+	case line == nil:
+	case rewritesInto(line, zone):
+		all = append(all, fmt.Sprintf("the line %q of the directive %s in line %d%s rewrites names to names in %s, but CoreDNS has chosen the server block before: Atoll's server block does not answer these queries. Clients must query the name in %[5]s itself", strings.Join(line, " "), d.Name, d.Line, s.keyNote(d.File), zone))
+	default:
+		all = append(all, fmt.Sprintf("the line %q of the directive %s in line %d%s no longer applies to names in %s, because Atoll's server block answers queries for these names", strings.Join(line, " "), d.Name, d.Line, s.keyNote(d.File), zone))
+	}
+	if d.Name != "hosts" || len(d.Args) == 0 {
+		return all
+	}
+	// k3s and others mount the file from a ConfigMap.
+	files, _ := s.directory(path.Dir(d.Args[0]))
+	file, found := files[path.Base(d.Args[0])]
+	if !found {
+		return all
+	}
+	for text := range strings.Lines(file.text()) {
+		text, _, _ = strings.Cut(text, "#")
+		if words := strings.Fields(text); slices.ContainsFunc(words, func(word string) bool { return isIn(word, zone) }) {
+			return append(all, fmt.Sprintf("the line %q of the key %s of configmap %s, a file of the directive hosts in line %d%s, no longer applies to names in %s, because Atoll's server block answers queries for these names", strings.Join(words, " "), file.key, nameOf(file.configMap), d.Line, s.keyNote(d.File), zone))
+		}
+	}
+	return all
+}
+
+// mention returns the first line of a directive with a name of a zone, or with a pattern for its services; or nil.
 func mention(d corefile.Directive, zone string) []string {
 	for _, line := range slices.Concat([][]string{append([]string{d.Name}, d.Args...)}, d.Body) {
-		if slices.ContainsFunc(line, func(word string) bool { return isIn(word, zone) }) {
+		if slices.ContainsFunc(line, func(word string) bool { return isIn(word, zone) }) || matches(line, zone) {
 			return line
 		}
 	}
 	return nil
 }
 
+// matches reports whether the regular expression of a line of rewrite or template matches a name in a zone. The text
+// need not have the zone's name, as in (.*)\.clusterset\..*
+func matches(line []string, zone string) bool {
+	for i, word := range line[:len(line)-1] {
+		if word != "regex" && word != "match" {
+			continue
+		}
+		// The sample is not the only name that a pattern can have, but a pattern for a single name has the zone's name.
+		pattern, err := regexp.Compile(line[i+1])
+		if sample := "name.namespace." + servicesOf(zone); err == nil && (pattern.MatchString(sample) || pattern.MatchString(sample+".")) {
+			return true
+		}
+	}
+	return false
+}
+
+// literal removes what makes a dot literal in a regular expression.
+var literal = strings.NewReplacer(`\`, "", "[.]", ".")
+
 // isIn reports whether a word of a directive has a name of a zone. Regular expressions escape dots.
 func isIn(word, zone string) bool {
-	word = corefile.Zone(strings.TrimSuffix(strings.ReplaceAll(word, `\`, ""), "$"))
+	word = corefile.Zone(strings.TrimSuffix(literal.Replace(word), "$"))
 	return word == zone || strings.Contains("."+word+".", "."+zone+".")
 }
 

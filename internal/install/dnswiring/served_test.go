@@ -166,6 +166,14 @@ func TestNotes(t *testing.T) {
 		{"files elsewhere", coreDNS(reload + "import /etc/coredns/zones/*.conf\n"), "imports /etc/coredns/zones/*.conf, which Atoll cannot read"},
 		{"a rewrite", inRoot("rewrite name suffix .clusterset.local .cluster.local"), `the line "rewrite name suffix .clusterset.local .cluster.local" of the directive rewrite in line 2 no longer applies`},
 		{"a rewrite by pattern", inRoot(`rewrite name regex (.*)\.svc\.clusterset\.local$ {1}.x`), "no longer applies"},
+		{"a rewrite by pattern with classes", inRoot(`rewrite name regex (.*)[.]clusterset[.]local {1}.x`), "no longer applies"},
+		{"a rewrite by pattern with any end", inRoot(`rewrite name regex (.*)\.svc\.clusterset\..* {1}.x`), "no longer applies"},
+		{"a rewrite by pattern in a body", inRoot("rewrite {\n name regex (.*)\\.svc\\.clusterset\\.[a-z]+\\.$ {1}.x\n }"), "no longer applies"},
+		{"a rewrite by pattern for others", inRoot(`rewrite name regex (.*)\.svc\.other\..* {1}.x`), ""},
+		{"a pattern that is not valid", inRoot(`rewrite name regex (.* {1}.x`), ""},
+		{"a template by pattern", inRoot("template IN A . {\n match ^[a-z.]*[.]clusterset[.][a-z]*[.]$\n rcode NXDOMAIN\n fallthrough\n }"), "of the directive template in line 2 no longer applies"},
+		{"a file of hosts", withHosts("10.0.0.1 a.example\n10.0.0.2 b.example web.shop.svc.clusterset.local # x\n"), `the line "10.0.0.2 b.example web.shop.svc.clusterset.local" of the key NodeHosts of configmap kube-system/coredns, a file of the directive hosts in line 3`},
+		{"a file of other hosts", withHosts("10.0.0.1 a.example # web.shop.svc.clusterset.local\n"), ""},
 		{"a host", inRoot("hosts {\n 10.0.0.1 web.shop.svc.ClusterSet.local\n fallthrough\n }"), `the line "10.0.0.1 web.shop.svc.ClusterSet.local" of the directive hosts in line 2`},
 		{"a rewrite into the zone", inRoot("rewrite name web.example.com web.shop.svc.clusterset.local"), "CoreDNS has chosen the server block before"},
 		{"a rewrite into the zone by suffix", inRoot("rewrite stop name suffix .example.com .svc.clusterset.local"), "CoreDNS has chosen the server block before"},
@@ -184,6 +192,13 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
+}
+
+// withHosts is a Corefile with a file of hosts, as k3s has it.
+func withHosts(text string) Cluster {
+	c := coreDNS(".:53 {\n reload\n hosts /etc/coredns/NodeHosts {\n  fallthrough\n }\n kubernetes cluster.local\n}\n")
+	c.CoreDNS.Data["NodeHosts"] = text
+	return c
 }
 
 // owned sets a label of the Corefile's ConfigMap.
