@@ -84,7 +84,7 @@ func (ch *checker) forwarding(missing []string) {
 		if c.resolves() { // the running servers still have the configuration before
 			severity = Warning
 		}
-		ch.say(Wiring, severity, "Correct the configuration before the DNS pods restart. Until then, the running pods use the old one.", "%s", strings.Join(dns.Invalid, "; "))
+		ch.say(Wiring, severity, "Correct the configuration before the DNS pods restart. The running pods still use the previous configuration.", "%s", strings.Join(dns.Invalid, "; "))
 	case len(missing) > 0:
 		ch.say(Wiring, Error, c.On.Atoll("dns install"), "some DNS servers of the cluster do not forward clusterset.local to atoll-dns: %s", list(missing))
 	case len(dns.Elsewhere) > 0 && c.Seen == nil:

@@ -154,7 +154,7 @@ func (f *Findings) forwarding(of *survey.Survey) {
 		f.add(severity, "DNS", what, of.On.Atoll("dns install"))
 	}
 	for _, text := range of.Cluster.DNS.Invalid {
-		f.add(Error, "DNS", sentence(text)+" When its pods restart, they cannot resolve any name.", "Correct the configuration before the DNS pods restart.")
+		f.add(Error, "DNS", sentence(text)+" After the next restart of the DNS pods, no pod can resolve names.", "Correct the configuration before the DNS pods restart.")
 	}
 	if len(of.Cluster.DNS.Elsewhere) > 0 {
 		f.add(Warning, "DNS", sentence(of.Cluster.DNS.ElsewhereText())+" If no atoll-dns answers at the address, pods cannot resolve names of the clusterset.", of.On.Atoll("dns install"))
