@@ -113,7 +113,7 @@ func (s source) lineNotes(d corefile.Directive, zone string) (all []string) {
 	for text := range strings.Lines(file.text()) {
 		text, _, _ = strings.Cut(text, "#")
 		if words := strings.Fields(text); slices.ContainsFunc(words, func(word string) bool { return isIn(word, zone) }) {
-			return append(all, fmt.Sprintf("the line %q of the key %s of configmap %s, a file of the directive hosts in line %d%s, no longer applies to names in %s, because Atoll's server block answers queries for these names", strings.Join(words, " "), file.key, nameOf(file.configMap), d.Line, s.keyNote(d.File), zone))
+			return append(all, fmt.Sprintf("the line %q of the key %s of configmap %s, a file of the directive hosts in line %d%s, no longer applies: Atoll's server block answers for %s", strings.Join(words, " "), file.key, nameOf(file.configMap), d.Line, s.keyNote(d.File), zone))
 		}
 	}
 	return all
