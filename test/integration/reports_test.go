@@ -86,6 +86,9 @@ func TestAllNamesTaken(t *testing.T) {
 func TestOthersMetadataStays(t *testing.T) {
 	const ns = "metadata"
 	namespace(t, ns, "c1", "c2")
+	change(t, "c2", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, func(n *corev1.Namespace) {
+		metav1.SetMetaDataAnnotation(&n.ObjectMeta, names.AnnotationServiceMetadata, "*") // without it, derived Services get none
+	})
 	create(t, "c1", service(ns, "web", 80))
 	e := export(ns, "web")
 	e.Spec.ExportedLabels = map[string]string{"team": "a", "tier": "web", "service.kubernetes.io/service-proxy-name": "none"}

@@ -114,16 +114,12 @@ func TestRightsOnTrafficPolicies(t *testing.T) {
 	planes.Succeeds(t, "the agent lists TrafficPolicies", agent.List(ctx, &trafficv1alpha1.TrafficPolicyList{}))
 	expectForbidden(t, "the agent changes a TrafficPolicy", agent.Update(ctx, policy.DeepCopy()))
 	expectForbidden(t, "the agent creates a TrafficPolicy", agent.Create(ctx, trafficPolicy(ns, "by-agent", "web")))
-	policy.Status.Targets = []trafficv1alpha1.TargetStatus{{
-		Kind: "ServiceImport", Name: "web",
-		Conditions: []metav1.Condition{{
-			Type: trafficv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: trafficv1alpha1.ReasonAccepted,
-			ObservedGeneration: policy.Generation, LastTransitionTime: metav1.Now(),
-		}},
-		ClusterSelectorResults: []trafficv1alpha1.ClusterSelectorResult{{Clusters: []string{"c1"}}, {}},
-		Weights:                []trafficv1alpha1.WeightStatus{{Cluster: "c1", Active: 3}},
-	}}
-	planes.Succeeds(t, "the agent writes the status", agent.Status().Update(ctx, policy))
+	planes.Until(t, "the agent writes the status", on["c1"], policy, func() error {
+		if len(policy.Status.Targets) != 1 || policy.Status.Targets[0].Conditions[0].Reason != trafficv1alpha1.ReasonTargetNotFound {
+			return fmt.Errorf("the status is %+v", policy.Status)
+		}
+		return nil
+	})
 
 	config, err := theLab.RESTConfig("c1")
 	noError(t, err)
@@ -132,7 +128,7 @@ func TestRightsOnTrafficPolicies(t *testing.T) {
 	table := &metav1.Table{}
 	noError(t, kube.CoreV1().RESTClient().Get().AbsPath("/apis/traffic.atoll.dev/v1alpha1/namespaces/"+ns+"/trafficpolicies/web").
 		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Do(ctx).Into(table))
-	if len(table.Rows) != 1 || len(table.Rows[0].Cells) != 3 || table.Rows[0].Cells[1] != "True" {
+	if len(table.Rows) != 1 || len(table.Rows[0].Cells) != 3 || table.Rows[0].Cells[1] != "False" {
 		t.Errorf("kubectl get shows %+v", table.Rows)
 	}
 }
