@@ -108,7 +108,7 @@ func newServiceImport(o *mcsv1beta1.ServiceImport) *serviceImport {
 // An edit of an import that Atoll manages does not count: Atoll's agent reverts it in a moment, and Services and slices do not
 // follow it either. Once Atoll has imported a service, it stays so: a failing write makes Ready Unknown again.
 func (s *serviceImport) after(old *serviceImport) *serviceImport {
-	if old == nil || old.uid != s.uid || !old.managed {
+	if old == nil || s.uid == "" || old.uid != s.uid || !old.managed {
 		return s
 	}
 	if old.written && s.managed && !s.written {
