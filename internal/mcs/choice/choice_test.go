@@ -214,7 +214,7 @@ func TestRoles(t *testing.T) {
 func TestSelectors(t *testing.T) {
 	importer := properties{"c1", map[string]string{"region": "eu"}}
 	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) Selector {
-		return Selector{MatchExpressions: []Expression{{key, operator, values}}}
+		return Selector{MatchExpressions: []Expression{{Key: key, Operator: operator, Values: values}}}
 	}
 	for name, test := range map[string]struct {
 		selector Selector
@@ -231,7 +231,7 @@ func TestSelectors(t *testing.T) {
 		"importer lacks it":    {sameAs("tier"), ""},
 		"importer lacks NotIn": {expression("tier", "NotIn", SameAsImporter), ""},
 		"unknown operator":     {expression("region", "Gt", "1"), ""},
-		"both must hold":       {Selector{map[string]string{"region": "eu"}, expression(aboutv1beta1.ClusterIDProperty, "NotIn", "c1").MatchExpressions}, "c2"},
+		"both must hold":       {Selector{MatchProperties: map[string]string{"region": "eu"}, MatchExpressions: expression(aboutv1beta1.ClusterIDProperty, "NotIn", "c1").MatchExpressions}, "c2"},
 	} {
 		var matching []string
 		for _, c := range []properties{
@@ -240,7 +240,7 @@ func TestSelectors(t *testing.T) {
 			{"c3", map[string]string{"region": "us"}},
 			{"c4", nil},
 		} {
-			if test.selector.matches(c, importer) {
+			if matches(test.selector, c, importer) {
 				matching = append(matching, c.id.String())
 			}
 		}

@@ -8,12 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 const (
-	// SameAsImporter is the value of a selector that stands for the importing cluster's (KEP-5939 draft).
-	SameAsImporter = "@SameAsImporter@"
 	// MaxSelectors is the draft's limit.
 	MaxSelectors = 16
 	// MaxWeight is Gateway API's limit of a backend's weight.
@@ -30,28 +29,23 @@ type Policy struct {
 	Weights []Weight
 }
 
-// Fallback says what happens when no selected cluster has a usable endpoint.
-type Fallback string
-
-const (
-	// FallbackToAll makes all other clusters the last group. It is the default (KEP-5939 draft).
-	FallbackToAll Fallback = "All"
-	// FallbackToNone means that endpoints of other clusters are never written.
-	FallbackToNone Fallback = "None"
+// The API's own types.
+type (
+	// Fallback says what happens when no selected cluster has a usable endpoint.
+	Fallback = trafficv1alpha1.Fallback
+	// Selector matches clusters by their properties. All requirements must hold.
+	Selector = trafficv1alpha1.PropertySelector
+	// Expression is one requirement of a Selector.
+	Expression = trafficv1alpha1.PropertyExpression
 )
 
-// Selector matches clusters by their properties, as the KEP-5939 draft's propertySelector. All requirements must hold.
-type Selector struct {
-	MatchProperties  map[string]string
-	MatchExpressions []Expression
-}
-
-// Expression is one requirement of a Selector, as in a label selector.
-type Expression struct {
-	Key      string
-	Operator metav1.LabelSelectorOperator
-	Values   []string
-}
+const (
+	// FallbackToAll is the default.
+	FallbackToAll  = trafficv1alpha1.FallbackAll
+	FallbackToNone = trafficv1alpha1.FallbackNone
+	// SameAsImporter is the value of a selector that stands for the importing cluster's.
+	SameAsImporter = trafficv1alpha1.SameAsImporter
+)
 
 // Weight is the weight of a cluster, or of each cluster that a selector matches.
 type Weight struct {
@@ -80,7 +74,7 @@ func (p *Policy) Validate(trafficDistribution bool) error {
 	}
 	for _, s := range selectors {
 		for _, e := range s.MatchExpressions {
-			if err := e.validate(); err != nil {
+			if err := validate(e); err != nil {
 				return err
 			}
 		}
@@ -88,7 +82,7 @@ func (p *Policy) Validate(trafficDistribution bool) error {
 	return nil
 }
 
-func (e Expression) validate() error {
+func validate(e Expression) error {
 	switch e.Operator {
 	case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
 		if len(e.Values) == 0 {
@@ -126,23 +120,23 @@ func (p properties) resolve(key, value string) (string, bool) {
 	return p.get(key)
 }
 
-func (s Selector) matches(cluster, importer properties) bool {
+func matches(s Selector, cluster, importer properties) bool {
 	for key, value := range s.MatchProperties {
-		if !(Expression{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}}).matches(cluster, importer) {
+		if !holds(Expression{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}}, cluster, importer) {
 			return false
 		}
 	}
 	for _, e := range s.MatchExpressions {
-		if !e.matches(cluster, importer) {
+		if !holds(e, cluster, importer) {
 			return false
 		}
 	}
 	return true
 }
 
-// matches follows label selectors: NotIn also matches a cluster without the property. NotIn matches nothing if the
+// holds follows label selectors: NotIn also matches a cluster without the property. NotIn matches nothing if the
 // importer lacks the property that it refers to, because the value to avoid is unknown.
-func (e Expression) matches(cluster, importer properties) bool {
+func holds(e Expression, cluster, importer properties) bool {
 	value, has := cluster.get(e.Key)
 	listed := false
 	for _, v := range e.Values {
@@ -180,7 +174,7 @@ func (s *Service) groups() (groups []int, results [][]names.ClusterID) {
 		c := &s.Clusters[i]
 		groups[i] = last
 		for j := len(results) - 1; j >= 0; j-- {
-			if s.Policy.Selectors[j].matches(properties{c.ID, c.Properties}, importer) {
+			if matches(s.Policy.Selectors[j], properties{c.ID, c.Properties}, importer) {
 				groups[i] = j
 				results[j] = append(results[j], c.ID)
 			}
@@ -202,7 +196,7 @@ func (s *Service) weights() []int64 {
 	for i := range s.Clusters {
 		c := &s.Clusters[i]
 		j := slices.IndexFunc(s.Policy.Weights, func(w Weight) bool {
-			return w.Cluster == c.ID || w.Selector != nil && w.Selector.matches(properties{c.ID, c.Properties}, importer)
+			return w.Cluster == c.ID || w.Selector != nil && matches(*w.Selector, properties{c.ID, c.Properties}, importer)
 		})
 		if weights[i] = unlisted; j >= 0 {
 			weights[i] = int64(max(s.Policy.Weights[j].Weight, 0))

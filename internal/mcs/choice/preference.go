@@ -61,17 +61,12 @@ func PolicyOf(p *trafficv1alpha1.Preference, headless, trafficDistribution, clus
 	case clusterIPs && len(p.Weights) > 0:
 		return nil, errors.New("the policy has weights, but a cluster that exports the service advertises its cluster IPs, so its pods cannot be counted")
 	}
-	policy := &Policy{Fallback: Fallback(p.Fallback)}
+	policy := &Policy{Fallback: p.Fallback}
 	for _, s := range p.ClusterSelectors {
-		policy.Selectors = append(policy.Selectors, selectorOf(s.PropertySelector))
+		policy.Selectors = append(policy.Selectors, s.PropertySelector)
 	}
 	for _, w := range p.Weights {
-		weight := Weight{Cluster: names.ClusterID(w.Cluster), Weight: w.Weight}
-		if w.PropertySelector != nil {
-			s := selectorOf(*w.PropertySelector)
-			weight.Selector = &s
-		}
-		policy.Weights = append(policy.Weights, weight)
+		policy.Weights = append(policy.Weights, Weight{Cluster: names.ClusterID(w.Cluster), Selector: w.PropertySelector, Weight: w.Weight})
 	}
 	return policy, policy.Validate(trafficDistribution)
 }
@@ -81,11 +76,3 @@ var errHeadless = errors.New("the service is headless: DNS answers with the endp
 
 // IsHeadless reports whether a preference does not apply because the service is headless.
 func IsHeadless(err error) bool { return errors.Is(err, errHeadless) }
-
-func selectorOf(s trafficv1alpha1.PropertySelector) Selector {
-	selector := Selector{MatchProperties: s.MatchProperties}
-	for _, e := range s.MatchExpressions {
-		selector.MatchExpressions = append(selector.MatchExpressions, Expression{Key: e.Key, Operator: e.Operator, Values: e.Values})
-	}
-	return selector
-}
