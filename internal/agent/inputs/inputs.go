@@ -124,7 +124,7 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 func (c *Cluster) drain(ctx context.Context, export *mcsv1beta1.ServiceExport) (drain.State, error) {
 	from := []metav1.Object{export}
 	for _, name := range []string{export.Namespace, names.SystemNamespace} {
-		namespace, err := kit.Get(ctx, c.Client, client.ObjectKey{Name: name}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy)
+		namespace, err := c.namespace(ctx, name)
 		if err != nil {
 			return drain.State{}, err
 		}
@@ -148,9 +148,14 @@ func (c *Cluster) lastContribution(ctx context.Context, service types.Namespaced
 	return &record.Spec, nil
 }
 
+// namespace returns a namespace, or nil. Callers must not change it.
+func (c *Cluster) namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	return kit.Get(ctx, c.Client, client.ObjectKey{Name: name}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy)
+}
+
 // Exports reads the exports of a service: this cluster's from its objects, others' from the view, which must be known.
 func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (exported local.Exported, err error) {
-	namespace, err := kit.Get(ctx, c.Client, client.ObjectKey{Name: service.Namespace}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy)
+	namespace, err := c.namespace(ctx, service.Namespace)
 	if err != nil || namespace == nil {
 		return exported, err
 	}
@@ -190,10 +195,12 @@ func (c *Cluster) Refusals(ctx context.Context, name string) (refusal.Rules, err
 
 // ServiceMetadataIn returns the exported labels and annotations that derived Services of a namespace get.
 func (c *Cluster) ServiceMetadataIn(ctx context.Context, name string) (metadata.Keys, error) {
-	namespace := &corev1.Namespace{}
-	err := client.IgnoreNotFound(c.Client.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy))
+	namespace, err := c.namespace(ctx, name)
+	if namespace == nil {
+		return c.ServiceMetadata, err
+	}
 	keys, _ := metadata.ParseKeys(namespace.Annotations[names.AnnotationServiceMetadata]) // of an invalid text, none
-	return slices.Concat(c.ServiceMetadata, keys), err
+	return slices.Concat(c.ServiceMetadata, keys), nil
 }
 
 // DrainedBy returns the exports that a change of a namespace drains, or no longer: its own, or all if it is Atoll's.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -99,11 +98,14 @@ func (c *Cluster) Preference(ctx context.Context, service types.NamespacedName, 
 	if err != nil {
 		return nil, false, err
 	}
-	namespace, err := kit.Get(ctx, c.Client, client.ObjectKey{Name: service.Namespace}, &corev1.Namespace{}, client.UnsafeDisableDeepCopy)
-	if err != nil || namespace == nil {
-		return nil, false, err
+	accepts := func(id names.ClusterID) bool { // few policies ask
+		namespace, readErr := c.namespace(ctx, service.Namespace)
+		if err = readErr; namespace == nil {
+			return false
+		}
+		accepted, _ := refusal.Parse(namespace.Annotations[names.AnnotationAcceptWeights]) // of invalid ids, none
+		return accepted.Has(id)
 	}
-	accepted, _ := refusal.Parse(namespace.Annotations[names.AnnotationAcceptWeights]) // of invalid ids, none
-	p, ignored = choice.PreferenceOf(own, byDefault, exports, c.ID, accepted.Has)
-	return p, ignored, nil
+	p, ignored = choice.PreferenceOf(own, byDefault, exports, c.ID, accepts)
+	return p, ignored, err
 }
