@@ -63,6 +63,20 @@ func Cluster(object metav1.Object) names.ClusterID {
 // Source returns the name of a slice's EndpointSlice in its own cluster.
 func Source(slice metav1.Object) string { return slice.GetAnnotations()[names.AnnotationSourceSlice] }
 
+// StandbyReasons returns why endpoints of an imported slice are on standby.
+func StandbyReasons(slice metav1.Object) (reasons []string) {
+	if reason := slice.GetLabels()[names.LabelStandby]; reason != "" {
+		return []string{reason}
+	}
+	if counts := slice.GetAnnotations()[names.LabelStandby]; counts != "" {
+		for count := range strings.SplitSeq(counts, ",") {
+			reason, _, _ := strings.Cut(count, "=")
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
+
 // HasImportedName reports whether an imported slice has a name that Atoll gives to the import of its source. Others are copies
 // that somebody made.
 func HasImportedName(slice metav1.Object) bool {

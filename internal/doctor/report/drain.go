@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -78,19 +77,6 @@ func drained(s *survey.Survey, member string) string {
 		return "all"
 	}
 	return fmt.Sprintf("%d of %d", n, all)
-}
-
-// standbyOf returns why endpoints of an imported slice are on standby: all reasons of the slice.
-func standbyOf(slice discoveryv1.EndpointSlice) string {
-	if reason := slice.Labels[names.LabelStandby]; reason != "" {
-		return reason
-	}
-	var reasons []string
-	for of := range strings.SplitSeq(slice.Annotations[names.LabelStandby], ",") {
-		reason, _, _ := strings.Cut(of, "=")
-		reasons = append(reasons, reason)
-	}
-	return strings.Join(reasons, " or ")
 }
 
 // fewOf lists the first of many services.

@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -57,7 +58,7 @@ func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
 				Hostname: ptr.Deref(e.Hostname, ""), Zone: ptr.Deref(e.Zone, ""), Slice: slice.Name,
 				usable: usablePorts(slice.Ports),
 			}
-			if reason := standbyOf(slice); reason != "" && one.State == EndpointTerminating {
+			if reason := strings.Join(layout.StandbyReasons(&slice), " or "); reason != "" && one.State == EndpointTerminating {
 				one.State, one.Reason = EndpointStandby, reason
 			}
 			all = append(all, one)

@@ -258,7 +258,7 @@ func TestGather(t *testing.T) {
 		t.Errorf("a record that is exported to all maps to %v", got)
 	}
 	if got := r.record(t.Context(), kit.Event[*brokerv1alpha1.ExportedService]{Old: toAll, New: toAll.DeepCopy()}); len(got) != 0 {
-		t.Errorf("a record of which nothing changes maps to %v", got)
+		t.Errorf("an unchanged record maps to %v", got)
 	}
 	s, err := r.gather(t.Context(), web)
 	if got := strings.Join(s.members, " ") + ": " + strings.Join(s.exporters, " "); err != nil || got != "c1 c2 c4 c5 c6: c1 c6" {

@@ -196,7 +196,7 @@ func keysAbove(b corefile.Block, domains []string) (keys []corefile.Address) {
 			continue
 		}
 		receives := func(zone string) bool {
-			return slices.ContainsFunc(domains, func(d string) bool { return d == variableZone || zone == d || isBelow(d, zone) })
+			return slices.ContainsFunc(domains, func(d string) bool { return d == variableZone || covers(zone, d) })
 		}
 		switch {
 		case len(a.Zones) == 0:

@@ -1,13 +1,11 @@
 package importedslice
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
@@ -65,8 +64,8 @@ type roleSet struct {
 	result  choice.Result
 	// invalid is why the service's TrafficPolicy does not apply.
 	invalid error
-	// written are the slices that may exist beside their source's first one. waiting are those that waited for others.
-	written, waiting map[Request]bool
+	// waiting are the slices that waited for others.
+	waiting map[Request]bool
 	// last are the slices as this process wrote them: the cache shows them a moment later.
 	last map[Request]*discoveryv1.EndpointSlice
 }
@@ -77,7 +76,7 @@ func (r *roles) of(service types.NamespacedName, needed bool) *roleSet {
 	defer r.mu.Unlock()
 	set := r.services[service]
 	if set == nil && needed {
-		set = &roleSet{written: map[Request]bool{}, waiting: map[Request]bool{}, last: map[Request]*discoveryv1.EndpointSlice{}}
+		set = &roleSet{waiting: map[Request]bool{}, last: map[Request]*discoveryv1.EndpointSlice{}}
 		if r.services == nil {
 			r.services = map[types.NamespacedName]*roleSet{}
 		}
@@ -190,7 +189,7 @@ func (r *Reconciler) assign(ctx context.Context, req Request, in inputsOf, plann
 	}
 	planned = set.planned[req.source()]
 	group, found := set.group(req)
-	if !decides && invalid == nil && len(set.written) == 0 {
+	if !decides && invalid == nil && !set.isSplit() {
 		r.roles.forget(in.service, set)
 	}
 	set.mu.Unlock()
@@ -261,8 +260,11 @@ func standbyReason(slice *discoveryv1.EndpointSlice) (reason choice.Reason, some
 			return "", false
 		}
 	}
-	text, _, _ := strings.Cut(cmp.Or(slice.Labels[names.LabelStandby], slice.Annotations[names.LabelStandby]), "=")
-	return choice.Reason(text), text != ""
+	reasons := layout.StandbyReasons(slice)
+	if len(reasons) == 0 {
+		return "", false
+	}
+	return choice.Reason(reasons[0]), true
 }
 
 func (r *roles) forget(service types.NamespacedName, set *roleSet) {
@@ -356,6 +358,16 @@ func (s *roleSet) group(req Request) (choice.Group, bool) {
 	return choice.Group{}, false
 }
 
+// isSplit reports whether a source has several slices that this process wrote.
+func (s *roleSet) isSplit() bool {
+	for req := range s.last {
+		if req.Ports != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // has reports whether one of a source's slices is to have a port.
 func (s *roleSet) has(source Request, port discoveryv1.EndpointPort) bool {
 	if s == nil {
@@ -437,15 +449,8 @@ func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request
 // done records that a slice has been written, and queues those that waited.
 func (r *Reconciler) done(set *roleSet, req Request, written *discoveryv1.EndpointSlice) {
 	set.mu.Lock()
-	switch {
-	case written == nil:
-		delete(set.written, req)
+	if set.last[req] = written; written == nil {
 		delete(set.last, req)
-	default:
-		set.last[req] = written
-		if req.Ports != "" {
-			set.written[req] = true
-		}
 	}
 	waiting := slices.Collect(maps.Keys(set.waiting))
 	clear(set.waiting)

@@ -9,13 +9,14 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // withoutRoles guesses the source of an imported slice: endpoints on standby are ready there.
 func withoutRoles(have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
-	if have == nil || have.Labels[names.LabelStandby] == "" && have.Annotations[names.LabelStandby] == "" {
+	if have == nil || len(layout.StandbyReasons(have)) == 0 {
 		return have
 	}
 	guess := *have
