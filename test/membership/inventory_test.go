@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// inventory names every object of an API server, except Events and the API server's own
-// objects.
+// inventory names every object of an API server, except Events and the API server's own objects.
+// It is false for objects that are being deleted, as an earlier test's definitions may still be.
 func inventory(t *testing.T, cluster string) map[string]bool {
 	t.Helper()
 	config, err := theLab.RESTConfig(cluster)
@@ -36,7 +36,7 @@ func inventory(t *testing.T, cluster string) map[string]bool {
 				t.Fatalf("listing %s of %s: %v", r.Name, cluster, err)
 			}
 			for _, o := range objects.Items {
-				found[fmt.Sprintf("%s.%s %s/%s", r.Name, group.Group, o.GetNamespace(), o.GetName())] = true
+				found[fmt.Sprintf("%s.%s %s/%s", r.Name, group.Group, o.GetNamespace(), o.GetName())] = o.GetDeletionTimestamp() == nil
 			}
 		}
 	}
@@ -55,8 +55,8 @@ func expectInventory(t *testing.T, cluster string, before map[string]bool, but .
 				differ = append(differ, "+"+name)
 			}
 		}
-		for name := range before {
-			if !after[name] {
+		for name, existed := range before {
+			if existed && !after[name] {
 				differ = append(differ, "-"+name)
 			}
 		}
