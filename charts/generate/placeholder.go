@@ -14,6 +14,7 @@ const (
 	tag          = "tag-of-the-values"
 	arguments    = "--arguments-of-the-values"
 	haproxyImage = "haproxy-of-the-values"
+	nodeName     = "fieldPath: spec.nodeName\n"
 	replicas     = 987654
 )
 
@@ -25,8 +26,9 @@ const (
         args:
         {{- toYaml . | nindent 8 }}
         {{- end }}
-        {{- with .Values.agent.env }}
-        env:
+`
+	// agentEnvironment follows the variable that the agent always has.
+	agentEnvironment = `        {{- with .Values.agent.env }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
 `
@@ -53,6 +55,7 @@ var wholeValue = regexp.MustCompile(`(?m)^(\s*(?:- )*(?:[-\w./]+: )?)` + placeho
 func fill(text string) string {
 	text = wholeValue.ReplaceAllString(text, `${1}"`+strings.ReplaceAll(clusterset, "$", "$$")+`"`)
 	text = strings.ReplaceAll(text, placeholder, clusterset)
+	text = strings.ReplaceAll(text, nodeName, nodeName+agentEnvironment)
 	text = strings.ReplaceAll(text, haproxyImage, "{{ .Values.haproxyImage | quote }}")
 	return strings.ReplaceAll(text, "  namespaces: '*'\n", `  namespaces: {{ eq .Values.defaultExports "allow" | ternary "*" "" | quote }}`+"\n")
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 func remotes(heartbeats *lost.Heartbeats, withdrawn *lost.Set, over []string) map[string]metrics.Remote {
 	all := map[string]metrics.Remote{}
 	for id, renewed := range heartbeats.Renewals() {
-		all[id] = metrics.Remote{Ready: heartbeats.Live(names.ClusterID(id)) && !withdrawn.Has(id), OverBudget: slices.Contains(over, id), Renewed: renewed}
+		all[id.String()] = metrics.Remote{
+			Ready: heartbeats.Live(id) && !withdrawn.Has(id), Silent: withdrawn.Silent(id), OverBudget: slices.Contains(over, id.String()), Renewed: renewed,
+		}
 	}
 	return all
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/kit/version"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -105,7 +106,7 @@ func (m *member) take(ctx context.Context, entry *membership.Membership, heartbe
 		agent, err := core.Add(ctx, mgr, core.Config{
 			ClusterID: m.membership.ClusterID, Clusterset: m.membership.Clusterset, Broker: config, Network: m.network, PodCIDRs: m.options.PodCIDRs,
 			Mode: m.options.mode(), Refuses: refuses, ServiceMetadata: keys, Region: m.options.Region, SharedZones: m.options.SharedZones,
-			Heartbeats: heartbeats, LeaseTimeout: m.options.LeaseTimeout, Renew: entry.Renew, Lease: entry, Restored: restored, Dial: m.options.Dial,
+			Heartbeats: heartbeats, LeaseTimeout: m.options.LeaseTimeout, Renew: entry.Renew, Lease: entry, Restored: restored, Dial: m.options.Dial, Node: os.Getenv(names.NodeNameVariable),
 			Grace: m.options.ServiceGrace, Pace: m.options.pace(), Budget: m.options.budget(), Metrics: measured, Log: log,
 		})
 		if err != nil {

@@ -64,7 +64,7 @@ var table = []row{
 
 	// The member's controllers.
 	{folder: "internal/agent/pace", allowed: []string{"golang.org/x/time/rate"}},
-	{folder: "internal/agent/...", allowed: join(pure, clients, controllers, []string{"k8s.io/utils/lru"})},
+	{folder: "internal/agent/...", allowed: join(pure, clients, controllers, []string{"golang.org/x/time/rate", "k8s.io/utils/lru"})},
 
 	// The hub imports its controllers. Controllers do not import each other.
 	{folder: "internal/hub", allowed: join(pure, clients, controllers, []string{"./cloudprovider", "./internal/hub"})},

@@ -205,23 +205,29 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	said := listen(t, importing)
 	all := []string{"10.202.0.1", "10.202.1.1", "10.202.2.1"}
 	expect(t, "everything is imported", importing, all...)
-	asked := func(prefix string, times int) {
+	// asked waits until all endpoints have been probed: a member whose heartbeat is late is asked at one of them.
+	asked := func(times int) {
 		t.Helper()
-		want := n.dials(prefix) + times
+		want := map[string]int{}
+		for _, prefix := range []string{"10.202.0", "10.202.1", "10.202.2"} {
+			want[prefix] = n.dials(prefix) + times
+		}
 		eventually(t, "the endpoints are probed", func(context.Context) error {
-			if have := n.dials(prefix); have < want {
-				return fmt.Errorf("%d times, want %d", have, want)
+			for prefix, times := range want {
+				if have := n.dials(prefix); have < times {
+					return fmt.Errorf("%s: %d times, want %d", prefix, have, times)
+				}
 			}
 			return nil
 		})
 	}
 	n.cutOff(silent.ID)
-	asked("10.202.1", 2)
+	asked(2)
 	n.pods("10.202.1", false)
 	n.pods("10.202.2", false)
 	expect(t, "endpoints that stop answering are withdrawn, except of services that keep them", importing, "10.202.0.1", "10.202.2.1")
 	said.expect(t, 1, "EndpointsLost", "db")
-	asked("10.202.0", 3) // the agent stores the result of a round before the round after the next
+	asked(3) // the agent stores the result of a round before the round after the next
 	planes.NoError(t, lost(t.Context(), importing))
 	n.pods("10.202.1", true)
 	expect(t, "it is back when it answers", importing, all...)

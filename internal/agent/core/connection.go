@@ -114,10 +114,7 @@ func (c *core) connect(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return brokers.Start(ctx) })
 	group.Go(func() error { return c.awaitRestore(ctx) })
-	if err = c.followMembers(ctx, brokers.GetCache()); err == nil {
-		err = c.expectOwners(ctx)
-	}
-	if err != nil {
+	if err = c.followMembers(ctx, brokers.GetCache()); err != nil {
 		cancel()
 		_ = group.Wait() // ends with ctx
 		return err
@@ -201,18 +198,6 @@ func (c *core) notifyNamed() {
 	case c.named <- struct{}{}:
 	default: // already queued
 	}
-}
-
-// expectOwners expects a heartbeat from each member with imports in this cluster: their Leases may be gone.
-func (c *core) expectOwners(ctx context.Context) error {
-	imported, err := c.cluster.AllImported(ctx)
-	if err != nil {
-		return fmt.Errorf("listing imported EndpointSlices: %w", err)
-	}
-	for _, slice := range imported {
-		c.Heartbeats.Expect(layout.Cluster(slice))
-	}
-	return nil
 }
 
 // newBroker returns the broker, with a cache of the clusterset's namespace.

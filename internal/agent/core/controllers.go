@@ -47,6 +47,10 @@ func (c *core) addProcessControllers() error {
 	add(exportstatus.New(c.cluster, member, c.recorder, c.exports, c.missing))
 	add(importstatus.New(c.cluster, member, c.recorder, c.imports, imports.Missing))
 	add(trafficstatus.New(c.cluster, member, imports))
+	add(lost.NewController(lost.Options{
+		Cluster: c.cluster, Heartbeats: c.Heartbeats, Prober: lost.NewProber(c.Dial, c.Network.Families, c.network),
+		Timeout: c.LeaseTimeout, Node: c.Node, Renew: c.Renew, Log: c.Log,
+	}, c.lost), nil)
 	if failed != nil {
 		return failed
 	}
@@ -69,7 +73,6 @@ func (c *core) connectionControllers(b *inputs.Broker, from view.Connection) (al
 	add(&compare.Comparer{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: published, Log: c.Log}, nil)
 	add(c.cluster.View.Reader(from))
 	add(catalogue.New(c.cluster, b, broker, c.Heartbeats))
-	add(lost.NewController(c.cluster, b, c.Heartbeats, lost.NewProber(c.Dial, c.Network.Families, c.network), c.LeaseTimeout, c.lost, c.Renew, c.Log), nil)
 	return all, published, err
 }
 

@@ -67,8 +67,9 @@ type Config struct {
 	// Lease is this cluster's heartbeat. Restored receives a value when the broker's copy of it is older than before.
 	Lease    compare.Lease
 	Restored <-chan struct{}
-	// Dial connects to endpoints of members that may be lost.
+	// Dial connects to endpoints of other members, to learn whether they answer. Node is the name of this process's node.
 	Dial lost.Dial
+	Node string
 	// Budget limits the cached bytes of each other member's slices; 0 means no limit.
 	Budget  int64
 	Metrics *metrics.Metrics
@@ -193,8 +194,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		hints: hints.New(config.ClusterID, config.Region, config.SharedZones, mgr.GetClient()),
 	}
 	changes := &c.cluster.Changes
-	isLost := func(id names.ClusterID) bool { return c.lost.Has(id.String()) }
-	c.cluster.View = view.New(config.Clusterset, config.ClusterID, isLost, changes)
+	c.cluster.View = view.New(config.Clusterset, config.ClusterID, func(id names.ClusterID) bool { return c.lost.Has(id) }, changes)
 	c.lost = lost.NewSet(changes, c.cluster.View.Lost)
 	context.AfterFunc(ctx, config.Heartbeats.Counters.Subscribe(func(o lost.Observation) { c.cluster.View.Observe(o.Began, o.Counters) }))
 	if err := c.readNetwork(ctx); err != nil {

@@ -7,9 +7,12 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -17,41 +20,63 @@ const (
 	// firstRetry and lastRetry bound the backoff for writes of the ConfigMap.
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
+	// manyRounds is how many members are asked at once before only one endpoint of each is.
+	manyRounds = 16
 )
 
-// Controller owns the ConfigMap of lost members, and updates a Set from it.
+// Options configure a Controller.
+type Options struct {
+	Cluster    *inputs.Cluster
+	Heartbeats *Heartbeats
+	Prober     *Prober
+	// Timeout is how long a heartbeat is missing before its member may be lost.
+	Timeout time.Duration
+	// Node is the name of this process's node, "" if it is not known.
+	Node string
+	// Renew renews this cluster's heartbeat at once.
+	Renew func()
+	Log   *slog.Logger
+}
+
+// Controller decides which members are lost or silent, updates a Set, and owns the ConfigMap with the same for the next
+// process and for people. It works without the broker, too.
 type Controller struct {
 	store      store
 	cluster    *inputs.Cluster
-	broker     *inputs.Broker
 	heartbeats *Heartbeats
-	prober     Prober
+	prober     *Prober
+	evidence   *evidence
 	timeout    time.Duration
-	withdrawn  *Set
+	node       string
+	decided    *Set
 	renew      func()
 	log        *slog.Logger
+	wake       chan struct{}
+	asking     atomic.Int32 // rounds of probes that run
 
 	mu       sync.Mutex
 	detector *Detector
-	wake     chan struct{}
+	silences *Silences
+	// followed are the endpoints of members whose heartbeat is missing but that still answer.
+	followed map[names.ClusterID]endpoints
 
-	// since is when each member was withdrawn, majoritySilent the detector's last result. Only the loop uses them.
-	since          map[string]string
+	// Only the loop uses these: the ConfigMap's data as decided, and the detector's last result.
+	data           map[string]string
 	majoritySilent bool
-	// followed are the endpoints of members whose heartbeat is missing but that still answer. Guarded by mu.
-	followed map[string]endpoints
 }
 
-// NewController returns a controller that updates withdrawn. It suspects a member when its heartbeat has been missing
-// for timeout. renew renews this cluster's heartbeat at once.
-func NewController(cluster *inputs.Cluster, broker *inputs.Broker, heartbeats *Heartbeats, prober Prober, timeout time.Duration, withdrawn *Set, renew func(), log *slog.Logger) *Controller {
-	return &Controller{
-		store: store{cluster.Live, cluster.Client}, cluster: cluster, broker: broker, heartbeats: heartbeats, prober: prober, timeout: timeout,
-		withdrawn: withdrawn, renew: renew, log: log, wake: make(chan struct{}, 1), followed: map[string]endpoints{},
+// NewController returns a controller that updates decided.
+func NewController(o Options, decided *Set) *Controller {
+	c := &Controller{
+		store: store{o.Cluster.Live, o.Cluster.Client}, cluster: o.Cluster, heartbeats: o.Heartbeats, prober: o.Prober, evidence: newEvidence(o.Timeout),
+		timeout: o.Timeout, node: o.Node, decided: decided, renew: o.Renew, log: o.Log, wake: make(chan struct{}, 1),
+		silences: NewSilences(o.Timeout), followed: map[names.ClusterID]endpoints{},
 	}
+	c.detector = NewDetector(o.Timeout, c.exports, c.silences.IsLate)
+	return c
 }
 
-// Start decides until ctx is done. A new process first reads the stored members, so that lost members do not come back.
+// Start decides until ctx is done. A new process first reads what the last one decided, so that lost members do not come back.
 func (c *Controller) Start(ctx context.Context) error {
 	var stored map[string]string
 	var retry backOff
@@ -66,21 +91,20 @@ func (c *Controller) Start(ctx context.Context) error {
 			return nil
 		}
 	}
-	c.withdrawn.Replace(slices.Sorted(maps.Keys(stored)))
-	if c.heartbeats.Await(ctx) != nil {
-		return nil
+	c.data, retry = maps.Clone(stored), backOff{}
+	if err := c.expectOwners(ctx); err != nil {
+		return nil // a synced cache fails only when the agent ends
 	}
-	c.since, retry = maps.Clone(stored), backOff{}
-	c.begin()
+	defer c.begin()()
 	for {
 		next := c.step(ctx)
 		switch {
-		case maps.Equal(c.since, stored):
+		case maps.Equal(c.data, stored):
 		case time.Now().Before(retry.at):
 			next = Earliest(next, retry.at)
 		default:
-			if err := c.store.write(ctx, c.since); err == nil {
-				stored, retry = maps.Clone(c.since), backOff{}
+			if err := c.store.write(ctx, c.data); err == nil {
+				stored, retry = maps.Clone(c.data), backOff{}
 			} else if ctx.Err() == nil {
 				retry.failed()
 				next = Earliest(next, retry.at)
@@ -103,93 +127,148 @@ func (b *backOff) failed() {
 	b.at = time.Now().Add(b.pause)
 }
 
-// begin tells the detector of all heartbeats.
-func (c *Controller) begin() {
+// expectOwners expects a heartbeat from each member with imports in this cluster: their Leases may be gone, and the broker may be
+// unreachable.
+func (c *Controller) expectOwners(ctx context.Context) error {
+	imported, err := c.cluster.AllImported(ctx)
+	for _, slice := range imported {
+		c.heartbeats.Expect(layout.Cluster(slice))
+	}
+	return err
+}
+
+// begin continues with what the last process decided, and follows the heartbeats until end is called.
+func (c *Controller) begin() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.detector = NewDetector(c.timeout, c.exports)
-	for id, since := range c.since {
-		c.detector.Inherit(id, withdrawnAt(since))
-	}
-	now := time.Now()
-	members := c.heartbeats.Listen(c)
-	for id := range c.since {
-		if !slices.Contains(members, names.ClusterID(id)) {
-			c.detector.Gone(id) // the member was removed meanwhile
+	for key, since := range c.data {
+		if id, silent := silentKey(key); silent {
+			c.silences.Inherit(id)
+		} else if !isUnproven(key) {
+			c.detector.Inherit(names.ClusterID(key), decidedAt(since))
 		}
 	}
-	for _, id := range members {
-		if id == c.cluster.ID {
-			continue
+	before, endReads := c.heartbeats.Follow(func(r Read) {
+		c.update(func(time.Time) { c.read(r) })
+	})
+	c.read(before)
+	endChanges := c.cluster.Changes.Subscribe(func(changed kit.Scope) {
+		if c.evidence.awaits(changed.Member) {
+			c.wakeUp()
 		}
-		c.detector.Known(id.String(), now)
-		if !c.heartbeats.Live(id) {
-			c.detector.Missed(id.String(), now)
-		}
+	})
+	return func() {
+		endReads()
+		endChanges()
 	}
 }
 
-func (c *Controller) exports(id string) bool {
-	return len(c.cluster.View.ServicesOf(names.ClusterID(id))) > 0
-}
+func (c *Controller) exports(id names.ClusterID) bool { return len(c.cluster.View.ServicesOf(id)) > 0 }
 
-// withdrawnAt parses when a member was withdrawn; an invalid time counts as now.
-func withdrawnAt(since string) time.Time {
-	if at, err := time.Parse(time.RFC3339, since); err == nil {
-		return at
+// read records a read of the heartbeats.
+func (c *Controller) read(r Read) {
+	if r.Members != nil {
+		for _, id := range both(c.detector.Withdrawn(), c.silences.Silent()) { // as the last process stored them
+			if !slices.Contains(r.Members, id) {
+				r.Gone = append(r.Gone, id) // the member was removed meanwhile
+			}
+		}
 	}
-	return time.Now()
+	c.detector.Read(r)
+	c.silences.Read(r)
+	for id := range r.Renewed {
+		if !r.First {
+			delete(c.followed, id)
+		}
+	}
+	for _, id := range r.Gone {
+		delete(c.followed, id)
+	}
+	c.evidence.keep(append(c.silences.Members(), c.cluster.ID))
 }
 
 // step performs the actions that are due, and returns when to run again.
 func (c *Controller) step(ctx context.Context) time.Time {
 	c.mu.Lock()
-	probe, renew, wake := c.detector.Due(time.Now())
-	withdrawn, majoritySilent := c.detector.Withdrawn(), c.detector.MajoritySilent(time.Now())
-	out := map[string]map[netip.AddrPort]bool{}
+	now := time.Now()
+	probe, renew, wake := c.detector.Due(now)
+	ask, askAgain := c.silences.Due(now)
+	decided := State{Lost: c.detector.Withdrawn(), Silent: c.silences.Silent(), Endpoints: map[names.ClusterID]map[netip.AddrPort]bool{}}
+	majoritySilent := c.detector.MajoritySilent(now)
 	for id, followed := range c.followed {
 		if gone := followed.withdrawn(); len(gone) > 0 {
-			out[id] = gone
+			decided.Endpoints[id] = gone
 		}
 	}
 	c.mu.Unlock()
-	c.withdrawn.ReplaceEndpoints(out)
+	prove, proveAgain := c.evidence.due(now)
 	for _, id := range probe {
-		go c.probe(ctx, names.ClusterID(id))
+		go c.probe(ctx, id)
+	}
+	for _, id := range ask {
+		go c.round(ctx, id)
+	}
+	for _, id := range prove {
+		go c.gatherEvidence(ctx, id)
 	}
 	if renew {
 		c.renew()
 	}
 	if majoritySilent && !c.majoritySilent {
-		c.log.Warn("Stopped withdrawing endpoints. Most clusters do not answer, so this cluster itself may be disconnected", "withdrawnClusters", withdrawn)
+		c.log.Warn("Stopped withdrawing endpoints. Most clusters do not answer, so this cluster itself may be disconnected", "withdrawnClusters", decided.Lost)
 	}
 	c.majoritySilent = majoritySilent
-	c.note(withdrawn)
-	c.withdrawn.Replace(withdrawn)
-	return wake
+	c.note(decided)
+	c.decided.Replace(decided)
+	return Earliest(Earliest(wake, askAgain), proveAgain)
 }
 
-// note records when members were withdrawn, and logs changes.
-func (c *Controller) note(withdrawn []string) {
-	for _, id := range withdrawn {
-		if _, known := c.since[id]; !known {
-			c.since[id] = time.Now().UTC().Format(time.RFC3339)
-			c.log.Warn("Withdrew the endpoints of an unreachable cluster. The cluster sends no heartbeat, and its endpoints do not answer", "cluster", id)
+// note records when members became lost or silent, and which have never answered, and logs changes.
+func (c *Controller) note(decided State) {
+	want := map[string]bool{}
+	add := func(key, message string, id names.ClusterID) {
+		want[key] = true
+		if _, known := c.data[key]; !known {
+			c.data[key] = time.Now().UTC().Format(time.RFC3339)
+			c.log.Warn(message, "cluster", id)
 		}
 	}
-	maps.DeleteFunc(c.since, func(id, since string) bool {
-		back := !slices.Contains(withdrawn, id)
-		if back {
-			c.log.Info("Restored the endpoints of a cluster that is reachable again", "cluster", id, "withdrawnSince", since)
+	for _, id := range decided.Lost {
+		add(id.String(), "Withdrew the endpoints of an unreachable cluster. The cluster sends no heartbeat, and its endpoints do not answer", id)
+	}
+	for _, id := range decided.Silent {
+		add(keySilent+id.String(), "Put the endpoints of a silent cluster on standby. Its heartbeat is late, and endpoints that answered before do not answer", id)
+	}
+	for _, id := range c.evidence.unproven() {
+		if id != c.cluster.ID && c.exports(id) {
+			add(keyUnproven+id.String(), "No endpoint of a cluster has answered a TCP connection of this agent. If that cluster fails, its endpoints stay in use until they are withdrawn", id)
 		}
-		return back
+	}
+	maps.DeleteFunc(c.data, func(key, since string) bool {
+		if want[key] {
+			return false
+		}
+		if id, silent := silentKey(key); silent {
+			c.log.Info("Uses the endpoints of a cluster that was silent again", "cluster", id, "silentSince", since)
+		} else if !isUnproven(key) {
+			c.log.Info("Restored the endpoints of a cluster that is reachable again", "cluster", key, "withdrawnSince", since)
+		}
+		return true
 	})
+}
+
+// round asks a member whose heartbeat is late.
+func (c *Controller) round(ctx context.Context, id names.ClusterID) {
+	c.asking.Add(1)
+	answer := c.ask(ctx, id)
+	c.asking.Add(-1)
+	c.update(func(now time.Time) { c.silences.Asked(id, answer, now) })
 }
 
 // probe connects to a member's followed endpoints and, if none of them answers, to others.
 func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 	c.mu.Lock()
-	targets := c.followed[id.String()].targets()
+	targets := c.followed[id].targets()
 	c.mu.Unlock()
 	outcomes := c.prober.Probe(ctx, targets)
 	if !answered(outcomes) {
@@ -200,47 +279,29 @@ func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 	if ctx.Err() != nil {
 		return
 	}
-	c.update(func(d *Detector, now time.Time) {
-		d.Probed(id.String(), answers, now)
-		if !d.Missing(id.String()) {
+	for target, outcome := range outcomes {
+		c.evidence.add(id, target.Address, outcome, time.Now())
+	}
+	c.update(func(now time.Time) {
+		c.detector.Probed(id, answers, now)
+		if !c.detector.Missing(id) {
 			return // the heartbeat has been renewed meanwhile
 		}
-		if c.followed[id.String()] == nil && answers {
-			c.followed[id.String()] = endpoints{}
+		if c.followed[id] == nil && answers {
+			c.followed[id] = endpoints{}
 		}
-		c.followed[id.String()].observe(outcomes)
+		c.followed[id].observe(outcomes)
 	})
 }
 
-// Renewed implements Listener.
-func (c *Controller) Renewed(id names.ClusterID) {
-	c.update(func(d *Detector, now time.Time) {
-		if id == c.cluster.ID {
-			d.Confirmed(now)
-		} else {
-			delete(c.followed, id.String())
-			d.Renewed(id.String(), now)
-		}
-	})
-}
-
-// Missed implements Listener.
-func (c *Controller) Missed(id names.ClusterID) {
-	c.update(func(d *Detector, now time.Time) { d.Missed(id.String(), now) })
-}
-
-// Gone implements Listener.
-func (c *Controller) Gone(id names.ClusterID) {
-	c.update(func(d *Detector, _ time.Time) {
-		delete(c.followed, id.String())
-		d.Gone(id.String())
-	})
-}
-
-func (c *Controller) update(f func(*Detector, time.Time)) {
+func (c *Controller) update(f func(time.Time)) {
 	c.mu.Lock()
-	f(c.detector, time.Now())
+	f(time.Now())
 	c.mu.Unlock()
+	c.wakeUp()
+}
+
+func (c *Controller) wakeUp() {
 	select {
 	case c.wake <- struct{}{}:
 	default:

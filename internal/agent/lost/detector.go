@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 const (
@@ -25,17 +27,18 @@ const (
 // an event, by one monotonic clock.
 type Detector struct {
 	timeout time.Duration
-	members map[string]*member
+	members map[names.ClusterID]*member
 	// renewalRequested is when the detector last requested a renewal of this cluster's heartbeat.
 	renewalRequested time.Time
 	// exports reports whether a member exports anything. The loss of a member without exports does not matter.
-	exports func(id string) bool
+	exports func(names.ClusterID) bool
+	// isLate reports whether a member's heartbeat is late.
+	isLate func(names.ClusterID, time.Time) bool
 }
 
 type member struct {
-	seen      time.Time // last renewal, or start of observation
-	missing   bool      // whether the heartbeat is missing
-	answers   bool      // whether it answered the last probe since then
+	missing   bool // whether the heartbeat is missing
+	answers   bool // whether it answered the last probe since then
 	withdrawn bool
 	since     time.Time // when it was withdrawn
 	probing   bool
@@ -51,52 +54,55 @@ type member struct {
 	back  time.Time
 }
 
-// NewDetector returns a detector with a heartbeat timeout. exports reports whether a member exports anything.
-func NewDetector(timeout time.Duration, exports func(id string) bool) *Detector {
-	return &Detector{timeout: timeout, members: map[string]*member{}, exports: exports}
+// NewDetector returns a detector with a heartbeat timeout. exports reports whether a member exports anything, and isLate
+// whether its heartbeat is late.
+func NewDetector(timeout time.Duration, exports func(names.ClusterID) bool, isLate func(names.ClusterID, time.Time) bool) *Detector {
+	return &Detector{timeout: timeout, members: map[names.ClusterID]*member{}, exports: exports, isLate: isLate}
 }
 
 // Inherit restores a member that an earlier process withdrew. It stays withdrawn until it is alive.
-func (d *Detector) Inherit(id string, since time.Time) {
+func (d *Detector) Inherit(id names.ClusterID, since time.Time) {
 	if m := d.member(id); !m.withdrawn {
 		m.missing, m.withdrawn, m.since, m.flaps = true, true, since, 1
 	}
 }
 
-// Known adds a member without any history.
-func (d *Detector) Known(id string, at time.Time) { d.member(id).seen = at }
-
 // member returns a member, and adds it if needed.
-func (d *Detector) member(id string) *member {
+func (d *Detector) member(id names.ClusterID) *member {
 	if d.members[id] == nil {
 		d.members[id] = &member{}
 	}
 	return d.members[id]
 }
 
-// Renewed records that a member's heartbeat was renewed.
-func (d *Detector) Renewed(id string, at time.Time) {
-	m := d.member(id)
-	m.seen, m.missing = at, false
-	d.recover(m, at)
-}
-
-// Missed records that a member's heartbeat is missing.
-func (d *Detector) Missed(id string, at time.Time) {
-	m := d.member(id)
-	if !m.missing {
-		m.missing, m.answers, m.nextProbe = true, false, at
+// Read records what a read of the heartbeats showed.
+func (d *Detector) Read(r Read) {
+	for id := range r.Renewed {
+		if m := d.member(id); !r.First { // the first ones may be old: a member that was withdrawn stays so
+			m.missing = false
+			d.recover(m, r.At)
+		}
+	}
+	for _, id := range r.Missed {
+		if m := d.member(id); !m.missing {
+			m.missing, m.answers, m.nextProbe = true, false, r.At
+		}
+	}
+	for _, id := range r.Gone {
+		delete(d.members, id)
+	}
+	if r.Own {
+		d.confirm(r.At)
 	}
 }
 
-// Gone removes a member that left the clusterset.
-func (d *Detector) Gone(id string) { delete(d.members, id) }
-
 // Missing reports whether a member's heartbeat is missing.
-func (d *Detector) Missing(id string) bool { return d.members[id] != nil && d.members[id].missing }
+func (d *Detector) Missing(id names.ClusterID) bool {
+	return d.members[id] != nil && d.members[id].missing
+}
 
 // Probed records the outcome of a probe that Due requested.
-func (d *Detector) Probed(id string, answered bool, at time.Time) {
+func (d *Detector) Probed(id names.ClusterID, answered bool, at time.Time) {
 	m := d.members[id]
 	if m == nil {
 		return
@@ -140,11 +146,11 @@ func (d *Detector) restore(m *member, at time.Time) {
 	}
 }
 
-// Confirmed records that this cluster's heartbeat came back, so this cluster is connected now. It may have been cut off
+// confirm records that this cluster's heartbeat came back, so this cluster is connected now. It may have been cut off
 // during a probe. A silent member is therefore probed a second time, and is withdrawn if this cluster was connected
 // after both probes. No member is withdrawn if a majority of the others is withdrawn or suspect, because then this
 // cluster's own view is in doubt. All suspects count: of many members lost at once, one is found first.
-func (d *Detector) Confirmed(at time.Time) {
+func (d *Detector) confirm(at time.Time) {
 	var silent []*member
 	for _, m := range d.members {
 		switch {
@@ -157,7 +163,7 @@ func (d *Detector) Confirmed(at time.Time) {
 			m.proven, m.silent, m.nextProbe = true, time.Time{}, at
 		}
 	}
-	if len(silent) == 0 || d.tooMany(at, func(m *member) bool { return m.withdrawn || d.suspect(m, at) }) {
+	if len(silent) == 0 || d.tooMany(at, func(id names.ClusterID, m *member) bool { return m.withdrawn || d.suspect(id, m, at) }) {
 		return
 	}
 	for _, m := range silent {
@@ -170,23 +176,23 @@ func (d *Detector) Confirmed(at time.Time) {
 }
 
 // suspect reports whether a member may be lost: its heartbeat is late, or missing without an answer to a probe.
-func (d *Detector) suspect(m *member, at time.Time) bool {
+func (d *Detector) suspect(id names.ClusterID, m *member, at time.Time) bool {
 	if m.missing {
 		return !m.answers
 	}
-	return at.Sub(m.seen) > d.timeout/2
+	return d.isLate(id, at)
 }
 
 // tooMany reports whether such holds for more than half of the other members, and more than one. It ignores members
 // that are long gone, or export nothing.
-func (d *Detector) tooMany(at time.Time, such func(*member) bool) bool {
+func (d *Detector) tooMany(at time.Time, such func(names.ClusterID, *member) bool) bool {
 	n, all := 0, 0
 	for id, m := range d.members {
 		if m.withdrawn && at.Sub(m.since) > longGone || !d.exports(id) {
 			continue
 		}
 		all++
-		if such(m) {
+		if such(id, m) {
 			n++
 		}
 	}
@@ -195,7 +201,7 @@ func (d *Detector) tooMany(at time.Time, such func(*member) bool) bool {
 
 // Due returns the members to probe, whether to renew this cluster's heartbeat to confirm the results, and when to call
 // Due again (zero: after the next change).
-func (d *Detector) Due(at time.Time) (probe []string, renew bool, wake time.Time) {
+func (d *Detector) Due(at time.Time) (probe []names.ClusterID, renew bool, wake time.Time) {
 	for id, m := range d.members {
 		d.restore(m, at)
 		renew = renew || m.missing && !m.withdrawn && m.silent.After(d.renewalRequested)
@@ -227,8 +233,8 @@ func Earliest(a, b time.Time) time.Time {
 }
 
 // Withdrawn returns the members whose endpoints are withdrawn, sorted.
-func (d *Detector) Withdrawn() []string {
-	var ids []string
+func (d *Detector) Withdrawn() []names.ClusterID {
+	var ids []names.ClusterID
 	for _, id := range slices.Sorted(maps.Keys(d.members)) {
 		if d.members[id].withdrawn {
 			ids = append(ids, id)
@@ -243,5 +249,5 @@ func (d *Detector) MajoritySilent(at time.Time) bool {
 	for _, m := range d.members {
 		kept = kept || m.missing && m.proven && !m.withdrawn
 	}
-	return kept && d.tooMany(at, func(m *member) bool { return m.missing && (m.withdrawn || m.proven) })
+	return kept && d.tooMany(at, func(_ names.ClusterID, m *member) bool { return m.missing && (m.withdrawn || m.proven) })
 }

@@ -2,12 +2,15 @@ package lost
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 const timeout = 40 * time.Second
@@ -15,7 +18,10 @@ const timeout = 40 * time.Second
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // all is the exports function of a clusterset in which every member exports services.
-func all(string) bool { return true }
+func all(names.ClusterID) bool { return true }
+
+// onTime is the isLate function of a clusterset in which no heartbeat is late before it is missing.
+func onTime(names.ClusterID, time.Time) bool { return false }
 
 // scene drives a detector with events at given seconds.
 type scene struct {
@@ -23,37 +29,49 @@ type scene struct {
 	t *testing.T
 }
 
-func newScene(t *testing.T, members string, withdrawn ...string) scene {
-	s := scene{NewDetector(timeout, all), t}
+func newScene(t *testing.T, members string, withdrawn ...names.ClusterID) scene {
+	s := scene{NewDetector(timeout, all, onTime), t}
 	for _, id := range withdrawn {
 		s.Inherit(id, start)
 	}
-	for id := range strings.FieldsSeq(members) {
-		s.Known(id, start)
-	}
+	s.Read(Read{At: start, First: true, Renewed: renewed(ids(members)...)})
 	return s
 }
 
-// Confirmed also renews the heartbeats of all members that are not missing.
-func (s scene) Confirmed(at time.Time) {
-	for _, m := range s.members {
-		if !m.missing {
-			m.seen = at
-		}
+func ids(text string) (all []names.ClusterID) {
+	for id := range strings.FieldsSeq(text) {
+		all = append(all, names.ClusterID(id))
 	}
-	s.Detector.Confirmed(at)
+	return all
 }
+
+func renewed(ids ...names.ClusterID) map[names.ClusterID]time.Time {
+	all := map[names.ClusterID]time.Time{}
+	for _, id := range ids {
+		all[id] = time.Time{}
+	}
+	return all
+}
+
+func (s scene) Renewed(id names.ClusterID, at time.Time) {
+	s.Read(Read{At: at, Renewed: renewed(id)})
+}
+func (s scene) Missed(id names.ClusterID, at time.Time) {
+	s.Read(Read{At: at, Missed: []names.ClusterID{id}})
+}
+func (s scene) Gone(id names.ClusterID) { s.Read(Read{Gone: []names.ClusterID{id}}) }
+func (s scene) Confirmed(at time.Time)  { s.Read(Read{At: at, Own: true}) }
 
 func second(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
 
 // silence makes members miss heartbeats and probes while the own heartbeat arrives.
 func (s scene) silence(at int, members string) {
-	for id := range strings.FieldsSeq(members) {
+	for _, id := range ids(members) {
 		s.Missed(id, second(at))
 	}
 	for range 2 {
 		s.probed(at, members)
-		for id := range strings.FieldsSeq(members) {
+		for _, id := range ids(members) {
 			s.Probed(id, false, second(at+1))
 		}
 		s.gone("")
@@ -64,7 +82,7 @@ func (s scene) silence(at int, members string) {
 
 // fall makes members silent, whichever other members are probed.
 func (s scene) fall(at int, members string) {
-	for id := range strings.FieldsSeq(members) {
+	for _, id := range ids(members) {
 		s.Missed(id, second(at))
 	}
 	for range 2 {
@@ -80,7 +98,7 @@ func (s scene) fall(at int, members string) {
 // probed checks which members the detector probes at a second.
 func (s scene) probed(at int, members string) {
 	s.t.Helper()
-	if probe, _, _ := s.Due(second(at)); strings.Join(probe, " ") != members {
+	if probe, _, _ := s.Due(second(at)); !slices.Equal(probe, ids(members)) {
 		s.t.Errorf("second %d: %v are probed, want %s", at, probe, members)
 	}
 }
@@ -88,7 +106,7 @@ func (s scene) probed(at int, members string) {
 // gone checks whose endpoints are withdrawn.
 func (s scene) gone(members string) {
 	s.t.Helper()
-	if have := strings.Join(s.Withdrawn(), " "); have != members {
+	if have := s.Withdrawn(); !slices.Equal(have, ids(members)) {
 		s.t.Errorf("withdrawn are %q, want %q", have, members)
 	}
 }
@@ -213,7 +231,7 @@ func TestWhoDoesNotCount(t *testing.T) {
 	s.gone("a b c") // c is one of the two members that count
 
 	s = newScene(t, "a b c d")
-	s.exports = func(id string) bool { return id == "a" || id == "b" }
+	s.exports = func(id names.ClusterID) bool { return id == "a" || id == "b" }
 	s.fall(40, "c d")
 	s.gone("c d") // c and d export nothing, so no endpoint is lost
 	s.fall(100, "a b")
@@ -287,29 +305,44 @@ func TestWithdrawnBefore(t *testing.T) {
 
 // world simulates a clusterset and one cluster's view of it.
 type world struct {
-	now      int
-	observer *observer
-	detector *Detector
-	broker   bool // this cluster reaches the broker
-	network  bool // this cluster reaches other clusters
-	cut      int  // seconds until broker may change again
-	members  map[string]*truth
+	now        int
+	heartbeats *Heartbeats
+	detector   *Detector
+	silences   *Silences
+	broker     bool // this cluster reaches the broker
+	network    bool // this cluster reaches other clusters
+	cut        int  // seconds until broker may change again
+	members    map[names.ClusterID]*truth
+	asked      int // how often a member whose heartbeat was late was asked
 }
 
 // truth is the real state of a member.
 type truth struct {
 	dead    bool
-	phase   int  // second of each ten at which the member renews its heartbeat
-	renewed bool // the member has renewed its heartbeat since this cluster last read the heartbeats
-	broker  bool // the member reaches the broker
-	reached int  // seconds for which this cluster has been able to reach the member
+	phase   int           // second of each five at which the member renews its heartbeat
+	clock   time.Duration // how much its clock differs
+	renewal time.Time     // in its Lease
+	broker  bool          // the member reaches the broker
+	reached int           // seconds for which this cluster has been able to reach the member
 }
 
-// see adds a member whose heartbeat exists when the cluster starts.
-func (w *world) see(id string) {
-	w.detector.Known(id, start)
-	w.observer.Renewed(id, start)
+// newWorld returns a healthy clusterset of other members with these ids.
+func newWorld(t *rapid.T, others int) *world {
+	w := &world{heartbeats: NewHeartbeats("self", timeout), silences: NewSilences(timeout), broker: true, network: true, members: map[names.ClusterID]*truth{}}
+	w.detector = NewDetector(timeout, all, w.silences.IsLate)
+	for i := range others {
+		w.members[names.ClusterID(fmt.Sprintf("m%d", i))] = &truth{
+			broker: true, phase: rapid.IntRange(0, 4).Draw(t, "phase"), clock: time.Duration(rapid.IntRange(-5000, 5000).Draw(t, "clock")) * time.Second,
+		}
+	}
+	for _, m := range w.members {
+		m.renewal = start.Add(m.clock)
+	}
+	w.own(start)
+	return w
 }
+
+func (w *world) ids() []names.ClusterID { return slices.Sorted(maps.Keys(w.members)) }
 
 // step advances the time by a second.
 func (w *world) step() {
@@ -319,19 +352,27 @@ func (w *world) step() {
 		if m.reached++; m.dead || !w.network {
 			m.reached = 0
 		}
-	}
-	for _, id := range slices.Sorted(keys(w.members)) {
-		if m := w.members[id]; w.now%10 == m.phase && !m.dead && m.broker {
-			m.renewed = true
+		if w.now%5 == m.phase && !m.dead && m.broker {
+			m.renewal = at.Add(m.clock)
 		}
 	}
-	if w.broker && w.now%10 == 0 {
+	if w.broker && w.now%5 == 0 {
 		w.own(at)
 	}
 	probe, renew, _ := w.detector.Due(at)
 	for _, id := range probe {
-		m := w.members[id]
-		w.detector.Probed(id, w.network && !m.dead, at)
+		w.detector.Probed(id, w.network && !w.members[id].dead, at)
+	}
+	ask, _ := w.silences.Due(at)
+	for _, id := range ask {
+		w.asked++
+		answer := Answered
+		if m := w.members[id]; m.dead {
+			answer = Unanswered
+		} else if !w.network {
+			answer = Unknown // this cluster's own endpoints do not answer either
+		}
+		w.silences.Asked(id, answer, at)
 	}
 	if renew && w.broker {
 		w.now++ // the renewal takes a second
@@ -344,33 +385,13 @@ func (w *world) step() {
 
 // own renews the own heartbeat and reads all heartbeats.
 func (w *world) own(at time.Time) {
-	for _, id := range slices.Sorted(keys(w.members)) {
-		if m := w.members[id]; m.renewed {
-			m.renewed = false
-			w.tell(w.observer.Renewed(id, at), at)
-			w.detector.Renewed(id, at)
-		}
+	renewals := map[names.ClusterID]time.Time{"self": at}
+	for id, m := range w.members {
+		renewals[id] = m.renewal
 	}
-	w.tell(w.observer.Renewed("self", at), at)
-	w.detector.Confirmed(at)
-}
-
-func (w *world) tell(changed []string, at time.Time) {
-	for _, id := range changed {
-		if !w.observer.Live(id) {
-			w.detector.Missed(id, at)
-		}
-	}
-}
-
-func keys(m map[string]*truth) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
+	read, _ := w.heartbeats.take(at, renewals)
+	w.detector.Read(read)
+	w.silences.Read(read)
 }
 
 // Pitfall 29: whatever happens to the broker, the network and members, in clustersets of any
@@ -378,18 +399,10 @@ func keys(m map[string]*truth) func(yield func(string) bool) {
 // members are withdrawn, and a dead member is withdrawn in time if everything else works.
 func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{
-			observer: newObserver("self", timeout), detector: NewDetector(timeout, all),
-			broker: true, network: true, members: map[string]*truth{},
-		}
-		for i := range rapid.IntRange(1, 9).Draw(t, "others") {
-			id := fmt.Sprintf("m%d", i)
-			w.members[id] = &truth{broker: true, phase: rapid.IntRange(0, 9).Draw(t, "phase")}
-			w.see(id)
-		}
-		ids := slices.Sorted(keys(w.members))
+		w := newWorld(t, rapid.IntRange(1, 9).Draw(t, "others"))
+		ids := w.ids()
 		limit := max(1, len(ids)/2)
-		withdrawn := map[string]bool{}
+		withdrawn, silent := map[names.ClusterID]bool{}, map[names.ClusterID]bool{}
 		for range rapid.IntRange(1, 30).Draw(t, "events") {
 			m := w.members[rapid.SampledFrom(ids).Draw(t, "member")]
 			switch rapid.IntRange(0, 3).Draw(t, "event") {
@@ -420,6 +433,11 @@ func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 						}
 					}
 					withdrawn[id] = now
+					if isSilent := slices.Contains(w.silences.Silent(), id); isSilent && !silent[id] && m.reached > 0 {
+						t.Fatalf("second %d: %s is silent although it is alive and reachable", w.now, id)
+					} else {
+						silent[id] = isSilent
+					}
 				}
 			}
 		}
@@ -452,18 +470,13 @@ func TestNoLiveMemberIsWithdrawn(t *testing.T) {
 // even if it detects one member before the others.
 func TestTheMajority(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{observer: newObserver("self", timeout), detector: NewDetector(timeout, all), broker: true, network: true, members: map[string]*truth{}}
 		others := rapid.IntRange(2, 9).Draw(t, "others")
-		for i := range others {
-			id := fmt.Sprintf("m%d", i)
-			w.members[id] = &truth{broker: true, phase: rapid.IntRange(0, 9).Draw(t, "phase")}
-			w.see(id)
-		}
+		w := newWorld(t, others)
 		for range rapid.IntRange(20, 60).Draw(t, "seconds") {
 			w.step()
 		}
 		for i := range others/2 + 1 {
-			w.members[fmt.Sprintf("m%d", i)].dead = true
+			w.members[names.ClusterID(fmt.Sprintf("m%d", i))].dead = true
 		}
 		for range 200 {
 			if w.step(); len(w.detector.Withdrawn()) > 0 {
@@ -480,22 +493,13 @@ func TestTheMajority(t *testing.T) {
 // delay until the renewal is read, and a probe.
 func TestInTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{
-			observer: newObserver("self", timeout), detector: NewDetector(timeout, all),
-			broker: true, network: true, members: map[string]*truth{},
-		}
-		for _, id := range []string{"a", "b"} {
-			w.members[id] = &truth{broker: true, phase: rapid.IntRange(0, 9).Draw(t, "phase")}
-		}
-		for id := range w.members {
-			w.see(id)
-		}
+		w := newWorld(t, 2)
 		for range rapid.IntRange(100, 200).Draw(t, "seconds") {
 			w.step()
 		}
-		w.members["a"].dead = true
+		w.members["m0"].dead = true
 		died := w.now
-		for !slices.Contains(w.detector.Withdrawn(), "a") {
+		for !slices.Contains(w.detector.Withdrawn(), "m0") {
 			if w.step(); w.now-died > 40+10+10+5 {
 				t.Fatalf("the dead member is not withdrawn after %d s", w.now-died)
 			}

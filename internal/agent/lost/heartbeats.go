@@ -1,5 +1,5 @@
-// Package lost decides which members are lost, so that their endpoints are withdrawn in this cluster
-// (docs/adr/0026-lost-members.md).
+// Package lost decides which members of the clusterset are silent, so that this cluster prefers the endpoints of others, and
+// which are lost, so that their endpoints are withdrawn here (docs/adr/0026-lost-members.md).
 package lost
 
 import (
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
@@ -18,33 +17,40 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Listener receives heartbeat events. Its methods must not block.
-type Listener interface {
-	// Renewed is called when a member's heartbeat was renewed, including this cluster's.
-	Renewed(names.ClusterID)
-	// Missed is called when another member's heartbeat goes missing.
-	Missed(names.ClusterID)
-	// Gone is called when a member is removed from the clusterset.
-	Gone(names.ClusterID)
-}
-
-// Heartbeats are the members' Leases, read after each renewal of this one's (docs/adr/0038-heartbeats-are-read.md).
+// Heartbeats are the members' Leases, read after each renewal of this one's (docs/adr/0038-heartbeats-are-read.md). They
+// know when each member was heard.
+//
+// Clocks of different machines are never compared. A missing renewal counts only while this process can see: its own
+// renewals must come back from the broker. A member that has lost the broker finds no heartbeat missing.
 type Heartbeats struct {
 	// Changes publishes members whose heartbeat goes missing or returns.
 	Changes kit.Changes[names.ClusterID]
 	// Counters publishes the comparison counters in the Leases each time that they are read.
 	Counters kit.Changes[Observation]
+	// Reads publishes what each read showed.
+	Reads kit.Changes[Read]
 
-	self     names.ClusterID
-	observer *observer
-	synced   chan struct{} // closed after the first read
+	self    names.ClusterID
+	timeout time.Duration
+	start   time.Time     // of this process
+	synced  chan struct{} // closed after the first read
 
-	mu       sync.Mutex
-	known    map[names.ClusterID]metav1.MicroTime // the renewal time in each Lease
-	read     bool
-	removed  map[names.ClusterID]bool
-	listener Listener
+	mu      sync.Mutex
+	members map[names.ClusterID]*heartbeat
+	removed map[names.ClusterID]bool
+	own     heartbeat // this member's
+	read    time.Time // the last read
+	gap     time.Time // the last read that came late
 }
+
+const (
+	// usual divides the timeout: the age that a healthy heartbeat reaches, because it is renewed and read eight times per timeout.
+	usual = 4
+	// margin divides the timeout: how much older than healthy ones a heartbeat must be to be late.
+	margin = 20
+	// memory is how long extremes are remembered, once or twice.
+	memory = 30 * time.Minute
+)
 
 // Observation has the counters from a read that began at Began.
 type Observation struct {
@@ -52,10 +58,36 @@ type Observation struct {
 	Counters map[names.ClusterID]belief.Counter
 }
 
+// Read is what one read of the heartbeats showed.
+type Read struct {
+	At time.Time
+	// First is set for this process's first read, whose renewals may be old. Members are all other members then.
+	First   bool
+	Members []names.ClusterID
+	// Renewed are the other members whose heartbeat was renewed since the read before, and when each will be late.
+	Renewed map[names.ClusterID]time.Time
+	// Missed are the other members whose heartbeat went missing. Gone are those that were removed from the clusterset.
+	Missed, Gone []names.ClusterID
+	// Own is set if this cluster's own renewal came back.
+	Own bool
+}
+
+// heartbeat is one member's.
+type heartbeat struct {
+	renewal time.Time // the renewal time in the Lease, zero for never
+	renewed time.Time // when it was last seen renewed, or first seen
+	seen    time.Time // as renewed, or when observation began again
+	sent    time.Time // the renewal time by this process's clock
+	missing bool
+	// delay is the time from a renewal to its read, by two clocks, and healthy is the age that a renewal ended.
+	delay, healthy extremes
+}
+
 // NewHeartbeats returns a member's view of the heartbeats. One that is not renewed for timeout is missing.
 func NewHeartbeats(self names.ClusterID, timeout time.Duration) *Heartbeats {
 	return &Heartbeats{
-		known: map[names.ClusterID]metav1.MicroTime{}, removed: map[names.ClusterID]bool{}, self: self, observer: newObserver(self.String(), timeout), synced: make(chan struct{}),
+		self: self, timeout: timeout, start: time.Now(), synced: make(chan struct{}),
+		members: map[names.ClusterID]*heartbeat{}, removed: map[names.ClusterID]bool{},
 	}
 }
 
@@ -69,30 +101,61 @@ func (h *Heartbeats) Await(ctx context.Context) error {
 	}
 }
 
-// Live reports whether a member's heartbeat is not missing.
-func (h *Heartbeats) Live(id names.ClusterID) bool { return h.observer.Live(id.String()) }
+// Live reports whether a member's heartbeat is not missing. A member without a heartbeat does not live, except this one.
+func (h *Heartbeats) Live(id names.ClusterID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m := h.members[id]
+	return id == h.self || m != nil && !m.missing
+}
 
 // Members returns the members whose heartbeats are not missing, this one included, sorted.
 func (h *Heartbeats) Members() []names.ClusterID {
-	var all []names.ClusterID
-	for _, id := range h.observer.Members() {
-		all = append(all, names.ClusterID(id))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := []names.ClusterID{h.self}
+	for id, m := range h.members {
+		if !m.missing {
+			all = append(all, id)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Renewals returns when each other member's heartbeat was last seen renewed, or first seen.
+func (h *Heartbeats) Renewals() map[names.ClusterID]time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := map[names.ClusterID]time.Time{}
+	for id, m := range h.members {
+		all[id] = m.renewed
 	}
 	return all
 }
 
-// Renewals returns when each other member's heartbeat was last seen renewed.
-func (h *Heartbeats) Renewals() map[string]time.Time { return h.observer.Renewals() }
-
 // Own returns when this cluster's heartbeat last came back, or the zero time.
-func (h *Heartbeats) Own() time.Time { return h.observer.Own() }
-
-// Listen sets the listener, replaces a former connection's, and returns the members that have a heartbeat.
-func (h *Heartbeats) Listen(l Listener) []names.ClusterID {
+func (h *Heartbeats) Own() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.listener = l
-	return slices.Sorted(maps.Keys(h.known))
+	return h.own.renewed
+}
+
+// Follow calls f with each later Read until end is called, and returns what all earlier ones showed. f must not block.
+func (h *Heartbeats) Follow(f func(Read)) (before Read, end func()) {
+	end = h.Reads.Subscribe(f)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before = Read{At: time.Now(), First: true, Renewed: map[names.ClusterID]time.Time{}}
+	if !h.read.IsZero() {
+		before.Members = slices.Collect(maps.Keys(h.members))
+	}
+	for id, m := range h.members {
+		if before.Renewed[id] = h.lateAt(m); m.missing {
+			before.Missed = append(before.Missed, id)
+		}
+	}
+	return before, end
 }
 
 // Expect makes the given members missing after timeout if they never have a Lease, because they export something.
@@ -100,9 +163,9 @@ func (h *Heartbeats) Expect(ids ...names.ClusterID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, id := range ids {
-		if _, known := h.known[id]; !known && !h.removed[id] && id != h.self {
-			h.known[id] = metav1.MicroTime{}
-			h.observer.Renewed(id.String(), time.Now()) // observation begins
+		if h.members[id] == nil && !h.removed[id] && id != h.self {
+			now := time.Now() // observation begins
+			h.members[id] = &heartbeat{renewed: now, seen: now, sent: now}
 		}
 	}
 }
@@ -116,74 +179,128 @@ func (h *Heartbeats) Remove(id names.ClusterID, removed bool) {
 	}
 }
 
+// Observe records all Leases from a read that began at began, after this member's Lease was renewed. A member whose
+// Lease does not exist counts as not renewing it, because the Lease may have been deleted by hand.
+func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
+	h.Counters.Publish(Observation{began, layout.Counters(leases)})
+	h.mu.Lock()
+	read, changed := h.take(time.Now(), renewals(leases))
+	h.mu.Unlock()
+	h.Changes.Publish(changed...)
+	h.Reads.Publish(read)
+	if read.First {
+		close(h.synced)
+	}
+}
+
 // renewals returns when members renewed their Leases; zero for never.
-func renewals(leases []coordinationv1.Lease) map[names.ClusterID]metav1.MicroTime {
-	all := make(map[names.ClusterID]metav1.MicroTime, len(leases))
+func renewals(leases []coordinationv1.Lease) map[names.ClusterID]time.Time {
+	all := make(map[names.ClusterID]time.Time, len(leases))
 	for i := range leases {
 		id := names.ClusterID(leases[i].Name)
 		if id == names.HubOwner {
 			continue
 		}
-		if all[id] = (metav1.MicroTime{}); leases[i].Spec.RenewTime != nil {
-			all[id] = *leases[i].Spec.RenewTime
+		if all[id] = (time.Time{}); leases[i].Spec.RenewTime != nil {
+			all[id] = leases[i].Spec.RenewTime.Time
 		}
 	}
 	return all
 }
 
-// replace makes renewals the known ones. A known member without a Lease stays, a removed one does not.
-func (h *Heartbeats) replace(renewals map[names.ClusterID]metav1.MicroTime) (before, now map[names.ClusterID]metav1.MicroTime, first bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	before, first = h.known, !h.read
-	for id, renewed := range before {
-		if _, there := renewals[id]; !there {
-			renewals[id] = renewed
-		}
+// take records a read. It also returns the members whose heartbeat went missing or returned.
+func (h *Heartbeats) take(at time.Time, renewals map[names.ClusterID]time.Time) (read Read, changed []names.ClusterID) {
+	read = Read{At: at, First: h.read.IsZero(), Renewed: map[names.ClusterID]time.Time{}}
+	if at.Sub(h.read) > h.timeout/usual {
+		h.gap = at
 	}
+	h.read = at
 	for id := range h.removed {
 		delete(renewals, id)
-	}
-	h.known, h.read = renewals, true
-	return before, renewals, first
-}
-
-// Observe records all Leases from a read that began at began, after this member's Lease was renewed. A member whose
-// Lease does not exist counts as not renewing it, because the Lease may have been deleted by hand.
-func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
-	h.Counters.Publish(Observation{began, layout.Counters(leases)})
-	before, now, first := h.replace(renewals(leases))
-	h.mu.Lock()
-	listener := h.listener
-	h.mu.Unlock()
-	notify := func(ids []string) {
-		for _, id := range ids {
-			h.Changes.Publish(names.ClusterID(id))
-			if listener != nil && !h.observer.Live(id) {
-				listener.Missed(names.ClusterID(id))
+		if m := h.members[id]; m != nil {
+			delete(h.members, id)
+			if read.Gone = append(read.Gone, id); !m.missing {
+				changed = append(changed, id)
 			}
 		}
 	}
-	for id := range before {
-		if _, there := now[id]; !there && id != h.self {
-			notify(h.observer.Gone(id.String()))
-			if listener != nil {
-				listener.Gone(id)
-			}
-		}
-	}
-	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(now)), func(id names.ClusterID) bool { return id == h.self })
-	for _, id := range append(ids, h.self) { // this member is last: the observer checks the others then
-		was, known := before[id]
-		if is := now[id]; known && was.Equal(&is) {
+	own, ownThere := renewals[h.self]
+	delete(renewals, h.self)
+	for _, id := range slices.Sorted(maps.Keys(renewals)) {
+		m := h.members[id]
+		if m != nil && m.renewal.Equal(renewals[id]) {
 			continue
 		}
-		notify(h.observer.Renewed(id.String(), time.Now()))
-		if listener != nil && !first {
-			listener.Renewed(id)
+		if m == nil {
+			m = &heartbeat{missing: true}
+			h.members[id] = m
+		}
+		if m.missing {
+			changed = append(changed, id)
+		}
+		h.renew(m, renewals[id], at)
+		read.Renewed[id] = h.lateAt(m)
+	}
+	if read.First {
+		read.Members = slices.Collect(maps.Keys(h.members))
+	}
+	if read.Own = ownThere && (h.own.renewed.IsZero() || !h.own.renewal.Equal(own)); read.Own {
+		read.Missed = h.detect(at)
+		h.renew(&h.own, own, at)
+	}
+	return read, append(changed, read.Missed...)
+}
+
+// renew records a renewal.
+func (h *Heartbeats) renew(m *heartbeat, renewal, at time.Time) {
+	if !m.missing && m.renewed.After(h.gap) { // this process and the member were healthy meanwhile
+		m.healthy.add(min(at.Sub(m.sent), h.timeout), at)
+	}
+	// This process's wall clock may have been set, its monotonic clock not.
+	delay := at.Sub(h.start) + h.start.Round(0).Sub(renewal)
+	m.delay.add(delay, at)
+	m.renewal, m.renewed, m.seen, m.missing = renewal, at, at, false
+	m.sent = at.Add(m.delay.min() - delay)
+}
+
+// lateAt returns when a member will be late without another renewal: when its heartbeat is older than healthy ones are.
+func (h *Heartbeats) lateAt(m *heartbeat) time.Time {
+	return m.sent.Add(max(h.timeout/usual, m.healthy.max()) + h.timeout/margin)
+}
+
+// detect returns the members whose heartbeat goes missing, when this member's heartbeat comes back: by then every
+// earlier write has been seen. If this member was blind for long, it may have missed renewals, and begins again.
+func (h *Heartbeats) detect(at time.Time) (missed []names.ClusterID) {
+	blind := at.Sub(h.own.renewed) > h.timeout/2
+	for _, id := range slices.Sorted(maps.Keys(h.members)) {
+		switch m := h.members[id]; {
+		case m.missing:
+		case blind:
+			m.seen = at
+		case at.Sub(m.seen) >= h.timeout:
+			m.missing = true
+			missed = append(missed, id)
 		}
 	}
-	if first {
-		close(h.synced)
-	}
+	return missed
 }
+
+// extremes are the extremes of the last half hour to hour.
+type extremes struct {
+	least, most [2]time.Duration // in this half hour, and in the one before
+	since       time.Time
+}
+
+func (e *extremes) add(d time.Duration, at time.Time) {
+	if age := at.Sub(e.since); age > memory {
+		e.least[1], e.most[1] = e.least[0], e.most[0]
+		if age > 2*memory {
+			e.least[1], e.most[1] = d, d
+		}
+		e.least[0], e.most[0], e.since = d, d, at
+	}
+	e.least[0], e.most[0] = min(e.least[0], d), max(e.most[0], d)
+}
+
+func (e *extremes) min() time.Duration { return min(e.least[0], e.least[1]) }
+func (e *extremes) max() time.Duration { return max(e.most[0], e.most[1]) }

@@ -15,6 +15,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"golang.org/x/time/rate"
+
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -27,30 +29,42 @@ const (
 	maxServices = 16
 )
 
+// Bounds of all probes of an agent. A connection without an answer sends two SYNs, so at most 100 are sent per second.
+const (
+	perSecond = 40
+	burst     = 10
+	maxOpen   = 256
+)
+
 // Dial opens connections, as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Prober connects to endpoints of other clusters.
+// Prober connects to endpoints, few at a time.
 type Prober struct {
-	// Dial opens connections.
-	Dial Dial
-	// Allowed reports whether this cluster can reach, and may probe, an address of another cluster's endpoint.
-	Allowed func(names.ClusterID, netip.Addr) bool
+	dial Dial
+	// allowed reports whether this cluster can reach, and may probe, an address of another cluster's endpoint.
+	allowed func(names.ClusterID, netip.Addr) bool
+	limiter *rate.Limiter
+	open    chan struct{}
 }
 
 // NewProber returns a prober that uses dial, or the network if dial is nil. It probes addresses of this cluster's
 // families that network accepts as the member's endpoints.
-func NewProber(dial Dial, families []corev1.IPFamily, network validation.Network) Prober {
+func NewProber(dial Dial, families []corev1.IPFamily, network validation.Network) *Prober {
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}
-	return Prober{Dial: dial, Allowed: func(id names.ClusterID, a netip.Addr) bool {
+	return newProber(dial, func(id names.ClusterID, a netip.Addr) bool {
 		family := corev1.IPv4Protocol
 		if a.Is6() {
 			family = corev1.IPv6Protocol
 		}
 		return slices.Contains(families, family) && network.Admits(id, a)
-	}}
+	})
+}
+
+func newProber(dial Dial, allowed func(names.ClusterID, netip.Addr) bool) *Prober {
+	return &Prober{dial: dial, allowed: allowed, limiter: rate.NewLimiter(perSecond, burst), open: make(chan struct{}, maxOpen)}
 }
 
 // Outcome is the result of a connection attempt.
@@ -66,13 +80,19 @@ const (
 )
 
 // Probe connects to all targets at once, and returns the outcomes.
-func (p Prober) Probe(ctx context.Context, targets []Target) map[Target]Outcome {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
+func (p *Prober) Probe(ctx context.Context, targets []Target) map[Target]Outcome {
 	outcomes := make([]Outcome, len(targets))
 	var all sync.WaitGroup
 	for i, target := range targets {
-		all.Go(func() { outcomes[i] = p.probe(ctx, target) })
+		all.Go(func() {
+			if !p.begin(ctx) {
+				return
+			}
+			defer p.end()
+			limited, cancel := context.WithTimeout(ctx, probeTime)
+			defer cancel()
+			outcomes[i] = p.probe(limited, target.Address)
+		})
 	}
 	all.Wait()
 	of := map[Target]Outcome{}
@@ -82,8 +102,63 @@ func (p Prober) Probe(ctx context.Context, targets []Target) map[Target]Outcome 
 	return of
 }
 
-func (p Prober) probe(ctx context.Context, target Target) Outcome {
-	conn, err := p.Dial(ctx, "tcp", target.Address.String())
+// Round connects to the first target, then to more of them, until one answers as expected or time is over. The time begins
+// when the limits of all probes permit the first connection.
+func (p *Prober) Round(ctx context.Context, targets []netip.AddrPort, within time.Duration, expected func(netip.AddrPort, Outcome) bool) bool {
+	if len(targets) == 0 || !p.begin(ctx) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	targets = targets[:min(len(targets), evidencePerMember)]
+	answers := make(chan bool, len(targets))
+	for i, target := range targets {
+		time.AfterFunc(time.Duration(waveOf(i)*float64(within)), func() {
+			if i > 0 && !p.begin(ctx) {
+				answers <- false
+				return
+			}
+			defer p.end()
+			answers <- expected(target, p.probe(ctx, target))
+		})
+	}
+	for range targets {
+		if <-answers {
+			return true
+		}
+	}
+	return false
+}
+
+// waveOf returns when a round asks its nth target, as a part of its time.
+func waveOf(n int) float64 {
+	switch {
+	case n == 0:
+		return 0
+	case n < 4:
+		return 0.15
+	default:
+		return 0.5
+	}
+}
+
+// begin waits until another connection is permitted. It returns false when ctx is done first.
+func (p *Prober) begin(ctx context.Context) bool {
+	if p.limiter.Wait(ctx) != nil {
+		return false
+	}
+	select {
+	case p.open <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p *Prober) end() { <-p.open }
+
+func (p *Prober) probe(ctx context.Context, target netip.AddrPort) Outcome {
+	conn, err := p.dial(ctx, "tcp", target.String())
 	switch {
 	case err == nil:
 		_ = conn.Close()
@@ -124,7 +199,7 @@ func (c *Controller) sample(id names.ClusterID) []Target {
 	if found == 0 { // the broker has lost the slices, or the member withdrew them
 		some = c.imported(id)
 	}
-	targets := Targets(some, maxTargets, rand.Perm, func(a netip.Addr) bool { return c.prober.Allowed(id, a) })
+	targets := Targets(some, maxTargets, rand.Perm, func(a netip.Addr) bool { return c.prober.allowed(id, a) })
 	if found == 0 {
 		for i := range targets {
 			targets[i].Group = "" // their ports may differ

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,13 +15,20 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// store is the ConfigMap of withdrawn members and their withdrawal times, for the next process and for people.
+// The ConfigMap has when a member's endpoints were withdrawn by the member's id. Other keys begin with one of these, which no id
+// contains: when a member became silent, and since when it is known that no endpoint of a member has ever answered.
+const (
+	keySilent   = names.LostSilent
+	keyUnproven = names.LostUnproven
+)
+
+// store is the ConfigMap of lost and silent members, for the next process and for people.
 type store struct {
 	reader client.Reader // without a cache
 	writer client.Writer
 }
 
-// read returns the stored members. It drops keys that are no cluster id: a user wrote them.
+// read returns the stored members. It drops keys without a cluster id: a user wrote them.
 func (s store) read(ctx context.Context) (map[string]string, error) {
 	have, err := s.get(ctx)
 	if err != nil {
@@ -30,7 +39,7 @@ func (s store) read(ctx context.Context) (map[string]string, error) {
 		maps.Copy(ours, have.Data)
 	}
 	maps.DeleteFunc(ours, func(id, _ string) bool {
-		_, err := names.ParseClusterID(id)
+		_, err := names.ParseClusterID(strings.TrimPrefix(strings.TrimPrefix(id, keySilent), keyUnproven))
 		return err != nil
 	})
 	return ours, nil
@@ -66,4 +75,20 @@ func (s store) get(ctx context.Context) (*corev1.ConfigMap, error) {
 		return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", names.SystemNamespace, names.LostClusters, err)
 	}
 	return have, nil
+}
+
+// silentKey returns the member that a key calls silent.
+func silentKey(key string) (id names.ClusterID, silent bool) {
+	text, silent := strings.CutPrefix(key, keySilent)
+	return names.ClusterID(text), silent
+}
+
+func isUnproven(key string) bool { return strings.HasPrefix(key, keyUnproven) }
+
+// decidedAt parses when a member was withdrawn; an invalid time counts as now.
+func decidedAt(since string) time.Time {
+	if at, err := time.Parse(time.RFC3339, since); err == nil {
+		return at
+	}
+	return time.Now()
 }

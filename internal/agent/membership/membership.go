@@ -25,7 +25,7 @@ import (
 )
 
 // renewals is how often a heartbeat is renewed per timeout.
-const renewals = 4
+const renewals = 8
 
 // TakenError says that a cluster id belongs to another cluster.
 type TakenError struct{ ID, Clusterset, Owner, Self string }

@@ -84,6 +84,9 @@ func Members(s *survey.Survey) []Member {
 				member.State = MemberSilent
 			}
 		}
+		if s.Cluster.Silent[m.Name] != "" {
+			member.State = MemberSilent
+		}
 		if s.Cluster.Withdrawn[m.Name] != "" {
 			member.State = MemberLost
 		}

@@ -93,8 +93,9 @@ type Cluster struct {
 	Foreign []discoveryv1.EndpointSlice
 	// Properties are the values of the ClusterProperties, by name.
 	Properties map[string]string
-	// Withdrawn maps clusters whose endpoints the agents have withdrawn to the time.
-	Withdrawn map[string]string
+	// Withdrawn maps clusters whose endpoints the agents have withdrawn to the time. Silent are those whose endpoints stand by
+	// because they do not answer, and Unproven those whose endpoints have never answered.
+	Withdrawn, Silent, Unproven map[string]string
 	// Deployments are Atoll's, by name, with Scope.Installation.
 	Deployments map[string]appsv1.Deployment
 	// Unready says why Atoll's Deployments lack ready pods, by name, with Scope.Installation.
@@ -361,7 +362,16 @@ func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
 	lost := &corev1.ConfigMap{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost)
 	note(client.IgnoreNotFound(err))
-	s.Cluster.Withdrawn = lost.Data
+	s.Cluster.Withdrawn, s.Cluster.Silent, s.Cluster.Unproven = map[string]string{}, map[string]string{}, map[string]string{}
+	for key, since := range lost.Data {
+		if id, found := strings.CutPrefix(key, names.LostSilent); found {
+			s.Cluster.Silent[id] = since
+		} else if id, found := strings.CutPrefix(key, names.LostUnproven); found {
+			s.Cluster.Unproven[id] = since
+		} else {
+			s.Cluster.Withdrawn[key] = since
+		}
+	}
 	s.Cluster.DNS, err = readDNS(ctx, c)
 	note(err)
 }

@@ -97,10 +97,7 @@ func (h Hub) container(image string) corev1.Container {
 	}
 	if h.balances() {
 		// Listen only at the pod's own address, so that load balancers can use the same ports at other addresses.
-		field := func(name, path string) corev1.EnvVar {
-			return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
-		}
-		container.Env = []corev1.EnvVar{field("POD_IP", "status.podIP"), field("NODE_IPS", "status.hostIPs")}
+		container.Env = []corev1.EnvVar{fromField("POD_IP", "status.podIP"), fromField("NODE_IPS", "status.hostIPs")}
 		container.Args = append(container.Args, "--node-addresses=$(NODE_IPS)", "--metrics-bind-address=[$(POD_IP)]:8080", "--health-probe-bind-address=[$(POD_IP)]:8081")
 	}
 	if h.HAProxyImage != "" {

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -50,8 +49,12 @@ func TestDeploymentsHaveResourcesAndEnvironment(t *testing.T) {
 		if got := c.Resources.Limits.Cpu().String(); got != "500m" {
 			t.Errorf("%s: the CPU limit is %s", d.Name, got)
 		}
-		want := map[string]string{AgentName: "[{HTTPS_PROXY http://proxy:3128 nil}]", DNSName: "[]"}[d.Name]
-		if got := strings.ReplaceAll(fmt.Sprint(c.Env), "<nil>", "nil"); got != want {
+		want := map[string]string{AgentName: "NODE_NAME= HTTPS_PROXY=http://proxy:3128", DNSName: ""}[d.Name]
+		var got []string
+		for _, variable := range c.Env {
+			got = append(got, variable.Name+"="+variable.Value)
+		}
+		if strings.Join(got, " ") != want {
 			t.Errorf("%s: the environment is %s, want %s", d.Name, got, want)
 		}
 	}

@@ -56,7 +56,7 @@ func (m Member) agent() []*unstructured.Unstructured {
 		Name:  "agent",
 		Image: m.image(AgentName),
 		Args:  m.AgentArgs,
-		Env:   m.AgentEnv,
+		Env:   append([]corev1.EnvVar{fromField(names.NodeNameVariable, "spec.nodeName")}, m.AgentEnv...),
 		Ports: []corev1.ContainerPort{
 			{Name: "metrics", ContainerPort: portMetrics, Protocol: corev1.ProtocolTCP},
 			{Name: "probes", ContainerPort: portProbes, Protocol: corev1.ProtocolTCP},
@@ -71,6 +71,11 @@ func (m Member) agent() []*unstructured.Unstructured {
 		networkPolicy(AgentName, "metrics", "probes"),
 		service(AgentName, corev1.ServicePort{Name: "metrics", Port: portMetrics, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("metrics")}),
 	)
+}
+
+// fromField returns an environment variable with a field of the pod.
+func fromField(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 }
 
 // dns returns the DNS server's workload. Cluster DNS forwards to its Service, so users rely on the Service's name and

@@ -10,6 +10,8 @@ import (
 type Remote struct {
 	// Ready is true if its heartbeat is not missing and its endpoints are not withdrawn.
 	Ready bool
+	// Silent is true if its endpoints stand by because they do not answer.
+	Silent bool
 	// OverBudget is true if this cluster exceeds the other member's budget.
 	OverBudget bool
 	// Renewed is when its heartbeat was last seen renewed, by this agent's clock.
@@ -19,6 +21,8 @@ type Remote struct {
 var (
 	remoteReady = prometheus.NewDesc(namespace+"_remote_cluster_ready",
 		"Whether another member sends heartbeats and its endpoints are in use.", []string{"cluster"}, nil)
+	remoteSilent = prometheus.NewDesc(namespace+"_remote_cluster_silent",
+		"Whether the endpoints of another member stand by because its heartbeat is late and they do not answer.", []string{"cluster"}, nil)
 	remoteOver = prometheus.NewDesc(namespace+"_remote_cluster_over_budget",
 		"Whether this cluster exceeds the per-member budget of another member, which then receives some changes late.", []string{"cluster"}, nil)
 	remoteRenewed = prometheus.NewDesc(namespace+"_remote_cluster_last_sync_timestamp_seconds",
@@ -30,6 +34,7 @@ func (m *Metrics) Remotes(all func() map[string]Remote) {
 	m.remotes.set(func(values chan<- prometheus.Metric) {
 		for cluster, remote := range all() {
 			values <- gauge(remoteReady, number(remote.Ready), cluster)
+			values <- gauge(remoteSilent, number(remote.Silent), cluster)
 			values <- gauge(remoteOver, number(remote.OverBudget), cluster)
 			values <- gauge(remoteRenewed, float64(remote.Renewed.UnixMilli())/1000, cluster)
 		}

@@ -147,8 +147,17 @@ func Closed(namespace string, labels map[string]string) bool {
 // broker's administrators write it, members read it.
 const MemberPermissions = "atoll-members"
 
-// LostClusters is the ConfigMap in SystemNamespace with the members whose endpoints are withdrawn, and since when.
-const LostClusters = "atoll-lost-clusters"
+// NodeNameVariable is the environment variable that tells an agent its node.
+const NodeNameVariable = "NODE_NAME"
+
+// LostClusters is the ConfigMap in SystemNamespace with the members whose endpoints are withdrawn, and since when. Before the
+// ids of other members, there is a prefix that no id has: LostSilent for members whose endpoints stand by because they do not
+// answer, and LostUnproven for those of which no endpoint has ever answered.
+const (
+	LostClusters = "atoll-lost-clusters"
+	LostSilent   = "silent_"
+	LostUnproven = "unproven_"
+)
 
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.
 const SystemNamespace = "atoll-system"

@@ -75,7 +75,7 @@ func (r *Reconciler) gatherOthers(ctx context.Context, req Request, have *discov
 		return in, err
 	}
 	in.exports = exported.Imported
-	in.refused, in.lost = exported.Rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster.String())
+	in.refused, in.lost = exported.Rules.Reason(req.Cluster) != "", r.Lost.Has(req.Cluster)
 	record, recordKnown := r.Cluster.View.Record(req.Cluster, in.service)
 	if record != nil && record.Spec.Consumes(r.Cluster.ID.String()) {
 		in.record = record
@@ -89,7 +89,7 @@ func (r *Reconciler) gatherOthers(ctx context.Context, req Request, have *discov
 		return in, err
 	}
 	if in.kept = !known; in.record.Spec.OnClusterLoss != names.OnLossKeep {
-		in.out = r.Lost.Endpoints(req.Cluster.String())
+		in.out = r.Lost.Endpoints(req.Cluster)
 	}
 	in.member = r.Cluster.View.Cluster(req.Cluster)
 	return in, nil

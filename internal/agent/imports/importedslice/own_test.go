@@ -23,6 +23,7 @@ import (
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -77,6 +78,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.Reconciler = &Reconciler{
 		Dependencies: Dependencies{
 			Cluster: &inputs.Cluster{ID: "c1", Client: c, Live: c, View: view.New("", "c1", nil, &kit.Changes[kit.Scope]{})},
+			Lost:    lost.NewSet(&kit.Changes[kit.Scope]{}, func(names.ClusterID) {}),
 			Hints:   hints.New("c1", "", false, c), Problems: &status.Problems{}, Metrics: metrics.New(metrics.NewTraffic()),
 		},
 		pacer: pace.New[Request](pace.Limits{}),

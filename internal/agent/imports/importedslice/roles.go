@@ -115,12 +115,12 @@ func (r *Reconciler) choiceOf(ctx context.Context, in inputsOf) (s choice.Servic
 	permitted := view.Permissions()
 	for i := range in.exports {
 		id := names.ClusterID(in.exports[i].ClusterID)
-		c := choice.Cluster{ID: id, Drained: in.exports[i].Drained || permitted.Drains(id)}
+		c := choice.Cluster{ID: id, Drained: in.exports[i].Drained || permitted.Drains(id), Silent: r.Lost.Silent(id)}
 		if member := view.Cluster(id); member != nil && preference != nil {
 			c.Properties = propertiesOf(member)
 			clusterIPs = clusterIPs || id != r.Cluster.ID && member.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
 		}
-		decides = decides || c.Drained
+		decides = decides || c.Drained || c.Silent
 		s.Clusters = append(s.Clusters, c)
 	}
 	if preference == nil {
