@@ -183,6 +183,7 @@ func (t *table) corefile(s source, zone string) error {
 // routes returns the routes of the blocks that listen at a port and address. CoreDNS has a server for each address, so a
 // block without bind receives no queries to an address that another block binds.
 func (t *table) routes(s source, file corefile.File, zone, port, host string) (routes []route) {
+	rewritten := map[string][]route{} // by block
 	for _, b := range file.Blocks {
 		if !slices.Contains(b.Hosts(), host) {
 			continue
@@ -195,6 +196,15 @@ func (t *table) routes(s source, file corefile.File, zone, port, host string) (r
 			}
 			for _, served := range a.Zones {
 				routes = append(routes, route{served, t.targets(b, served, zone), by})
+				rewritten[by] = append(rewritten[by], s.rewrites(b, served, zone)...)
+			}
+		}
+	}
+	blocks := routes
+	for by, names := range rewritten {
+		for _, r := range names {
+			if lookup(blocks, r.zone).by == by { // the block receives the queries
+				routes = append(routes, r)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ var later = []string{"erratic", "forward", "grpc", "on", "whoami"}
 var zoneArguments = map[string]int{"file": 1, "hosts": 1, "template": 2}
 
 // obstructs reports whether a directive of a block may keep queries for a zone from being forwarded. If Atoll cannot
-// tell, it does.
+// tell, it does, except for rewrites: those that match only some services leave the others.
 func obstructs(d corefile.Directive, served, zone string) bool {
 	switch {
 	case d.Name == "view" || d.Name == "tsig":
@@ -21,7 +21,7 @@ func obstructs(d corefile.Directive, served, zone string) bool {
 	case d.Name == "acl":
 		return namesZone(d, served, zone) && bodyHas(d, "block", "filter", "drop")
 	case d.Name == "rewrite":
-		return mention(d, zone) != nil || served == zone || served == servicesOf(zone)
+		return rewritingOf(d).changesAll(zone)
 	case slices.Contains(silent, d.Name) || slices.Contains(later, d.Name):
 		return false
 	default:
