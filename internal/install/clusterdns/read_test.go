@@ -184,18 +184,48 @@ func TestReadItems(t *testing.T) {
 		{"below a directory", "zones/more/*", "{name: z, configMap: {name: zones, items: [{key: a, path: more/b}]}}", "{a: \"clusterset.local:1053 {\\n}\\n\"}", "of the key a of configmap kube-system/zones"},
 		{"twice", "zones/*.server", "{name: z, configMap: {name: zones, items: [{key: a, path: b}, {key: a, path: a.server}]}}", "{a: \"clusterset.local:1053 {\\n}\\n\"}", "of the key a of configmap kube-system/zones"},
 		{"not mounted", "zones/*.server", "{name: z, configMap: {name: zones, items: [{key: other, path: other.server}]}}", "{a.server: \"clusterset.local:1053 {\\n}\\n\", other: \"\"}", ""},
+		{"a file by subPath", "zones/*.server", "{name: z, configMap: {name: zones}}@zones/a.server, subPath: site.txt", "{site.txt: \"clusterset.local:1053 {\\n}\\n\"}", "of the key site.txt of configmap kube-system/zones"},
+		{"an item by subPath", "zones/a.server", "{name: z, configMap: {name: zones, items: [{key: site.txt, path: more/a}]}}@zones/a.server, subPath: more/a", "{site.txt: \"clusterset.local:1053 {\\n}\\n\"}", "of the key site.txt of configmap kube-system/zones"},
+		{"a directory by subPath", "zones/*", "{name: z, configMap: {name: zones, items: [{key: site.txt, path: more/a}]}}@zones, subPath: more", "{site.txt: \"clusterset.local:1053 {\\n}\\n\"}", "of the key site.txt of configmap kube-system/zones"},
+		{"another file by subPath", "zones/*", "{name: z, configMap: {name: zones}}@other/a, subPath: site.txt", "{site.txt: \"clusterset.local:1053 {\\n}\\n\"}", ""},
+		{"coredns-custom without our key, by subPath", "zones/*.server", "{name: z, configMap: {name: coredns-custom}}@zones/a.server, subPath: a.server", "{}", "Mount the key atoll.server too, or use --provider coredns"},
 		{"coredns-custom without our key", "zones/*.server", "{name: z, configMap: {name: coredns-custom, items: [{key: a.server, path: a.server}]}}", "{}", "configmap kube-system/coredns-custom: the DNS pods mount only some keys, and not atoll.server"},
 		{"coredns-custom with our key", "zones/*.server", "{name: z, configMap: {name: coredns-custom, items: [{key: atoll.server, path: atoll.server}]}}", "{}", ""},
 		{"coredns-custom with our key elsewhere", "zones/*.server", "{name: z, configMap: {name: coredns-custom, items: [{key: atoll.server, path: x}]}}", "{}", "a server block cannot be added"},
 	} {
 		main := "{Corefile: \".:1053 {\\n reload\\n kubernetes cluster.local\\n}\\nimport " + test.imports + "\\n\"}"
-		server := strings.Replace(pods("Deployment", "coredns", behind, conf, "{name: my-dns}"), plain, test.volume, 1)
+		volume, mount, _ := strings.Cut(test.volume, "@") // the mount replaces the path zones
+		server := strings.Replace(pods("Deployment", "coredns", behind, conf, "{name: my-dns}"), plain, volume, 1)
+		if mount != "" {
+			server = strings.Replace(server, "/etc/coredns/zones", "/etc/coredns/"+mount, 1)
+		}
 		c, err := Read(t.Context(), objects(t, service+configMap("my-dns", main)+server+configMap("zones", test.data)), client.ObjectKey{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err = Install(wiring, nil)(c); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got error %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
+// Running pods do not see changes of a file that is mounted with subPath.
+func TestSubPathNeedsRestart(t *testing.T) {
+	wiring := dnswiring.Wiring{Zones: []string{"clusterset.local"}, Servers: []netip.Addr{netip.MustParseAddr("10.96.0.53")}}
+	const main, dir = "{Corefile: \".:1053 {\\n reload\\n kubernetes cluster.local\\n}\\n\"}", "mountPath: /etc/coredns}"
+	whole := pods("Deployment", "coredns", behind, conf, "{name: my-dns}")
+	file := strings.Replace(whole, dir, "mountPath: /etc/coredns/Corefile, subPath: Corefile}", 1)
+	for name, server := range map[string]string{"": whole, "the DNS pods mount the key Corefile with subPath": file} {
+		c, err := Read(t.Context(), objects(t, service+configMap("my-dns", main)+server), client.ObjectKey{})
+		if err != nil || c.CoreDNS == nil || c.Path != "/etc/coredns/Corefile" {
+			t.Fatalf("%v, %v", c.CoreDNS, err)
+		}
+		changes, err := Install(wiring, nil)(c)
+		if err != nil || len(changes) != 1 {
+			t.Fatalf("%v, %v", changes, err)
+		}
+		if got := strings.Join(changes[0].Warnings, "\n"); !strings.HasPrefix(got, name) || (name == "") != (got == "") {
+			t.Errorf("warnings are %q, want %q", got, name)
 		}
 	}
 }

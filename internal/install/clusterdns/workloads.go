@@ -3,6 +3,7 @@ package clusterdns
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -121,10 +122,12 @@ func placeOf(w workload, name string) *place {
 		var mounts []dnswiring.Mount
 		for _, m := range container.VolumeMounts {
 			for _, f := range configMapsOf(w.pods.Spec, m.Name) {
-				if m.SubPath == "" {
-					mounts = append(mounts, dnswiring.Mount{Dir: path.Clean(m.MountPath), Name: f.name, Items: f.keys()})
+				mounted, ok := f.mountedAt(m)
+				if !ok {
+					continue
 				}
-				key, at := f.find(m, conf, name)
+				mounts = append(mounts, mounted)
+				key, at := findCorefile(mounted, conf, name)
 				if key != "" && (p == nil || at == conf) {
 					p = &place{workload: w.name, configMap: client.ObjectKey{Namespace: w.name.Namespace, Name: f.name}, key: key, path: at}
 				}
@@ -175,29 +178,46 @@ func (v configMapVolume) keys() map[string]string {
 	return keys
 }
 
-// find returns the key and the path of the Corefile in a mounted volume.
-func (v configMapVolume) find(m corev1.VolumeMount, conf, name string) (key, at string) {
-	pathOf := func(file string) string {
-		if m.SubPath == file {
-			return path.Clean(m.MountPath)
-		}
-		return path.Join(m.MountPath, file)
+// mountedAt returns the files of the volume in a container. A subPath is a file or a directory of the volume; the value of a
+// subPathExpr is unknown.
+func (v configMapVolume) mountedAt(m corev1.VolumeMount) (dnswiring.Mount, bool) {
+	at, keys := path.Clean(m.MountPath), v.keys()
+	if m.SubPath == "" {
+		return dnswiring.Mount{Dir: at, Name: v.name, Items: keys}, m.SubPathExpr == ""
 	}
-	if len(v.items) == 0 {
-		if m.SubPath != "" && pathOf(m.SubPath) == conf {
-			return m.SubPath, conf
+	sub := path.Clean(m.SubPath)
+	if keys == nil {
+		keys = map[string]string{sub: sub}
+	}
+	if key, found := keys[sub]; found {
+		return dnswiring.Mount{Dir: path.Dir(at), Name: v.name, Items: map[string]string{path.Base(at): key}, SubPath: true}, true
+	}
+	below := map[string]string{}
+	for file, key := range keys {
+		if name, ok := strings.CutPrefix(file, sub+"/"); ok {
+			below[name] = key
 		}
-		if file := path.Base(conf); conf != "" && path.Join(m.MountPath, file) == conf {
-			return file, conf
+	}
+	return dnswiring.Mount{Dir: at, Name: v.name, Items: below, SubPath: true}, len(below) > 0
+}
+
+// findCorefile returns the key and the path of the Corefile among mounted files.
+func findCorefile(m dnswiring.Mount, conf, name string) (key, at string) {
+	if m.Items == nil { // all keys
+		if conf != "" && path.Dir(conf) == m.Dir {
+			return path.Base(conf), conf
 		}
 		return "", ""
 	}
-	for _, item := range v.items {
-		if at := pathOf(item.Path); at == conf || path.Base(item.Path) == name {
-			return item.Key, at
+	for _, file := range slices.Sorted(maps.Keys(m.Items)) {
+		switch full := path.Join(m.Dir, file); {
+		case full == conf:
+			return m.Items[file], full
+		case path.Base(file) == name:
+			key, at = m.Items[file], full
 		}
 	}
-	return "", ""
+	return key, at
 }
 
 // targetPorts returns the ports of a pod that receive the queries of a Service, or nil if they are unknown.

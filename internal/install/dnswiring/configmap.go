@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -109,7 +110,7 @@ func installCorefiles(all, bare []source, w Wiring, render renderer) (Change, er
 		if after.Data[s.key], err = addBlock(text, blocks); err != nil {
 			return Change{}, in(cm, err)
 		}
-		warnings = append(warnings, notes...)
+		warnings = slices.Concat(warnings, notes, s.mountNotes(cm.Name, s.key))
 	}
 	change := changed(cm, after)
 	change.Warnings = warnings
@@ -152,7 +153,7 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	}
 	key := customName + suffix
 	if !c.coreDNS().mountsKey(dir, key) {
-		return Change{}, fmt.Errorf("configmap %s/%s: the DNS pods mount only some keys, and not %s, so CoreDNS would not read Atoll's server block. Add the key %[3]s to the items of the volume, or use --provider %s", c.CoreDNS.Namespace, customObject, key, CoreDNS)
+		return Change{}, fmt.Errorf("configmap %s/%s: the DNS pods mount only some keys, and not %s, so CoreDNS would not read Atoll's server block. Mount the key %[3]s too, or use --provider %s", c.CoreDNS.Namespace, customObject, key, CoreDNS)
 	}
 	blocks, warnings, err := plan(bare.coreDNS(), w, coreDNSBlock)
 	if err != nil {
@@ -181,7 +182,7 @@ func installCustom(c Cluster, w Wiring) (Change, error) {
 	}
 	after.Data[key] = text
 	change := changed(c.Custom, c.remember(after))
-	change.Warnings = append(keeperNotes(after), warnings...)
+	change.Warnings = slices.Concat(keeperNotes(after), warnings, c.coreDNS().mountNotes(customObject, key))
 	return change, nil
 }
 
@@ -199,7 +200,7 @@ func uninstallCustom(c Cluster) (Change, error) {
 		switch {
 		case err != nil:
 			return Change{}, in(c.Custom, err)
-		case rest == "" && text != "":
+		case rest == "" && (text != "" || strings.HasPrefix(key, customName+".")): // render writes "" for a key that it removes
 			delete(after.Data, key)
 		default:
 			after.Data[key] = rest

@@ -2,6 +2,7 @@ package dnswiring
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -89,6 +90,16 @@ func (s source) notes(file corefile.File, zones []string, roots []listener) []st
 		}
 	}
 	return all
+}
+
+// mountNotes returns a warning if running pods do not see changes of a key.
+func (s source) mountNotes(configMap, key string) []string {
+	for _, m := range s.mounts {
+		if m.SubPath && m.Name == configMap && slices.Contains(slices.Collect(maps.Values(m.Items)), key) {
+			return []string{fmt.Sprintf("the DNS pods mount the key %s with subPath, so they read a change only when they start: restart the DNS pods", key)}
+		}
+	}
+	return nil
 }
 
 // lineNotes returns warnings about lines of a directive that have names of a zone.

@@ -26,6 +26,8 @@ type Mount struct {
 	// Items are the keys of the mounted files, by the files' paths in Dir. Nil means that all keys are mounted under
 	// their names.
 	Items map[string]string
+	// SubPath means that the files are mounted with subPath, so running pods do not see changes.
+	SubPath bool
 }
 
 // files returns the keys of the ConfigMap that are files in a directory, by the names of the files.
