@@ -23,6 +23,16 @@ func TestMadeAndShared(t *testing.T) {
 	}
 }
 
+// The empty key that render writes for a removed one goes with it; other people's empty keys stay.
+func TestEmptyKey(t *testing.T) {
+	is := custom("atoll.server", "")
+	is.Custom.Data["corp.server"] = ""
+	is = is.apply(must(Uninstall(is, Forms())))
+	if _, left := is.Custom.Data["atoll.server"]; left || len(is.Custom.Data) != 1 {
+		t.Errorf("coredns-custom has %q", is.Custom.Data)
+	}
+}
+
 // Stub domains may be put in another order, and written otherwise, by people.
 func TestEditedStubs(t *testing.T) {
 	gke := Cluster{KubeDNSRuns: true}

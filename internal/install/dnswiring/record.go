@@ -88,7 +88,8 @@ func changed[T interface {
 		c.After, is = after, fields(after)
 	}
 	for _, name := range sortedKeys(was, is) {
-		if was[name] != is[name] {
+		_, existed := was[name]
+		if _, exists := is[name]; existed != exists || was[name] != is[name] {
 			c.Fields = append(c.Fields, Field{Name: name, Before: was[name], After: is[name]})
 		}
 	}
