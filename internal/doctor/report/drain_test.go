@@ -64,6 +64,13 @@ func TestStandby(t *testing.T) {
 	if e := Endpoints(s)[0]; e.Reason != "BeyondShare or Drained" {
 		t.Errorf("%+v", e)
 	}
+	slice.Labels[names.LabelStandby], slice.Endpoints[0].Conditions.Serving = "Silent", ptr.To(false)
+	if e := Endpoints(s)[0]; e.State != EndpointNotReady || e.Reason != "Silent" {
+		t.Errorf("a silent cluster's endpoint of a UDP service: %+v", e)
+	}
+	if x := Explain(s, web); x.Sources[0].Reason != "1 get no connections: Silent" || x.Sources[0].incomplete {
+		t.Errorf("%+v", x.Sources)
+	}
 	var all []string
 	for _, m := range Members(s) {
 		all = append(all, fmt.Sprintf("%s %q", m.Cluster, m.Drained))

@@ -23,14 +23,15 @@ type Endpoint struct {
 	Addresses []string      `json:"addresses"`
 	Ports     []string      `json:"ports,omitempty"`
 	State     EndpointState `json:"state"`
-	// Reason is why the endpoint is on standby.
+	// Reason is why the endpoint is on standby, or gets no connections at all.
 	Reason   string `json:"reason,omitempty"`
 	Hostname string `json:"hostname,omitempty"`
 	Zone     string `json:"zone,omitempty"`
 	// Slice is the EndpointSlice in the queried cluster.
 	Slice string `json:"slice"`
 
-	usable []portKey // the ports that kube-proxy uses
+	usable   []portKey // the ports that kube-proxy uses
+	fallback bool      // kube-proxy uses it while no endpoint is ready: it serves, and terminates or is on standby
 }
 
 // EndpointState is the state of an endpoint for clients.
@@ -58,8 +59,14 @@ func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
 				Hostname: ptr.Deref(e.Hostname, ""), Zone: ptr.Deref(e.Zone, ""), Slice: slice.Name,
 				usable: usablePorts(slice.Ports),
 			}
-			if reason := strings.Join(layout.StandbyReasons(&slice), " or "); reason != "" && one.State == EndpointTerminating {
+			one.fallback = one.State == EndpointTerminating && ptr.Deref(e.Conditions.Serving, true)
+			// Where some stand by, the agent writes endpoints whose pods terminate as not serving.
+			switch reason := strings.Join(layout.StandbyReasons(&slice), " or "); {
+			case reason == "" || one.State != EndpointTerminating:
+			case one.fallback:
 				one.State, one.Reason = EndpointStandby, reason
+			case slice.Labels[names.LabelStandby] != "": // all of the slice
+				one.State, one.Reason = EndpointNotReady, reason
 			}
 			all = append(all, one)
 		}

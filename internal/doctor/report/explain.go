@@ -92,7 +92,7 @@ func Explain(s *survey.Survey, service types.NamespacedName) Explanation {
 func (x *Explanation) verdict(s *survey.Survey, exports []merge.Export, is path) Verdict {
 	served := false
 	if x.Import != nil {
-		_, served = x.Import.unserved(Endpoints(s))
+		_, _, served = x.Import.unserved(Endpoints(s))
 	}
 	unread := s.BrokerErr != nil && !errors.Is(s.BrokerErr, survey.ErrNotJoined) || len(s.Unread) > 0
 	switch {

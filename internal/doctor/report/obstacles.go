@@ -208,14 +208,15 @@ func agentRefuses(s *survey.Survey) refusal.Clusters {
 
 // reachable checks the endpoints and the network path to them.
 func (x *Explanation) reachable(s *survey.Survey) {
-	ready := 0
-	for _, source := range x.Sources {
-		ready += source.ReadyHere
-	}
-	if ready == 0 && !slices.ContainsFunc(Endpoints(s), func(e Endpoint) bool { return e.State == EndpointReady }) {
+	all := Endpoints(s)
+	missing, fallback, _ := x.Import.unserved(all)
+	switch {
+	case slices.ContainsFunc(all, func(e Endpoint) bool { return e.State == EndpointReady }) || len(fallback) > 0:
+		x.unserved(missing, fallback)
+	case x.Import.isHeadless():
+		x.Findings.add(Error, "endpoints", "No endpoint is ready, so the name does not resolve to an address.", "The table of endpoints below shows the reason for each cluster.")
+	default:
 		x.Findings.add(Error, "endpoints", "No endpoint is ready. Connections to the service are refused.", "The table of endpoints below shows the reason for each cluster.")
-	} else {
-		x.unserved(s)
 	}
 	x.resolvable(s)
 }

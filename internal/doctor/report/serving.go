@@ -39,34 +39,48 @@ func usablePorts(list []discoveryv1.EndpointPort) []portKey {
 // canServe reports whether clients of a service with these ports reach the endpoint. Clients of a headless service connect
 // to the address that DNS returns, on any port.
 func (e Endpoint) canServe(headless bool, ports []portKey) bool {
-	return e.State == EndpointReady && (headless || slices.ContainsFunc(e.usable, func(p portKey) bool { return slices.Contains(ports, p) }))
+	return e.State == EndpointReady && (headless || e.hasPort(ports))
+}
+
+func (e Endpoint) hasPort(ports []portKey) bool {
+	return slices.ContainsFunc(e.usable, func(p portKey) bool { return slices.Contains(ports, p) })
 }
 
 // isIPv6 reports the family of an endpoint's addresses.
 func (e Endpoint) isIPv6() bool { return len(e.Addresses) > 0 && strings.Contains(e.Addresses[0], ":") }
 
-// unserved returns the ports of an import at its clusterset IPs that no endpoint serves, and whether any is served.
-func (i *Import) unserved(all []Endpoint) (missing []string, anyServed bool) {
+// unserved returns the ports of an import at its clusterset IPs that no endpoint serves, those that only endpoints serve
+// which are not ready, and whether any is served. DNS returns only ready endpoints of a headless service.
+func (i *Import) unserved(all []Endpoint) (missing, fallback []string, anyServed bool) {
 	if i.isHeadless() {
-		return nil, slices.ContainsFunc(all, func(e Endpoint) bool { return e.canServe(true, nil) })
+		return nil, nil, slices.ContainsFunc(all, func(e Endpoint) bool { return e.canServe(true, nil) })
 	}
 	for _, ip := range i.IPs {
 		for at, port := range i.keys {
-			if slices.ContainsFunc(all, func(e Endpoint) bool {
-				return e.isIPv6() == strings.Contains(ip, ":") && e.canServe(false, []portKey{port})
-			}) {
+			some := func(serves func(Endpoint) bool) bool {
+				return slices.ContainsFunc(all, func(e Endpoint) bool {
+					return e.isIPv6() == strings.Contains(ip, ":") && e.hasPort([]portKey{port}) && serves(e)
+				})
+			}
+			switch text := i.Ports[at] + " at " + ip; {
+			case some(func(e Endpoint) bool { return e.State == EndpointReady }):
 				anyServed = true
-			} else {
-				missing = append(missing, i.Ports[at]+" at "+ip)
+			case some(func(e Endpoint) bool { return e.fallback }):
+				anyServed, fallback = true, append(fallback, text)
+			default:
+				missing = append(missing, text)
 			}
 		}
 	}
-	return missing, anyServed
+	return missing, fallback, anyServed
 }
 
-// unserved adds the ports that no endpoint serves although endpoints are ready.
-func (x *Explanation) unserved(s *survey.Survey) {
-	missing, _ := x.Import.unserved(Endpoints(s))
+// unserved adds the ports that no ready endpoint serves. missing are those that none serves.
+func (x *Explanation) unserved(missing, fallback []string) {
+	if len(fallback) > 0 {
+		x.Findings.add(Warning, "endpoints", fmt.Sprintf("No ready endpoint serves %s. Connections go to endpoints that still serve, but are terminating or on standby.", strings.Join(fallback, ", ")),
+			"The table of endpoints below shows the reason for each cluster.")
+	}
 	if len(missing) > 0 {
 		x.Findings.add(Error, "endpoints", fmt.Sprintf("No ready endpoint serves %s: no imported EndpointSlice of that address family has the port. Connections to these ports are refused.", strings.Join(missing, ", ")),
 			"Compare the ports of the Service and of its EndpointSlices in the exporting clusters: "+command.Of("CLUSTER").Kubectl("get endpointslices -n %s -l %s=%s", x.Import.Namespace, discoveryv1.LabelServiceName, x.Import.Name))

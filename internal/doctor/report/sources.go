@@ -55,18 +55,22 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 	for _, id := range clusters {
 		source := Source{Cluster: id}
 		source.Imported, source.ReadyHere = count(s.Cluster.Slices, id, serves)
-		because := ""
-		source.Standby, because = onStandby(s.Cluster.Slices, id)
+		standby, off, because := onStandby(s.Cluster.Slices, id)
+		source.Standby = standby
 		ready := 0
 		if s.Broker != nil {
 			source.Published, ready = count(x.ofFamilies(s.Broker.Slices), id, func(e Endpoint) bool { return e.State == EndpointReady })
 		}
 		_, readyHere := count(s.Cluster.Slices, id, func(e Endpoint) bool { return e.State == EndpointReady })
 		// The queried cluster imports its own endpoints directly, whatever it publishes.
-		source.incomplete = id != x.Cluster && (source.Imported < source.Published || source.ReadyHere+source.Standby < ready) || source.ReadyHere < readyHere
+		source.incomplete = id != x.Cluster && (source.Imported < source.Published || source.ReadyHere+standby+off < ready) || source.ReadyHere < readyHere
 		source.Reason = why(s, source, ready, readyHere)
-		if source.Standby > 0 && source.ReadyHere == 0 {
-			source.Reason = fmt.Sprintf("%d on standby: %s", source.Standby, because)
+		switch {
+		case source.ReadyHere > 0:
+		case standby > 0:
+			source.Reason = fmt.Sprintf("%d on standby: %s", standby, because)
+		case off > 0:
+			source.Reason = fmt.Sprintf("%d get no connections: %s", off, because)
 		}
 		if because, _ := rules.Reason(names.ClusterID(id)).Explain(namespace, s.On); because != "" && id != x.Cluster {
 			source.Reason = because
@@ -75,15 +79,20 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 	}
 }
 
-// onStandby counts the endpoints of a cluster that are on standby here, and says why.
-func onStandby(list []discoveryv1.EndpointSlice, cluster string) (n int, because string) {
+// onStandby counts the endpoints of a cluster that are on standby here, and those that get no connections at all, and says why.
+func onStandby(list []discoveryv1.EndpointSlice, cluster string) (standby, off int, because string) {
 	for _, e := range endpoints(list) {
-		if e.Cluster == cluster && e.State == EndpointStandby {
-			n++
-			because = e.Reason
+		switch {
+		case e.Cluster != cluster || e.Reason == "":
+			continue
+		case e.State == EndpointStandby:
+			standby++
+		default:
+			off++
 		}
+		because = e.Reason
 	}
-	return n, because
+	return standby, off, because
 }
 
 // ofFamilies returns the slices of the import's IP families: the cluster does not import others.

@@ -30,6 +30,12 @@ func ready(s *survey.Survey, status metav1.ConditionStatus, reason string, since
 	s.Cluster.Imports[0].Status.Conditions = []metav1.Condition{{Type: "Ready", Status: status, Reason: reason, Message: "why", LastTransitionTime: since}}
 }
 
+// falls leaves one endpoint, which is not ready.
+func falls(s *survey.Survey, serving, terminating bool) {
+	s.Cluster.Slices = s.Cluster.Slices[:1]
+	s.Cluster.Slices[0].Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: &serving, Terminating: &terminating}
+}
+
 // explain says "works" only if everything wanted is so.
 func TestExplainNeverWorksWrongly(t *testing.T) {
 	derivedSpec := func(s *survey.Survey) *corev1.ServiceSpec { return &s.Cluster.Services[0].Spec }
@@ -64,6 +70,21 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 			s.Cluster.Imports[0].Spec.IPs = append(s.Cluster.Imports[0].Spec.IPs, "fd00::9")
 			derivedSpec(s).ClusterIPs = append(derivedSpec(s).ClusterIPs, "fd00::9")
 		}, WorksInPart, "No ready endpoint serves http:80/TCP at fd00::9", ""},
+		"only a terminating endpoint serves": {func(s *survey.Survey) { falls(s, true, true) }, WorksInPart, "warning endpoints: No ready endpoint serves http:80/TCP at 10.96.0.9. Connections go to endpoints that still serve, but are terminating or on standby.", ""},
+		"only an endpoint on standby serves": {func(s *survey.Survey) {
+			falls(s, true, true)
+			s.Cluster.Slices[0].Labels[names.LabelStandby] = "Drained"
+		}, WorksInPart, "warning endpoints: No ready endpoint serves http:80/TCP at 10.96.0.9. Connections go to endpoints that still serve, but are terminating or on standby.", ""},
+		"a terminating endpoint no longer serves": {func(s *survey.Survey) { falls(s, false, true) }, DoesNotWork, "error endpoints: No endpoint is ready. Connections to the service are refused.", ""},
+		"an endpoint serves but is not ready":     {func(s *survey.Survey) { falls(s, true, false) }, DoesNotWork, "error endpoints: No endpoint is ready. Connections to the service are refused.", ""},
+		"a terminating endpoint lacks the port": {func(s *survey.Survey) {
+			falls(s, true, true)
+			s.Cluster.Slices[0].Ports[0].Name = ptr.To("other")
+		}, DoesNotWork, "error endpoints: No endpoint is ready. Connections to the service are refused.", ""},
+		"headless, only a terminating endpoint serves": {func(s *survey.Survey) {
+			falls(s, true, true)
+			s.Cluster.Imports[0].Spec.Type, s.Cluster.Imports[0].Spec.IPs = mcsv1beta1.Headless, nil
+		}, DoesNotWork, "error endpoints: No endpoint is ready, so the name does not resolve to an address.", ""},
 		"one cluster's slices lack the port": {func(s *survey.Survey) { s.Cluster.Slices[0].Ports = nil }, WorksInPart, "", ""},
 		"a ready endpoint is not imported": {func(s *survey.Survey) {
 			s.Broker.Slices[0].Endpoints = append(s.Broker.Slices[0].Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.2"}})
