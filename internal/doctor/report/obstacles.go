@@ -39,6 +39,7 @@ func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, e
 		x.reachable(s)
 	}
 	is = path{routed: x.derived(s), current: x.heartbeats(s)}
+	x.leftOut()
 	x.Findings.foreignSlices(s)
 	x.Findings.leftovers(s, service)
 	x.allowed(s)

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -64,7 +66,7 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 		_, readyHere := count(s.Cluster.Slices, id, func(e Endpoint) bool { return e.State == EndpointReady })
 		// The queried cluster imports its own endpoints directly, whatever it publishes.
 		source.incomplete = id != x.Cluster && (source.Imported < source.Published || source.ReadyHere+standby+off < ready) || source.ReadyHere < readyHere
-		source.Reason = why(s, source, ready, readyHere)
+		source.Reason = why(s, source, ready, readyHere, id != x.Cluster && x.Import.warnsOf(id))
 		switch {
 		case source.ReadyHere > 0:
 		case standby > 0:
@@ -105,8 +107,24 @@ func (x *Explanation) ofFamilies(list []discoveryv1.EndpointSlice) []discoveryv1
 	})
 }
 
+// seeCondition is the reason of a source whose endpoints are missing, if the condition of the import has the reason.
+const seeCondition = "some endpoints are not imported: see the finding about the ServiceImport's condition above"
+
+// warnsOf reports whether the condition of an import in effect names a cluster: the condition then says why endpoints of the
+// cluster are left out.
+func (i *Import) warnsOf(cluster string) bool {
+	return i != nil && i.problem == "" && strings.Contains(i.Message, strconv.Quote(cluster))
+}
+
+// leftOut adds the condition of an import in effect that leaves endpoints out.
+func (x *Explanation) leftOut() {
+	if slices.ContainsFunc(x.Sources, func(source Source) bool { return source.Reason == seeCondition }) {
+		x.Findings.add(Warning, "import", fmt.Sprintf("Some published endpoints are not imported. The condition Ready of ServiceImport %s/%s says: %s", x.Import.Namespace, x.Import.Name, x.Import.Message), "")
+	}
+}
+
 // why explains why a source has fewer ready endpoints here than it publishes.
-func why(s *survey.Survey, source Source, publishedReady, readyHere int) string {
+func why(s *survey.Survey, source Source, publishedReady, readyHere int, inCondition bool) string {
 	since := s.Cluster.Withdrawn[source.Cluster]
 	out, _ := outside(s, source.Cluster)
 	switch {
@@ -124,6 +142,8 @@ func why(s *survey.Survey, source Source, publishedReady, readyHere int) string 
 		return fmt.Sprintf("%d endpoints are not imported: the broker does not permit their addresses for the exporting cluster", out)
 	case source.Imported < source.Published && ownOverBudget(s, source.Cluster):
 		return fmt.Sprintf("cluster %s exceeds this cluster's per-member budget, so some endpoints are not imported: export fewer services in the exporting cluster, or raise --member-budget in this cluster", source.Cluster)
+	case source.Imported < source.Published && inCondition:
+		return seeCondition
 	case source.Imported == 0:
 		return "no endpoint is imported: see the findings above and the Events of the ServiceImport"
 	case publishedReady == 0:

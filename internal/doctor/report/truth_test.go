@@ -85,6 +85,17 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 			falls(s, true, true)
 			s.Cluster.Imports[0].Spec.Type, s.Cluster.Imports[0].Spec.IPs = mcsv1beta1.Headless, nil
 		}, DoesNotWork, "error endpoints: No endpoint is ready, so the name does not resolve to an address.", ""},
+		"an endpoint is refused": {func(s *survey.Survey) {
+			s.Broker.Slices[0].Endpoints = append(s.Broker.Slices[0].Endpoints, discoveryv1.Endpoint{Addresses: []string{"127.0.0.1"}})
+			s.Cluster.Imports[0].Status.Conditions[0].Message = `The service is imported. Some endpoints of cluster "c1" are not imported: 127.0.0.1 is a loopback address.`
+		}, WorksInPart, `warning import: Some published endpoints are not imported. The condition Ready of ServiceImport shop/web says: The service is imported. Some endpoints of cluster "c1" are not imported: 127.0.0.1 is a loopback address.`, ""},
+		"all endpoints are refused": {func(s *survey.Survey) {
+			s.Cluster.Slices = nil
+			s.Cluster.Imports[0].Status.Conditions[0].Message = `Some endpoints of cluster "c2" are not imported: loopback.`
+		}, DoesNotWork, `Some endpoints of cluster "c2" are not imported: loopback.`, ""},
+		"the condition names a cluster whose endpoints are all here": {func(s *survey.Survey) {
+			s.Cluster.Imports[0].Status.Conditions[0].Message = `This cluster ignores the weights of cluster "c1".`
+		}, Works, "", ""},
 		"one cluster's slices lack the port": {func(s *survey.Survey) { s.Cluster.Slices[0].Ports = nil }, WorksInPart, "", ""},
 		"a ready endpoint is not imported": {func(s *survey.Survey) {
 			s.Broker.Slices[0].Endpoints = append(s.Broker.Slices[0].Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.2"}})
