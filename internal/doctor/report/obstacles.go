@@ -139,7 +139,7 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, 
 		x.Findings.add(Error, "import", "The hub's MultiClusterService lets other clusters import this service, but not this cluster.", "Add cluster "+x.Cluster+" to consumerClusters or range of the MultiClusterService.")
 	}
 	if x.Import == nil {
-		if len(x.Findings) == 0 {
+		if !x.Findings.rejected(s, service, "import") && len(x.Findings) == 0 {
 			x.Findings.add(Pending, "import", "This cluster has no ServiceImport of the service yet.", "Check this cluster's agents: "+s.On.Atoll("status"))
 		}
 		return

@@ -72,6 +72,7 @@ func NewStatus(s *survey.Survey) Status {
 	status.members(s)
 	status.exports(s)
 	status.imports(s)
+	status.Findings.allRejected(s)
 	status.Findings.foreignSlices(s)
 	status.Findings.leftovers(s, types.NamespacedName{})
 	status.Findings.unread(s)

@@ -96,6 +96,13 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		"the condition names a cluster whose endpoints are all here": {func(s *survey.Survey) {
 			s.Cluster.Imports[0].Status.Conditions[0].Message = `This cluster ignores the weights of cluster "c1".`
 		}, Works, "", ""},
+		"the import is rejected": {func(s *survey.Survey) {
+			s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services = nil, nil, nil
+			s.Cluster.Rejected = map[types.NamespacedName]survey.Rejection{web: {At: ago(5).Time, Message: "The API server's message: exceeded quota"}, {Namespace: "shop", Name: "db"}: {}}
+		}, DoesNotWork, "error import: This cluster has no ServiceImport of the service. An Event of 2026-01-02T03:04:00Z says: The API server's message: exceeded quota", "kubectl get events -n shop --field-selector reason=ImportRefused --context c3"},
+		"the import was rejected earlier": {func(s *survey.Survey) {
+			s.Cluster.Rejected = map[types.NamespacedName]survey.Rejection{web: {}}
+		}, Works, "", ""},
 		"one cluster's slices lack the port": {func(s *survey.Survey) { s.Cluster.Slices[0].Ports = nil }, WorksInPart, "", ""},
 		"a ready endpoint is not imported": {func(s *survey.Survey) {
 			s.Broker.Slices[0].Endpoints = append(s.Broker.Slices[0].Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.2"}})
@@ -206,6 +213,10 @@ func TestStatusOfObjects(t *testing.T) {
 	}{
 		"foreign slices": {func(s *survey.Survey) { s.Cluster.Foreign = []discoveryv1.EndpointSlice{foreignSlice("web-a", "")} },
 			"error endpoints of shop/web-clusterset: Derived Service shop/web-clusterset has EndpointSlices"},
+		"a rejected import": {func(s *survey.Survey) {
+			s.Cluster.Imports, s.Cluster.Services = nil, nil
+			s.Cluster.Rejected = map[types.NamespacedName]survey.Rejection{web: {At: ago(5).Time, Message: "exceeded quota"}, {Namespace: "shop", Name: "unexported"}: {}}
+		}, "error import shop/web: This cluster has no ServiceImport of the service. An Event of 2026-01-02T03:04:00Z says: exceeded quota"},
 		"a pending import":        {func(s *survey.Survey) { ready(s, "Unknown", "Pending", ago(5)) }, "pending import shop/web: why"},
 		"an import that hangs":    {func(s *survey.Survey) { ready(s, "Unknown", "Pending", ago(65)) }, "error import shop/web: Pending: why"},
 		"an import without ports": {func(s *survey.Survey) { ready(s, "False", "Pending", ago(65)) }, "error import shop/web: Pending: why"},

@@ -91,6 +91,8 @@ type Cluster struct {
 	// Foreign are EndpointSlices that route a derived Service's traffic but that Atoll does not manage, with Scope.Endpoints
 	// or Scope.Installation. Copies of Atoll's own are without their endpoints.
 	Foreign []discoveryv1.EndpointSlice
+	// Rejected are the services whose ServiceImports the API server rejects, with Scope.Installation.
+	Rejected map[types.NamespacedName]Rejection
 	// Properties are the values of the ClusterProperties, by name.
 	Properties map[string]string
 	// Withdrawn maps clusters whose endpoints the agents have withdrawn to the time. Silent are those whose endpoints stand by
@@ -174,6 +176,7 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 		s.Broker, s.BrokerErr = s.readBroker(ctx, cluster, scope)
 	}
 	s.readRestricted(ctx, cluster)
+	s.readRejected(ctx, cluster, scope)
 	if scope.Service != "" {
 		s.keep(types.NamespacedName{Namespace: scope.Namespace, Name: scope.Service})
 	}

@@ -38,7 +38,7 @@ func server(t *testing.T, refuse func(client.ObjectList) error, objects ...clien
 	if err := aboutv1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	return &install.Target{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	return &install.Target{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(&corev1.Event{}, "reason", func(o client.Object) []string { return []string{o.(*corev1.Event).Reason} }).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if refuse != nil {
 				if err := refuse(list); err != nil {

@@ -121,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if problem := r.imports.Of(req.NamespacedName)[part]; problem.HasFailed(time.Now()) {
 		why = problem.Failure
 	}
-	r.sayRefused(req.NamespacedName, have, exported.Own.Export, why)
+	r.sayRefused(req.NamespacedName, have, exported.Own.Export, why, time.Now())
 	return out.Result("writing ServiceImport %s", req)
 }
 

@@ -3,6 +3,7 @@ package serviceimport
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -98,9 +99,13 @@ func (r *Reconciler) sayMalformed(namespace *corev1.Namespace) {
 	}
 }
 
+// repeatRefused is how often the Event about a refused import is repeated. API servers keep Events for an hour, and an import
+// that does not exist has no condition.
+const repeatRefused = 30 * time.Minute
+
 // sayRefused reports that the API server refuses an import: on the import, or on this cluster's own export of the
 // service, or on the namespace.
-func (r *Reconciler) sayRefused(service types.NamespacedName, have *mcsv1beta1.ServiceImport, export *mcsv1beta1.ServiceExport, why string) {
+func (r *Reconciler) sayRefused(service types.NamespacedName, have *mcsv1beta1.ServiceImport, export *mcsv1beta1.ServiceExport, why string, now time.Time) {
 	var about, related runtime.Object = namespaceOf(service), importOf(service)
 	kind := "Namespace"
 	switch {
@@ -111,7 +116,11 @@ func (r *Reconciler) sayRefused(service types.NamespacedName, have *mcsv1beta1.S
 	case export != nil:
 		kind, about = mcsv1beta1.ServiceExportKindName, export
 	}
-	if r.isNew("ImportRefused", service, kind) {
+	what := kind
+	if kind != "" && have.UID == "" {
+		what += now.Truncate(repeatRefused).String()
+	}
+	if r.isNew("ImportRefused", service, what) {
 		status.Say(r.recorder, about, related, corev1.EventTypeWarning, "ImportRefused", "Import", fmt.Sprintf(
 			"This cluster's API server rejects ServiceImport %s. The agent retries every 20 to 30 seconds. The API server's message: %s", service.Name, why))
 	}
