@@ -333,8 +333,20 @@ func TestStatus(t *testing.T) {
 			true, true, "error broker: The broker cannot be read: timeout"},
 		"a record that is left over": {func(s *survey.Survey) { s.Broker.Exports = append(s.Broker.Exports, exported("c3", 9)) },
 			false, true, "pending export shop/web: The ServiceExport is deleted"},
-		"a derived Service that is left over": {func(s *survey.Survey) { s.Cluster.Imports = nil },
+		"a derived Service that is left over": {func(s *survey.Survey) { s.Cluster.Imports, s.Cluster.Slices = nil, nil },
 			false, true, "pending import shop/web: The ServiceImport is deleted, but its derived Service web-clusterset still exists"},
+		"EndpointSlices that are left over": {func(s *survey.Survey) {
+			s.Cluster.Imports, s.Cluster.Services = nil, nil
+			s.Cluster.Slices[1].Labels[names.LabelSourceCluster] = "c1"
+		}, false, true, "pending import shop/web: The ServiceImport is deleted, but its EndpointSlices of cluster c1 still exist: web.c1, web.c2."},
+		"EndpointSlices of a cluster that no longer exports": {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] },
+			false, true, "pending import shop/web: Cluster c1 no longer exports the service, but its EndpointSlices still exist here, so connections still go to their endpoints: web.c1. If this does not end"},
+		"EndpointSlices of a cluster whose record is lost": {func(s *survey.Survey) {
+			s.Broker.Exports = s.Broker.Exports[:1]
+			s.Cluster.Imports[0].Annotations[names.AnnotationApplied] = "c1=7,c2=1"
+		}, false, false, ""},
+		"own EndpointSlices without a ServiceExport": {func(s *survey.Survey) { s.ClusterID, s.Broker.Exports = "c1", s.Broker.Exports[:1] },
+			false, true, "pending import shop/web: Cluster c1 no longer exports the service"},
 		"the worst comes first": {func(s *survey.Survey) {
 			own(s, metav1.Condition{Type: "Conflict", Status: "True", Reason: "PortConflict", Message: "ports"})
 			s.Cluster.Imports[0].Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "Failed", Message: "no"}

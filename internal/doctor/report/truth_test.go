@@ -103,6 +103,7 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		"the import was rejected earlier": {func(s *survey.Survey) {
 			s.Cluster.Rejected = map[types.NamespacedName]survey.Rejection{web: {}}
 		}, Works, "", ""},
+		"an EndpointSlice is left over":      {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] }, WorksInPart, "pending import shop/web: Cluster c1 no longer exports the service, but its EndpointSlices still exist here", "logs"},
 		"one cluster's slices lack the port": {func(s *survey.Survey) { s.Cluster.Slices[0].Ports = nil }, WorksInPart, "", ""},
 		"a ready endpoint is not imported": {func(s *survey.Survey) {
 			s.Broker.Slices[0].Endpoints = append(s.Broker.Slices[0].Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.2"}})
@@ -214,7 +215,7 @@ func TestStatusOfObjects(t *testing.T) {
 		"foreign slices": {func(s *survey.Survey) { s.Cluster.Foreign = []discoveryv1.EndpointSlice{foreignSlice("web-a", "")} },
 			"error endpoints of shop/web-clusterset: Derived Service shop/web-clusterset has EndpointSlices"},
 		"a rejected import": {func(s *survey.Survey) {
-			s.Cluster.Imports, s.Cluster.Services = nil, nil
+			s.Cluster.Imports, s.Cluster.Services, s.Cluster.Slices = nil, nil, nil
 			s.Cluster.Rejected = map[types.NamespacedName]survey.Rejection{web: {At: ago(5).Time, Message: "exceeded quota"}, {Namespace: "shop", Name: "unexported"}: {}}
 		}, "error import shop/web: This cluster has no ServiceImport of the service. An Event of 2026-01-02T03:04:00Z says: exceeded quota"},
 		"a pending import":        {func(s *survey.Survey) { ready(s, "Unknown", "Pending", ago(5)) }, "pending import shop/web: why"},

@@ -86,7 +86,7 @@ type Cluster struct {
 	// Services are the derived Services. If the scope has a service, its own Service is among them. So are exported
 	// Services of which a policy exposes only some ports.
 	Services []corev1.Service
-	// Slices are the imported EndpointSlices, with Scope.Endpoints.
+	// Slices are the imported EndpointSlices, with Scope.Endpoints. With only Scope.Installation, they have only metadata.
 	Slices []discoveryv1.EndpointSlice
 	// Foreign are EndpointSlices that route a derived Service's traffic but that Atoll does not manage, with Scope.Endpoints
 	// or Scope.Installation. Copies of Atoll's own are without their endpoints.
@@ -201,7 +201,6 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 	var exports mcsv1beta1.ServiceExportList
 	var imports mcsv1beta1.ServiceImportList
 	var services corev1.ServiceList
-	var endpoints discoveryv1.EndpointSliceList
 	in := client.InNamespace(scope.Namespace)
 	if err := errors.Join(
 		s.list(ctx, c, "namespaces", &namespaces),
@@ -211,19 +210,11 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 	); err != nil {
 		return err
 	}
-	if scope.Endpoints {
-		selector := client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}
-		if scope.Service != "" {
-			selector[names.LabelServiceName] = scope.Service
-		}
-		if err := s.list(ctx, c, "EndpointSlices", &endpoints, in, selector); err != nil {
-			return err
-		}
-		// On a cluster that is also a broker, slices published by members have this label.
-		endpoints.Items = slices.DeleteFunc(endpoints.Items, func(e discoveryv1.EndpointSlice) bool { return e.Labels[names.LabelServiceNamespace] != "" })
-	}
 	s.Cluster = Cluster{
-		Namespaces: namespaces.Items, Exports: exports.Items, Imports: imports.Items, Services: services.Items, Slices: endpoints.Items,
+		Namespaces: namespaces.Items, Exports: exports.Items, Imports: imports.Items, Services: services.Items,
+	}
+	if err := s.readSlices(ctx, c, scope); err != nil {
+		return err
 	}
 	if scope.Service != "" {
 		own := &corev1.Service{}
@@ -240,6 +231,35 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 		}
 	}
 	return s.readProperties(ctx, c)
+}
+
+// readSlices reads the imported EndpointSlices, without their endpoints if the scope does not need those.
+func (s *Survey) readSlices(ctx context.Context, c client.Reader, scope Scope) error {
+	if !scope.Endpoints && !scope.Installation {
+		return nil
+	}
+	selector := client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}
+	if scope.Service != "" {
+		selector[names.LabelServiceName] = scope.Service
+	}
+	var all discoveryv1.EndpointSliceList
+	if scope.Endpoints {
+		if err := s.list(ctx, c, "EndpointSlices", &all, client.InNamespace(scope.Namespace), selector); err != nil {
+			return err
+		}
+	} else {
+		metadata := &metav1.PartialObjectMetadataList{}
+		metadata.SetGroupVersionKind(discoveryv1.SchemeGroupVersion.WithKind("EndpointSliceList"))
+		if err := s.list(ctx, c, "EndpointSlices", metadata, client.InNamespace(scope.Namespace), selector); err != nil {
+			return err
+		}
+		for _, m := range metadata.Items {
+			all.Items = append(all.Items, discoveryv1.EndpointSlice{ObjectMeta: m.ObjectMeta})
+		}
+	}
+	// On a cluster that is also a broker, slices published by members have this label.
+	s.Cluster.Slices = slices.DeleteFunc(all.Items, func(e discoveryv1.EndpointSlice) bool { return e.Labels[names.LabelServiceNamespace] != "" })
+	return nil
 }
 
 // someNames is how many names one label selector has, so that a request's URL is not too long.

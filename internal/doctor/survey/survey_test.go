@@ -88,6 +88,7 @@ func TestReadCluster(t *testing.T) {
 	}{
 		"all":                       {Scope{}, "other/web shop/api shop/web", "other/web shop/web", "shop/web-clusterset", ""},
 		"a namespace":               {Scope{Namespace: "shop", Endpoints: true}, "shop/api shop/web", "shop/web", "shop/web-clusterset", "shop/api-x.c2 shop/web-x.c2"},
+		"the installation":          {Scope{Namespace: "shop", Installation: true}, "shop/api shop/web", "shop/web", "shop/web-clusterset", "shop/api-x.c2 shop/web-x.c2"},
 		"a service":                 {Scope{Namespace: "shop", Service: "web", Endpoints: true}, "shop/web", "shop/web", "shop/web shop/web-clusterset", "shop/web-x.c2"},
 		"no service with this name": {Scope{Namespace: "shop", Service: "db", Endpoints: true}, "", "", "shop/web-clusterset", ""},
 	} {
