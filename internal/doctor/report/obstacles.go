@@ -31,9 +31,12 @@ func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, e
 		x.Findings.add(Warning, "agent", "No atoll-agent pod is ready. Imported services keep working, but changes in other clusters do not arrive.", s.On.Atoll("status"))
 	}
 	x.exported(s, service, exports)
-	if len(exports) > 0 || x.Import != nil {
+	switch {
+	case len(exports) > 0 || x.Import != nil:
 		x.importing(s, service, exports)
 		x.unrecorded(s)
+	case s.Broker == nil: // whether other clusters export the service is unknown
+		x.Findings.rejected(s, service, "import")
 	}
 	if x.Import != nil && x.Import.Status != foreign {
 		x.reachable(s)

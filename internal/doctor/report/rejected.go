@@ -18,7 +18,7 @@ func (f *Findings) rejected(s *survey.Survey, service types.NamespacedName, abou
 	r, found := s.Cluster.Rejected[service]
 	if found {
 		f.add(Error, about, fmt.Sprintf("This cluster has no ServiceImport of the service. An Event of %s says: %s", r.At.UTC().Format(time.RFC3339), r.Message),
-			"Change the quota or the admission policy in the message. The Events: "+s.On.Kubectl("get events -n %s --field-selector reason=ImportRefused", service.Namespace))
+			"Change the quota or the admission policy that the message names. To see all such Events: "+s.On.Kubectl("get events -n %s --field-selector reason=ImportRefused", service.Namespace))
 	}
 	return found
 }

@@ -82,7 +82,7 @@ func (x *Explanation) unserved(missing, fallback []string) {
 			"The table of endpoints below shows the reason for each cluster.")
 	}
 	if len(missing) > 0 {
-		x.Findings.add(Error, "endpoints", fmt.Sprintf("No ready endpoint serves %s: no imported EndpointSlice of that address family has the port. Connections to these ports are refused.", strings.Join(missing, ", ")),
+		x.Findings.add(Error, "endpoints", fmt.Sprintf("No ready endpoint serves %s: the imported EndpointSlices of that address family lack the port, or their endpoints are not ready. Connections to these ports are refused.", strings.Join(missing, ", ")),
 			"Compare the ports of the Service and of its EndpointSlices in the exporting clusters: "+command.Of("CLUSTER").Kubectl("get endpointslices -n %s -l %s=%s", x.Import.Namespace, discoveryv1.LabelServiceName, x.Import.Name))
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -100,6 +101,10 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 			s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services = nil, nil, nil
 			s.Cluster.Rejected = map[types.NamespacedName]survey.Rejection{web: {At: ago(5).Time, Message: "The API server's message: exceeded quota"}, {Namespace: "shop", Name: "db"}: {}}
 		}, DoesNotWork, "error import: This cluster has no ServiceImport of the service. An Event of 2026-01-02T03:04:00Z says: The API server's message: exceeded quota", "kubectl get events -n shop --field-selector reason=ImportRefused --context c3"},
+		"the import is rejected, and the broker is away": {func(s *survey.Survey) {
+			s.Cluster.Imports, s.Cluster.Slices, s.Cluster.Services, s.Broker, s.BrokerErr = nil, nil, nil, nil, errors.New("timeout")
+			s.Cluster.Rejected = map[types.NamespacedName]survey.Rejection{web: {At: ago(5).Time, Message: "exceeded quota"}}
+		}, DoesNotWork, "says: exceeded quota", ""},
 		"the import was rejected earlier": {func(s *survey.Survey) {
 			s.Cluster.Rejected = map[types.NamespacedName]survey.Rejection{web: {}}
 		}, Works, "", ""},

@@ -1,6 +1,7 @@
 package dnswiring
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -26,6 +27,9 @@ func (c Change) Diff() string {
 			return Name(c.Object()) + " " + f.Name
 		}
 		text := diff.Diff(side(c.Before != nil, f.Before), []byte(f.Before), side(c.After != nil, f.After), []byte(f.After))
+		if f.Before == f.After { // an empty key is removed
+			fmt.Fprintf(&b, "--- %s %s\n+++ (none)\n", Name(c.Object()), f.Name)
+		}
 		_, unified, _ := strings.Cut(string(text), "\n") // without the line "diff A B"
 		b.WriteString(unified)
 	}

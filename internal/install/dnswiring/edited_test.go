@@ -27,7 +27,11 @@ func TestMadeAndShared(t *testing.T) {
 func TestEmptyKey(t *testing.T) {
 	is := custom("atoll.server", "")
 	is.Custom.Data["corp.server"] = ""
-	is = is.apply(must(Uninstall(is, Forms())))
+	changes := must(Uninstall(is, Forms()))
+	if got, want := changes[0].Diff(), "--- configmap kube-system/coredns-custom data.atoll.server\n+++ (none)\n"; got != want {
+		t.Errorf("the diff is %q, want %q", got, want)
+	}
+	is = is.apply(changes)
 	if _, left := is.Custom.Data["atoll.server"]; left || len(is.Custom.Data) != 1 {
 		t.Errorf("coredns-custom has %q", is.Custom.Data)
 	}
