@@ -77,6 +77,12 @@ func TestRefusedServiceImportIsReported(t *testing.T) {
 	create(t, "c1", service(other, "web", 80), export(other, "web"))
 	expectImport(t, "c2", other, "web", from("c1"))
 	expectSaid(t, "c2", ns, "Namespace", "ImportRefused", 2) // one Event for each service
+	for line, want := range map[string]string{"explain no-imports/web": "import: ", "status": "import no-imports/db: "} {
+		r := planes.Atoll("", line+" --context c2 --kubeconfig "+theLab.Kubeconfig())
+		if at := strings.Index(r.Stdout, want+"This cluster has no ServiceImport of the service."); at < 0 || !strings.Contains(r.Stdout[at:], "is forbidden: ") {
+			t.Errorf("atoll %s does not show the API server's message:\n%s%s", line, r.Stdout, r.Stderr)
+		}
+	}
 	own := export(ns, "web")
 	create(t, "c2", service(ns, "web", 80), own)
 	expectCondition(t, "c2", own, "Ready", metav1.ConditionTrue, "Exported")

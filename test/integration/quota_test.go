@@ -195,3 +195,37 @@ func TestEachRefusalIsOne(t *testing.T) {
 		}
 	}
 }
+
+// An API server that lets the agent delete no EndpointSlice shows in the status of the cluster: no object is left whose
+// condition could say so.
+func TestDeniedDeletionShows(t *testing.T) {
+	const ns = "stays"
+	namespace(t, ns, "c1", "c2")
+	create(t, "c1", service(ns, "web", 80), slice(ns, "web-x", "web", "10.1.1.1"))
+	e := export(ns, "web")
+	create(t, "c1", e)
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	policy := objects.Policy("stays", "endpointslices", "oldObject.metadata.namespace != '"+ns+"'", "stays", admissionv1.Delete)
+	temporary(t, "c2", policy...)
+	imported := slicesOf(t, "c2", ns)[0]
+	eventually(t, "the policy is in force", func() error {
+		if err := on["c2"].Delete(t.Context(), &imported, client.DryRunAll); err == nil {
+			return errors.New("the deletion is allowed")
+		}
+		return nil
+	})
+	remove(t, "c1", e)
+	expectGone(t, "c2", objects.Import(ns, "web"))
+	const left = "The ServiceImport is deleted, but its EndpointSlices of cluster c1 still exist: "
+	for _, line := range []string{"status", "explain stays/web"} {
+		r := planes.Atoll("", line+" --context c2 --kubeconfig "+theLab.Kubeconfig())
+		if !strings.Contains(r.Stdout, left+imported.Name) {
+			t.Errorf("atoll %s does not report EndpointSlice %s:\n%s%s", line, imported.Name, r.Stdout, r.Stderr)
+		}
+	}
+	remove(t, "c2", policy...)
+	expectGone(t, "c2", &imported)
+	if r := planes.Atoll("", "status --context c2 --kubeconfig "+theLab.Kubeconfig()); strings.Contains(r.Stdout, left) {
+		t.Errorf("atoll status reports an EndpointSlice that is deleted:\n%s", r.Stdout)
+	}
+}

@@ -45,6 +45,7 @@ type Reconciler struct {
 	imports, exports *status.Problems
 	found            kit.Since[types.UID]                 // ServiceImports that Atoll has not created
 	unrecorded       kit.Since[types.NamespacedName]      // this cluster's exports without a record
+	absent           kit.Since[types.NamespacedName]      // ServiceImports that the API server refuses to create
 	lastEvents       status.Announced[eventKey, struct{}] // the subject of the last Event
 }
 

@@ -118,7 +118,9 @@ func (r *Reconciler) sayRefused(service types.NamespacedName, have *mcsv1beta1.S
 	}
 	what := kind
 	if kind != "" && have.UID == "" {
-		what += now.Truncate(repeatRefused).String()
+		what += fmt.Sprint(r.absent.For(service, now) / repeatRefused)
+	} else {
+		r.absent.Over(service)
 	}
 	if r.isNew("ImportRefused", service, what) {
 		status.Say(r.recorder, about, related, corev1.EventTypeWarning, "ImportRefused", "Import", fmt.Sprintf(

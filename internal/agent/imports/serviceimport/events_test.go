@@ -43,7 +43,7 @@ func TestRefusedImportIsRepeated(t *testing.T) {
 		want    int
 	}{
 		{0, none, "quota", 1}, {1, none, "quota", 0}, {29, none, "quota", 0}, {30, none, "quota", 1}, {31, none, "quota", 0},
-		{32, exists, "quota", 1}, {90, exists, "quota", 0}, {91, exists, "", 0}, {92, none, "quota", 1},
+		{32, exists, "quota", 1}, {90, exists, "quota", 0}, {91, exists, "", 0}, {92, none, "quota", 1}, {121, none, "quota", 0}, {122, none, "quota", 1},
 	} {
 		r.sayRefused(web, tt.have, nil, tt.why, start.Add(time.Duration(tt.minutes)*time.Minute))
 		if got := len(recorder.Events); got != tt.want {
