@@ -183,7 +183,7 @@ func (t *table) corefile(s source, zone string) error {
 // routes returns the routes of the blocks that listen at a port and address. CoreDNS has a server for each address, so a
 // block without bind receives no queries to an address that another block binds.
 func (t *table) routes(s source, file corefile.File, zone, port, host string) (routes []route) {
-	rewritten := map[string][]route{} // by block
+	var rewritten [][]route // with the routes of their blocks first
 	for _, b := range file.Blocks {
 		if !slices.Contains(b.Hosts(), host) {
 			continue
@@ -195,15 +195,16 @@ func (t *table) routes(s source, file corefile.File, zone, port, host string) (r
 				continue
 			}
 			for _, served := range a.Zones {
-				routes = append(routes, route{served, t.targets(b, served, zone), by})
-				rewritten[by] = append(rewritten[by], s.rewrites(b, served, zone)...)
+				r := route{served, t.targets(b, served, zone), by}
+				routes = append(routes, r)
+				rewritten = append(rewritten, append([]route{r}, s.rewrites(b, served, zone)...))
 			}
 		}
 	}
 	blocks := routes
-	for by, names := range rewritten {
-		for _, r := range names {
-			if lookup(blocks, r.zone).by == by { // the block receives the queries
+	for _, of := range rewritten {
+		for _, r := range of[1:] {
+			if lookup(blocks, r.zone).by == of[0].by { // the block receives the queries
 				routes = append(routes, r)
 			}
 		}
