@@ -48,7 +48,7 @@ func (c *core) addProcessControllers() error {
 	add(importstatus.New(c.cluster, member, c.recorder, c.imports, imports.Missing))
 	add(trafficstatus.New(c.cluster, member, imports))
 	add(lost.NewController(lost.Options{
-		Cluster: c.cluster, Heartbeats: c.Heartbeats, Prober: lost.NewProber(c.Dial, c.Network.Families, c.network),
+		Cluster: c.cluster, Heartbeats: c.Heartbeats, Prober: lost.NewProber(c.Dial, c.Metrics.Probes, c.Network.Families, c.network),
 		Timeout: c.LeaseTimeout, Node: c.Node, Renew: c.Renew, Log: c.Log,
 	}, c.lost), nil)
 	if failed != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -270,10 +271,10 @@ func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 	c.mu.Lock()
 	targets := c.followed[id].targets()
 	c.mu.Unlock()
-	outcomes := c.prober.Probe(ctx, targets)
+	outcomes := c.prober.Probe(ctx, metrics.ProbesMissing, targets)
 	if !answered(outcomes) {
 		targets = slices.DeleteFunc(c.sample(id), func(t Target) bool { _, asked := outcomes[t]; return asked })
-		maps.Copy(outcomes, c.prober.Probe(ctx, targets))
+		maps.Copy(outcomes, c.prober.Probe(ctx, metrics.ProbesMissing, targets))
 	}
 	answers := answered(outcomes)
 	if ctx.Err() != nil {

@@ -344,8 +344,8 @@ func newWorld(t *rapid.T, others int) *world {
 
 func (w *world) ids() []names.ClusterID { return slices.Sorted(maps.Keys(w.members)) }
 
-// step advances the time by a second.
-func (w *world) step() {
+// tick advances the time by a second.
+func (w *world) tick() time.Time {
 	w.now++
 	at := second(w.now)
 	for _, m := range w.members {
@@ -356,6 +356,12 @@ func (w *world) step() {
 			m.renewal = at.Add(m.clock)
 		}
 	}
+	return at
+}
+
+// step advances the time by a second, and does what is due.
+func (w *world) step() {
+	at := w.tick()
 	if w.broker && w.now%5 == 0 {
 		w.own(at)
 	}
@@ -375,8 +381,7 @@ func (w *world) step() {
 		w.silences.Asked(id, answer, at)
 	}
 	if renew && w.broker {
-		w.now++ // the renewal takes a second
-		w.own(second(w.now))
+		w.own(w.tick()) // the renewal takes a second
 	}
 	if w.cut > 0 {
 		w.cut--

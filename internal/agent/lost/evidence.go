@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -237,7 +238,7 @@ func (c *Controller) gatherEvidence(ctx context.Context, id names.ClusterID) {
 			targets = append(targets, Target{Address: at})
 		}
 	}
-	outcomes := c.prober.Probe(ctx, targets)
+	outcomes := c.prober.Probe(ctx, metrics.ProbesCurrent, targets)
 	for target, outcome := range outcomes {
 		c.evidence.add(id, target.Address, outcome, time.Now())
 	}

@@ -15,8 +15,10 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -44,17 +46,18 @@ type Prober struct {
 	dial Dial
 	// allowed reports whether this cluster can reach, and may probe, an address of another cluster's endpoint.
 	allowed func(names.ClusterID, netip.Addr) bool
+	count   *prometheus.CounterVec
 	limiter *rate.Limiter
 	open    chan struct{}
 }
 
 // NewProber returns a prober that uses dial, or the network if dial is nil. It probes addresses of this cluster's
 // families that network accepts as the member's endpoints.
-func NewProber(dial Dial, families []corev1.IPFamily, network validation.Network) *Prober {
+func NewProber(dial Dial, count *prometheus.CounterVec, families []corev1.IPFamily, network validation.Network) *Prober {
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}
-	return newProber(dial, func(id names.ClusterID, a netip.Addr) bool {
+	return newProber(dial, count, func(id names.ClusterID, a netip.Addr) bool {
 		family := corev1.IPv4Protocol
 		if a.Is6() {
 			family = corev1.IPv6Protocol
@@ -63,8 +66,8 @@ func NewProber(dial Dial, families []corev1.IPFamily, network validation.Network
 	})
 }
 
-func newProber(dial Dial, allowed func(names.ClusterID, netip.Addr) bool) *Prober {
-	return &Prober{dial: dial, allowed: allowed, limiter: rate.NewLimiter(perSecond, burst), open: make(chan struct{}, maxOpen)}
+func newProber(dial Dial, count *prometheus.CounterVec, allowed func(names.ClusterID, netip.Addr) bool) *Prober {
+	return &Prober{dial: dial, count: count, allowed: allowed, limiter: rate.NewLimiter(perSecond, burst), open: make(chan struct{}, maxOpen)}
 }
 
 // Outcome is the result of a connection attempt.
@@ -79,8 +82,8 @@ const (
 	Accepted
 )
 
-// Probe connects to all targets at once, and returns the outcomes.
-func (p *Prober) Probe(ctx context.Context, targets []Target) map[Target]Outcome {
+// Probe connects to all targets at once, and returns the outcomes. heartbeat is the state of the member's, for the metric.
+func (p *Prober) Probe(ctx context.Context, heartbeat string, targets []Target) map[Target]Outcome {
 	outcomes := make([]Outcome, len(targets))
 	var all sync.WaitGroup
 	for i, target := range targets {
@@ -91,7 +94,7 @@ func (p *Prober) Probe(ctx context.Context, targets []Target) map[Target]Outcome
 			defer p.end()
 			limited, cancel := context.WithTimeout(ctx, probeTime)
 			defer cancel()
-			outcomes[i] = p.probe(limited, target.Address)
+			outcomes[i] = p.probe(limited, heartbeat, target.Address)
 		})
 	}
 	all.Wait()
@@ -119,7 +122,7 @@ func (p *Prober) Round(ctx context.Context, targets []netip.AddrPort, within tim
 				return
 			}
 			defer p.end()
-			answers <- expected(target, p.probe(ctx, target))
+			answers <- expected(target, p.probe(ctx, metrics.ProbesLate, target))
 		})
 	}
 	for range targets {
@@ -157,7 +160,9 @@ func (p *Prober) begin(ctx context.Context) bool {
 
 func (p *Prober) end() { <-p.open }
 
-func (p *Prober) probe(ctx context.Context, target netip.AddrPort) Outcome {
+// probe counts and opens a connection.
+func (p *Prober) probe(ctx context.Context, heartbeat string, target netip.AddrPort) Outcome {
+	p.count.WithLabelValues(heartbeat).Inc()
 	conn, err := p.dial(ctx, "tcp", target.String())
 	switch {
 	case err == nil:

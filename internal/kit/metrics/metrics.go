@@ -19,6 +19,13 @@ const (
 	Imported = "importedslice"
 )
 
+// Values of the label heartbeat: connections to members whose heartbeat is current gather evidence for later.
+const (
+	ProbesCurrent = "current"
+	ProbesLate    = "late"
+	ProbesMissing = "missing"
+)
+
 // Metrics are the metrics of one agent for one term.
 type Metrics struct {
 	// Exported and Imported are the slices that an agent keeps on the broker and in its own cluster.
@@ -26,6 +33,9 @@ type Metrics struct {
 	// Publish, Transit, Import and Total are the durations of an endpoint change's stages; see
 	// docs/reference/metrics.md.
 	Publish, Transit, Import, Total prometheus.Observer
+
+	// Probes counts the connections by which an agent learns whether other members' endpoints answer.
+	Probes *prometheus.CounterVec
 
 	slices      sliceVectors
 	imports     *prometheus.GaugeVec
@@ -48,21 +58,28 @@ func New(traffic *Traffic) *Metrics {
 			Help:    "Time from a change of endpoints until other clusters have the change, by stage.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 18), // 1 ms to 131 s
 		}, []string{"stage"}),
+		Probes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "probes_total",
+			Help: "Number of TCP connections to endpoints of other members to learn whether they answer, by the state of the member's heartbeat.",
+		}, []string{"heartbeat"}),
 		traffic:    traffic,
 		leftOut:    newCollector(leftOutDesc),
 		events:     newCollector(eventsDesc),
-		remotes:    newCollector(remoteReady, remoteOver, remoteRenewed),
+		remotes:    newCollector(remoteReady, remoteSilent, remoteOver, remoteRenewed),
 		objects:    newCollector(exportCondition, importClusters, conflictCount),
 		connection: newCollector(connectedDesc),
 	}
 	m.Exported, m.Imported = m.slices.of(Exported, nil), m.slices.of(Imported, m.imports)
 	m.Publish, m.Transit = m.propagation.WithLabelValues("publish"), m.propagation.WithLabelValues("broker")
+	for _, heartbeat := range []string{ProbesCurrent, ProbesLate, ProbesMissing} {
+		m.Probes.WithLabelValues(heartbeat)
+	}
 	m.Import, m.Total = m.propagation.WithLabelValues("import"), m.propagation.WithLabelValues("total")
 	return m
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return append(m.slices.collectors(), m.imports, m.propagation, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.connection)
+	return append(m.slices.collectors(), m.imports, m.propagation, m.Probes, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.connection)
 }
 
 // Describe implements prometheus.Collector.
