@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -130,8 +131,8 @@ type Options struct {
 	Log *slog.Logger
 	// Wrap, unless nil, wraps the agent's connections to its cluster and to the broker.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Dial replaces the network for liveness probes of lost members' endpoints; nil uses this
-	// machine's network.
+	// Dial replaces the network for probes of other members' endpoints. If nil, all endpoints refuse connections, as
+	// pods without a listener do.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -166,7 +167,11 @@ func Join(ctx context.Context, b *Broker, number int, o Options) (*Member, error
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	options.Dial = o.Dial
+	if options.Dial = o.Dial; options.Dial == nil {
+		options.Dial = func(_ context.Context, network, _ string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		}
+	}
 	m := &Member{ID: id, API: api, Client: c, options: options, log: log, broker: b}
 	if err := m.Start(ctx); err != nil {
 		return nil, err

@@ -240,8 +240,9 @@ func (c *Controller) note(decided State) {
 	for _, id := range decided.Silent {
 		add(keySilent+id.String(), "Put the endpoints of a silent cluster on standby. Its heartbeat is late, and endpoints that answered before do not answer", id)
 	}
-	for _, id := range c.evidence.unproven() {
-		if id != c.cluster.ID && c.exports(id) {
+	stored := func(id names.ClusterID) bool { return c.data[keyUnproven+id.String()] != "" }
+	for _, id := range c.evidence.unproven(stored) {
+		if id != c.cluster.ID && (c.exports(id) || stored(id)) {
 			add(keyUnproven+id.String(), "No endpoint of a cluster has answered a TCP connection of this agent. If that cluster fails, its endpoints stay in use until they are withdrawn", id)
 		}
 	}

@@ -165,12 +165,13 @@ func (e *evidence) confirms(id names.ClusterID, target netip.AddrPort, outcome O
 	return outcome == Accepted || outcome == Refused && m != nil && m.of[target].outcome == Refused
 }
 
-// unproven returns the members that were asked several times, and of which no endpoint has answered yet.
-func (e *evidence) unproven() (ids []names.ClusterID) {
+// unproven returns the members of which no endpoint has answered, of those that were asked several times or that were unproven
+// before.
+func (e *evidence) unproven(before func(names.ClusterID) bool) (ids []names.ClusterID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for id, m := range e.members {
-		if m.tries >= unprovenTries && len(m.of) == 0 {
+		if len(m.of) == 0 && (m.tries >= unprovenTries || before(id)) {
 			ids = append(ids, id)
 		}
 	}

@@ -205,7 +205,7 @@ func (r *Reconciler) write(ctx context.Context, req Request, in inputsOf, set *r
 	}
 	if out.Done() {
 		if set != nil {
-			r.done(set, req, d.want)
+			r.done(set, req, have, d.want)
 		}
 		r.measure(req.service(in), in.imp, req, have, d.want, now)
 	}

@@ -64,8 +64,10 @@ type roleSet struct {
 	result  choice.Result
 	// invalid is why the service's TrafficPolicy does not apply.
 	invalid error
-	// waiting are the slices that waited for others.
-	waiting map[Request]bool
+	// wanted are the slices with their roles. promoted are those of them that bring endpoints on standby into use, until they are
+	// written, and waiting are those that waited for others.
+	wanted            map[Request]*discoveryv1.EndpointSlice
+	promoted, waiting map[Request]bool
 	// last are the slices as this process wrote them: the cache shows them a moment later.
 	last map[Request]*discoveryv1.EndpointSlice
 }
@@ -76,7 +78,7 @@ func (r *roles) of(service types.NamespacedName, needed bool) *roleSet {
 	defer r.mu.Unlock()
 	set := r.services[service]
 	if set == nil && needed {
-		set = &roleSet{waiting: map[Request]bool{}, last: map[Request]*discoveryv1.EndpointSlice{}}
+		set = &roleSet{promoted: map[Request]bool{}, waiting: map[Request]bool{}, last: map[Request]*discoveryv1.EndpointSlice{}}
 		if r.services == nil {
 			r.services = map[types.NamespacedName]*roleSet{}
 		}
@@ -293,8 +295,11 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 		}
 		set.input, set.planned = input, plans
 	case endpoints.SameEndpoints(set.planned[source], planned):
-		if planned != nil {
-			set.planned[source] = planned // with its revision
+		if planned != nil { // with its revision
+			set.planned[source] = planned
+			for _, group := range set.groups[source] {
+				set.want(source, group)
+			}
 		}
 		return nil, false, nil
 	default:
@@ -305,6 +310,12 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 	}
 	before := set.groups
 	set.groups, set.result = groupsOf(input, set.planned)
+	set.wanted = map[Request]*discoveryv1.EndpointSlice{}
+	for s, groups := range set.groups {
+		for _, group := range groups {
+			set.want(s, group)
+		}
+	}
 	for _, sources := range []map[Request][]choice.Group{before, set.groups} {
 		for s := range sources {
 			if !reflect.DeepEqual(before[s], set.groups[s]) {
@@ -318,7 +329,34 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 			changed = append(changed, requestsOf(s, groups)...)
 		}
 	}
+	for _, req := range changed {
+		have, err := r.written(ctx, set, req)
+		if err != nil {
+			return nil, false, err
+		}
+		if delete(set.promoted, req); promotes(have, set.wanted[req]) {
+			set.promoted[req] = true
+		}
+	}
 	return changed, true, nil
+}
+
+func (s *roleSet) want(source Request, group choice.Group) {
+	req := source
+	req.Ports = group.Suffix
+	s.wanted[req] = withRoles(s.planned[source], group, req)
+}
+
+// written returns a slice as it is.
+func (r *Reconciler) written(ctx context.Context, set *roleSet, req Request) (*discoveryv1.EndpointSlice, error) {
+	if last, found := set.last[req]; found {
+		return last, nil
+	}
+	slice, err := imported.Slice(ctx, r.Cluster.Client, req.name())
+	if err != nil {
+		return nil, fmt.Errorf("reading the imported EndpointSlice of %v: %w", req, err)
+	}
+	return slice, nil
 }
 
 // groupsOf decides a service, and returns the groups of each slice.
@@ -414,30 +452,27 @@ func (r *Reconciler) plans(ctx context.Context, service types.NamespacedName) (m
 func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request, have, want *discoveryv1.EndpointSlice) (awaits, isLast bool, _ error) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
+	for other := range set.promoted {
+		awaits = awaits || other != req && !promotes(have, want)
+	}
 	without := lastReady(have, want)
 	var come []discoveryv1.EndpointPort
-	for source, groups := range set.groups {
-		for _, group := range groups {
-			other := source
-			if other.Ports = group.Suffix; other == req {
-				continue
-			}
-			theirs, found := set.last[other]
-			if !found {
-				var err error
-				if theirs, err = imported.Slice(ctx, r.Cluster.Client, other.name()); err != nil {
-					return false, false, err
-				}
-			}
-			wanted := withRoles(set.planned[source], group, other)
-			awaits = awaits || !promotes(have, want) && promotes(theirs, wanted) || source == req.source() && slices.ContainsFunc(group.Ports, func(p discoveryv1.EndpointPort) bool {
-				return hasPort(have, p) && !hasPort(want, p) && !hasPort(theirs, p)
-			})
-			without = slices.DeleteFunc(without, func(p discoveryv1.EndpointPort) bool {
-				return isServedAt(theirs, have, p) && isServedAt(wanted, have, p)
-			})
-			come = append(come, slices.DeleteFunc(slices.Clone(without), func(p discoveryv1.EndpointPort) bool { return !isServedAt(wanted, have, p) })...)
+	for other, wanted := range set.wanted {
+		isSibling := other.source() == req.source()
+		if other == req || len(without) == 0 && !isSibling {
+			continue
 		}
+		theirs, err := r.written(ctx, set, other)
+		if err != nil {
+			return false, false, err
+		}
+		awaits = awaits || isSibling && slices.ContainsFunc(wanted.Ports, func(p discoveryv1.EndpointPort) bool {
+			return hasPort(have, p) && !hasPort(want, p) && !hasPort(theirs, p)
+		})
+		without = slices.DeleteFunc(without, func(p discoveryv1.EndpointPort) bool {
+			return isServedAt(theirs, have, p) && isServedAt(wanted, have, p)
+		})
+		come = append(come, slices.DeleteFunc(slices.Clone(without), func(p discoveryv1.EndpointPort) bool { return !isServedAt(wanted, have, p) })...)
 	}
 	isLast = slices.ContainsFunc(without, func(p discoveryv1.EndpointPort) bool { return hasPort(&discoveryv1.EndpointSlice{Ports: come}, p) })
 	if awaits = awaits || isLast; awaits {
@@ -446,14 +481,21 @@ func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request
 	return awaits, isLast, nil
 }
 
-// done records that a slice has been written, and queues those that waited.
-func (r *Reconciler) done(set *roleSet, req Request, written *discoveryv1.EndpointSlice) {
+// done records that a slice has been written, and queues those that waited for it.
+func (r *Reconciler) done(set *roleSet, req Request, have, written *discoveryv1.EndpointSlice) {
 	set.mu.Lock()
 	if set.last[req] = written; written == nil {
 		delete(set.last, req)
 	}
-	waiting := slices.Collect(maps.Keys(set.waiting))
-	clear(set.waiting)
+	delete(set.promoted, req)
+	serves := written != nil && (have == nil || len(lastReady(written, have)) > 0) // at a port where it did not
+	var waited []Request
+	for waiting := range set.waiting {
+		if len(set.promoted) == 0 || serves || waiting.source() == req.source() {
+			waited = append(waited, waiting)
+			delete(set.waiting, waiting)
+		}
+	}
 	set.mu.Unlock()
-	r.roles.changes.Publish(waiting...)
+	r.roles.changes.Publish(waited...)
 }

@@ -131,7 +131,9 @@ func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.Traffic
 			t.invalid = errors.New("the ServiceImport is not managed by Atoll")
 			return t, err
 		}
-		t.result, t.invalid = r.decisions.Decision(name)
+		if t.result, t.invalid = r.decisions.Decision(name); err == nil && t.exists && t.invalid == nil { // a service without endpoints is not decided
+			_, t.invalid = choice.PolicyOf(&policy.Spec.Preference, imp.Spec.Type == mcsv1beta1.Headless, imp.Spec.TrafficDistribution != nil, false)
+		}
 		return t, err
 	}
 	own, err := r.cluster.Own(ctx, name)
@@ -144,11 +146,11 @@ func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.Traffic
 		return t, nil
 	}
 	_, t.invalid = choice.PolicyOf(&policy.Spec.Preference, own.Contribution.Type == mcsv1beta1.Headless, own.Contribution.TrafficDistribution != nil, !r.cluster.PublishesPods)
-	exported, err := r.cluster.Exports(ctx, name)
-	if err != nil || len(exported.Imported) == 0 {
+	exports, err := r.cluster.Conflicting(ctx, name, own.Contribution) // importers decide, whatever this namespace refuses
+	if err != nil || len(exports) == 0 {
 		return t, err
 	}
-	if oldest := choice.OldestExport(exported.Imported); oldest.ClusterID != r.cluster.ID.String() {
+	if oldest := choice.OldestExport(exports); oldest.ClusterID != r.cluster.ID.String() {
 		t.oldest = names.ClusterID(oldest.ClusterID)
 	}
 	return t, nil
