@@ -199,6 +199,9 @@ func (r *Reconciler) adapt(req Request, in inputsOf, set *roleSet, have *discove
 
 // write writes a decision, and reports the result.
 func (r *Reconciler) write(ctx context.Context, req Request, in inputsOf, set *roleSet, have *discoveryv1.EndpointSlice, d decision, now time.Time) kit.Outcome {
+	if set != nil {
+		set.begin(req, d.want)
+	}
 	out := kit.OutcomeOf(imported.Write(ctx, r.Cluster, have, d.want))
 	if out.Err == nil && req.Cluster != r.Cluster.ID {
 		r.Pace.Done(req.Cluster.String(), req.Source.Namespace, req.key(), now)
@@ -208,6 +211,8 @@ func (r *Reconciler) write(ctx context.Context, req Request, in inputsOf, set *r
 			r.done(set, req, have, d.want)
 		}
 		r.measure(req.service(in), in.imp, req, have, d.want, now)
+	} else if set != nil {
+		set.failed(req)
 	}
 	r.note(in, req, d, out)
 	return out

@@ -15,16 +15,32 @@ import (
 // wait, a proxy could see no ready endpoint for a moment.
 const promoteTime = 2 * time.Second
 
-// written returns a slice as it is.
-func (r *Reconciler) written(ctx context.Context, set *roleSet, req Request) (*discoveryv1.EndpointSlice, error) {
-	if last, found := set.last[req]; found {
-		return last, nil
+// states returns a slice as it is, and as it is being written.
+func (r *Reconciler) states(ctx context.Context, set *roleSet, req Request) (states, error) {
+	last, found := set.last[req]
+	if !found {
+		var err error
+		if last, err = imported.Slice(ctx, r.Cluster.Client, req.name()); err != nil {
+			return nil, fmt.Errorf("reading the imported EndpointSlice of %v: %w", req, err)
+		}
 	}
-	slice, err := imported.Slice(ctx, r.Cluster.Client, req.name())
-	if err != nil {
-		return nil, fmt.Errorf("reading the imported EndpointSlice of %v: %w", req, err)
+	if writing, found := set.writing[req]; found {
+		return states{last, writing}, nil
 	}
-	return slice, nil
+	return states{last}, nil
+}
+
+// states are the possible states of a slice.
+type states []*discoveryv1.EndpointSlice
+
+// promotes reports whether a write may bring endpoints that stood by into use.
+func (s states) promotes(want *discoveryv1.EndpointSlice) bool {
+	return slices.ContainsFunc(s, func(have *discoveryv1.EndpointSlice) bool { return promotes(have, want) })
+}
+
+// have reports whether something is true in all states.
+func (s states) have(is func(*discoveryv1.EndpointSlice) bool) bool {
+	return !slices.ContainsFunc(s, func(have *discoveryv1.EndpointSlice) bool { return !is(have) })
 }
 
 // awaitsOthers reports whether a write that takes something out of use must wait for other slices of the service: for endpoints
@@ -44,15 +60,15 @@ func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request
 		if other == req || len(without) == 0 && !isSibling {
 			continue
 		}
-		theirs, err := r.written(ctx, set, other)
+		theirs, err := r.states(ctx, set, other)
 		if err != nil {
 			return false, false, err
 		}
 		awaits = awaits || isSibling && slices.ContainsFunc(wanted.Ports, func(p discoveryv1.EndpointPort) bool {
-			return hasPort(have, p) && !hasPort(want, p) && !hasPort(theirs, p)
+			return hasPort(have, p) && !hasPort(want, p) && !theirs.have(func(s *discoveryv1.EndpointSlice) bool { return hasPort(s, p) })
 		})
 		without = slices.DeleteFunc(without, func(p discoveryv1.EndpointPort) bool {
-			return isServedAt(theirs, have, p) && isServedAt(wanted, have, p)
+			return isServedAt(wanted, have, p) && theirs.have(func(s *discoveryv1.EndpointSlice) bool { return isServedAt(s, have, p) })
 		})
 		come = append(come, slices.DeleteFunc(slices.Clone(without), func(p discoveryv1.EndpointPort) bool { return !isServedAt(wanted, have, p) })...)
 	}
@@ -63,13 +79,31 @@ func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request
 	return awaits, isLast, nil
 }
 
+// begin records that a slice is about to be written: what others decide meanwhile must hold before and after the write.
+func (s *roleSet) begin(req Request, want *discoveryv1.EndpointSlice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writing[req] = want
+}
+
+// failed records that a slice may have been written or not.
+func (s *roleSet) failed(req Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.writing, req)
+	delete(s.last, req)
+}
+
 // done records that a slice has been written, and queues those that waited for it.
 func (r *Reconciler) done(set *roleSet, req Request, have, written *discoveryv1.EndpointSlice) {
 	set.mu.Lock()
+	delete(set.writing, req)
 	if set.last[req] = written; written == nil {
 		delete(set.last, req)
 	}
-	delete(set.promoted, req)
+	if !promotes(written, set.wanted[req]) { // else it was decided again during the write
+		delete(set.promoted, req)
+	}
 	serves := written != nil && (have == nil || len(lastReady(written, have)) > 0) // at a port where it did not
 	var waited []Request
 	for waiting := range set.waiting {

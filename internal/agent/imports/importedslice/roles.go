@@ -63,8 +63,8 @@ type roleSet struct {
 	// written, and waiting are those that waited for others.
 	wanted            map[Request]*discoveryv1.EndpointSlice
 	promoted, waiting map[Request]bool
-	// last are the slices as this process wrote them: the cache shows them a moment later.
-	last map[Request]*discoveryv1.EndpointSlice
+	// last are the slices as this process wrote them: the cache shows them a moment later. writing are those that are being written.
+	last, writing map[Request]*discoveryv1.EndpointSlice
 }
 
 // of returns a service's decision. If it has none, it is created if it is needed.
@@ -73,7 +73,7 @@ func (r *roles) of(service types.NamespacedName, needed bool) *roleSet {
 	defer r.mu.Unlock()
 	set := r.services[service]
 	if set == nil && needed {
-		set = &roleSet{promoted: map[Request]bool{}, waiting: map[Request]bool{}, last: map[Request]*discoveryv1.EndpointSlice{}}
+		set = &roleSet{promoted: map[Request]bool{}, waiting: map[Request]bool{}, last: map[Request]*discoveryv1.EndpointSlice{}, writing: map[Request]*discoveryv1.EndpointSlice{}}
 		if r.services == nil {
 			r.services = map[types.NamespacedName]*roleSet{}
 		}
@@ -325,11 +325,11 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 		}
 	}
 	for _, req := range changed {
-		have, err := r.written(ctx, set, req)
+		have, err := r.states(ctx, set, req)
 		if err != nil {
 			return nil, false, err
 		}
-		if delete(set.promoted, req); promotes(have, set.wanted[req]) {
+		if delete(set.promoted, req); have.promotes(set.wanted[req]) {
 			set.promoted[req] = true
 		}
 	}
