@@ -264,6 +264,9 @@ func (c *Controller) round(ctx context.Context, id names.ClusterID) {
 	c.asking.Add(1)
 	answer := c.ask(ctx, id)
 	c.asking.Add(-1)
+	if answer == Unanswered {
+		c.heartbeats.Unanswered(id)
+	}
 	c.update(func(now time.Time) { c.silences.Asked(id, answer, now) })
 }
 

@@ -375,6 +375,7 @@ func (w *world) step() {
 		answer := Answered
 		if m := w.members[id]; m.dead {
 			answer = Unanswered
+			w.heartbeats.Unanswered(id)
 		} else if !w.network {
 			answer = Unknown // this cluster's own endpoints do not answer either
 		}

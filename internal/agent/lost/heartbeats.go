@@ -79,6 +79,8 @@ type heartbeat struct {
 	seen    time.Time // as renewed, or when observation began again
 	sent    time.Time // the renewal time by this process's clock
 	missing bool
+	// unanswered is set if its endpoints did not answer since the last renewal.
+	unanswered bool
 	// delay is the time from a renewal to its read, by two clocks, and healthy is the age that a renewal ended.
 	delay, healthy extremes
 }
@@ -179,6 +181,15 @@ func (h *Heartbeats) Remove(id names.ClusterID, removed bool) {
 	}
 }
 
+// Unanswered records that a member's endpoints do not answer, so the age of its heartbeat is not a healthy one's.
+func (h *Heartbeats) Unanswered(id names.ClusterID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m := h.members[id]; m != nil {
+		m.unanswered = true
+	}
+}
+
 // Observe records all Leases from a read that began at began, after this member's Lease was renewed. A member whose
 // Lease does not exist counts as not renewing it, because the Lease may have been deleted by hand.
 func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
@@ -253,13 +264,13 @@ func (h *Heartbeats) take(at time.Time, renewals map[names.ClusterID]time.Time) 
 
 // renew records a renewal.
 func (h *Heartbeats) renew(m *heartbeat, renewal, at time.Time) {
-	if !m.missing && m.renewed.After(h.gap) { // this process and the member were healthy meanwhile
+	if !m.missing && !m.unanswered && m.renewed.After(h.gap) { // this process and the member were healthy meanwhile
 		m.healthy.add(min(at.Sub(m.sent), h.timeout), at)
 	}
 	// This process's wall clock may have been set, its monotonic clock not.
 	delay := at.Sub(h.start) + h.start.Round(0).Sub(renewal)
 	m.delay.add(delay, at)
-	m.renewal, m.renewed, m.seen, m.missing = renewal, at, at, false
+	m.renewal, m.renewed, m.seen, m.missing, m.unanswered = renewal, at, at, false, false
 	m.sent = at.Add(m.delay.min() - delay)
 }
 

@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	// probeTime is how long a probe waits: for the first SYN and its retransmission after one second.
-	probeTime = 3 * time.Second
+	// probeTime is how long a probe waits: for the first SYN and its retransmission after one second. Since 6.5, Linux sends a
+	// third one after two seconds.
+	probeTime = 2 * time.Second
 	// maxTargets is how many endpoints one probe connects to, maxServices of how many services.
 	maxTargets  = 32
 	maxServices = 16
