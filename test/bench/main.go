@@ -16,16 +16,19 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/bench/cases"
 	"github.com/atoll-mcs/atoll/test/bench/child"
 	"github.com/atoll-mcs/atoll/test/bench/dns"
+	"github.com/atoll-mcs/atoll/test/bench/failover"
 	"github.com/atoll-mcs/atoll/test/bench/lb"
 )
 
 func main() {
 	klog.SetLogger(logr.Discard()) // the simulated agents' client-go
+	log.SetLogger(logr.Discard())  // controller-runtime's clients
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
@@ -35,11 +38,12 @@ func main() {
 }
 
 // all lists all cases. The cases of a package run together.
-var all = slices.Concat(cases.All, dns.Cases, lb.Cases)
+var all = slices.Concat(cases.All, dns.Cases, lb.Cases, failover.Cases)
 
 // roles are the functions of this program as a child process.
 var roles = map[string]child.Role{
 	cases.RoleInformer: cases.Informer, cases.RoleFirstSync: cases.FirstSync, dns.RoleServer: dns.Server, lb.RoleServer: lb.Server, lb.RoleForwarder: lb.Forwarder,
+	failover.RoleClient: failover.Client, failover.RoleHolder: failover.Holder,
 }
 
 // options are the command-line options.

@@ -37,6 +37,8 @@ func NewCommand(roles map[string]Role) *cobra.Command {
 type Process struct {
 	// Line is the line that the child wrote when it was ready.
 	Line string
+	// Output is what the child writes after that.
+	Output io.Reader
 	// Record measures the resources of the child.
 	Record process.Record
 
@@ -65,14 +67,18 @@ func Start(env []string, role string, args ...string) (*Process, error) {
 		return nil, fmt.Errorf("starting %s: %w", role, err)
 	}
 	p := &Process{Record: process.Record{PID: command.Process.Pid}, input: input, command: command}
-	line, err := bufio.NewReader(output).ReadString('\n')
+	lines := bufio.NewReader(output)
+	line, err := lines.ReadString('\n')
 	if err != nil {
 		p.Stop()
 		return nil, fmt.Errorf("starting %s: %w", role, err)
 	}
-	p.Line = strings.TrimSpace(line)
+	p.Line, p.Output = strings.TrimSpace(line), lines
 	return p, nil
 }
+
+// End closes the child's input, so that it writes its last output and ends.
+func (p *Process) End() { _ = p.input.Close() }
 
 // Stop stops the child.
 func (p *Process) Stop() {

@@ -70,6 +70,16 @@ func (f Figure) AtMost(value float64) Figure {
 	return f.aims(fmt.Sprintf("at most %g %s", value, f.unit), f.value() <= value)
 }
 
+// P99AtMost sets the target: the 99th percentile is at most this value.
+func (f Figure) P99AtMost(value float64) Figure {
+	return f.aims(fmt.Sprintf("p99 at most %g %s", value, f.unit), spread.Of(f.values).P99 <= value)
+}
+
+// AtMostAboveFloor sets the target: at most this much more than the floor.
+func (f Figure) AtMostAboveFloor(more float64) Figure {
+	return f.aims(fmt.Sprintf("at most floor + %g %s", more, f.unit), f.value() <= spread.Of(f.floor).P50+more)
+}
+
 // AtLeastFloors sets the target: at least this multiple of the floor.
 func (f Figure) AtLeastFloors(times float64) Figure {
 	return f.aims(fmt.Sprintf("at least %g x floor", times), f.ratio() >= times)
