@@ -55,6 +55,7 @@ func (b *bench) drains(ctx context.Context, c *figure.Case) error {
 			return err
 		}
 		took = append(took, each...)
+		b.Say("failover: drain %d of %d: new connections left after %v", len(took)/len(all), rounds, each)
 		began = time.Now()
 		if err := b.drain(ctx, false); err != nil {
 			return err
