@@ -21,6 +21,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -43,7 +44,7 @@ func TestFlood(t *testing.T) {
 		remote := &network{}
 		cluster := &inputs.Cluster{ID: "self", Client: imports, Live: imports, View: view.New("set", "self", nil, &kit.Changes[kit.Scope]{})}
 		c := NewController(Options{
-			Cluster: cluster, Heartbeats: NewHeartbeats("self", timeout), Prober: newProber(remote.dial, func(names.ClusterID, netip.Addr) bool { return true }),
+			Cluster: cluster, Heartbeats: NewHeartbeats("self", timeout), Prober: newProber(remote.dial, metrics.New(metrics.NewTraffic()).Probes, func(names.ClusterID, netip.Addr) bool { return true }),
 			Timeout: timeout, Renew: func() {}, Log: slog.New(slog.DiscardHandler),
 		}, NewSet(&kit.Changes[kit.Scope]{}, func(names.ClusterID) {}))
 		c.detector = NewDetector(timeout, all, c.silences.IsLate)

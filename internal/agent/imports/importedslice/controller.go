@@ -250,7 +250,7 @@ func (r *Reconciler) wait(ctx context.Context, req Request, set *roleSet, have, 
 	awaits, isLast, err := r.awaitsOthers(ctx, set, req, have, want)
 	if !awaits || err != nil {
 		r.demoting.Over(req)
-		return r.limitDemotion(req, have, want, now), err
+		return r.limitDemotion(req, set, have, want, now), err
 	}
 	left := promoteTime - r.demoting.For(req, now)
 	if isLast && want != nil && want.Labels[names.LabelStandby] != "" && isStandby(&want.Endpoints[0]) {
@@ -259,13 +259,14 @@ func (r *Reconciler) wait(ctx context.Context, req Request, set *roleSet, have, 
 	if left > 0 {
 		return left, nil
 	}
-	return r.limitDemotion(req, have, want, now), nil
+	return r.limitDemotion(req, set, have, want, now), nil
 }
 
-// limitDemotion is limit for a write that takes something out of use.
-func (r *Reconciler) limitDemotion(req Request, have, want *discoveryv1.EndpointSlice, now time.Time) time.Duration {
+// limitDemotion is limit for a write that takes something out of use. One that was written, and that the cache does not show yet,
+// counts once.
+func (r *Reconciler) limitDemotion(req Request, set *roleSet, have, want *discoveryv1.EndpointSlice, now time.Time) time.Duration {
 	wait := r.limit(req, have, want, now)
-	if wait == 0 && promotes(want, have) {
+	if wait == 0 && promotes(want, set.asWritten(req, have)) {
 		wait = r.demotions.Wait(req, false, now)
 	}
 	return wait

@@ -86,6 +86,16 @@ func (s *roleSet) begin(req Request, want *discoveryv1.EndpointSlice) {
 	s.writing[req] = want
 }
 
+// asWritten returns a slice as this process wrote it, or as the cache has it.
+func (s *roleSet) asWritten(req Request, have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, found := s.last[req]; found {
+		return last
+	}
+	return have
+}
+
 // failed records that a slice may have been written or not.
 func (s *roleSet) failed(req Request) {
 	s.mu.Lock()
