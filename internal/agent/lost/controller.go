@@ -231,7 +231,7 @@ func (c *Controller) note(decided State) {
 		want[key] = true
 		if _, known := c.data[key]; !known {
 			c.data[key] = time.Now().UTC().Format(time.RFC3339)
-			c.log.Warn(message, "cluster", id)
+			c.log.Warn(message, "member", id)
 		}
 	}
 	for _, id := range decided.Lost {
@@ -251,9 +251,9 @@ func (c *Controller) note(decided State) {
 			return false
 		}
 		if id, silent := silentKey(key); silent {
-			c.log.Info("Uses the endpoints of a cluster that was silent again", "cluster", id, "silentSince", since)
+			c.log.Info("Uses the endpoints of a cluster that was silent again", "member", id, "silentSince", since)
 		} else if !isUnproven(key) {
-			c.log.Info("Restored the endpoints of a cluster that is reachable again", "cluster", key, "withdrawnSince", since)
+			c.log.Info("Restored the endpoints of a cluster that is reachable again", "member", key, "withdrawnSince", since)
 		}
 		return true
 	})

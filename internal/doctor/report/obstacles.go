@@ -43,6 +43,7 @@ func (x *Explanation) findings(s *survey.Survey, service types.NamespacedName, e
 	}
 	is = path{routed: x.derived(s), current: x.heartbeats(s)}
 	x.leftOut()
+	x.Findings.statusRefused(s)
 	x.Findings.foreignSlices(s)
 	x.Findings.leftovers(s, service)
 	x.allowed(s)

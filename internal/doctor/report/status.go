@@ -73,6 +73,7 @@ func NewStatus(s *survey.Survey) Status {
 	status.exports(s)
 	status.imports(s)
 	status.Findings.allRejected(s)
+	status.Findings.statusRefused(s)
 	status.Findings.foreignSlices(s)
 	status.Findings.leftovers(s, types.NamespacedName{})
 	status.Findings.unread(s)

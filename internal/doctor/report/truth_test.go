@@ -108,6 +108,12 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		"the import was rejected earlier": {func(s *survey.Survey) {
 			s.Cluster.Rejected = map[types.NamespacedName]survey.Rejection{web: {}}
 		}, Works, "", ""},
+		"the status of the import is rejected": {func(s *survey.Survey) {
+			s.Cluster.StatusRefused = map[corev1.ObjectReference]survey.Rejection{{Kind: "ServiceImport", Namespace: "shop", Name: "web"}: {At: ago(60).Time, Message: "denied"}}
+		}, WorksInPart, "warning serviceimport shop/web: The conditions of this object may be outdated. An Event of ", "quota"},
+		"the status of the import was rejected earlier": {func(s *survey.Survey) {
+			s.Cluster.StatusRefused = map[corev1.ObjectReference]survey.Rejection{{Kind: "ServiceImport", Namespace: "shop", Name: "web"}: {At: ago(3600).Time, Message: "denied"}}
+		}, Works, "", ""},
 		"an EndpointSlice is left over":      {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] }, WorksInPart, "pending import shop/web: Cluster c1 no longer exports the service, but its EndpointSlices still exist here", "logs"},
 		"one cluster's slices lack the port": {func(s *survey.Survey) { s.Cluster.Slices[0].Ports = nil }, WorksInPart, "", ""},
 		"a ready endpoint is not imported": {func(s *survey.Survey) {

@@ -13,15 +13,34 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 )
 
-// Rejection is an agent's last Event that the API server rejects a ServiceImport, for example because of a quota.
+// Rejection is an agent's last Event that the API server rejects an object or its status, for example because of a quota.
 type Rejection struct {
 	At time.Time
 	// Message includes the API server's.
 	Message string
 }
 
-// importRefused is the reason of the agents' Events (package serviceimport).
-const importRefused = "ImportRefused"
+// Reasons of the agents' Events (packages serviceimport and status).
+const (
+	importRefused = "ImportRefused"
+	statusRefused = "StatusRefused"
+)
+
+// readStatusRefused reads the last Events about objects whose status the API server rejects: their conditions may be outdated.
+func (s *Survey) readStatusRefused(ctx context.Context, c client.Reader, scope Scope) {
+	events := &corev1.EventList{}
+	if !scope.Installation || c.List(ctx, events, client.InNamespace(scope.Namespace), client.MatchingFields{"reason": statusRefused}) != nil {
+		return
+	}
+	s.Cluster.StatusRefused = map[corev1.ObjectReference]Rejection{}
+	for i := range events.Items {
+		e := &events.Items[i]
+		of := corev1.ObjectReference{Kind: e.InvolvedObject.Kind, Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
+		if at := lastTime(e); !at.Before(s.Cluster.StatusRefused[of].At) && (scope.Service == "" || of.Name == scope.Service) {
+			s.Cluster.StatusRefused[of] = Rejection{at, e.Message}
+		}
+	}
+}
 
 // readRejected reads why ServiceImports do not exist: there is no object whose condition says so. Without the permission
 // to list Events, only the agents' logs do.

@@ -32,6 +32,12 @@ func TestReadRejected(t *testing.T) {
 		event("other-reason", "LeftOut", "Namespace", "web", 40), event("of-an-import", "ImportRefused", "ServiceImport", "", 50),
 		series, event("api", "ImportRefused", "Namespace", "api", 20),
 	}
+	refused := corev1.ObjectReference{Kind: mcsv1beta1.ServiceImportKindName, Namespace: "shop", Name: "web"}
+	for i, name := range []string{"first", "last"} {
+		e := event(name, "StatusRefused", refused.Kind, "", int64(60+10*i))
+		e.InvolvedObject = refused
+		objects = append(objects, e)
+	}
 	exports := []brokerv1alpha1.ExportedService{{Spec: brokerv1alpha1.ExportedServiceSpec{ServiceNamespace: "shop", ServiceName: "web"}}}
 	imports := []mcsv1beta1.ServiceImport{{ObjectMeta: named("shop", "web")}}
 	forbidden := func(client.ObjectList) error { return apierrors.NewForbidden(schema.GroupResource{}, "", nil) }
@@ -58,6 +64,10 @@ func TestReadRejected(t *testing.T) {
 		got := map[string]string{}
 		for service, r := range s.Cluster.Rejected {
 			got[service.String()] = fmt.Sprint(r.Message, " ", r.At.Unix())
+		}
+		s.readStatusRefused(t.Context(), server(t, tt.refuse, objects...), tt.scope)
+		if r, is := s.Cluster.StatusRefused[refused]; is != (tt.scope.Installation && tt.refuse == nil && tt.scope.Namespace != "other") || is && (r.At.Unix() != 70 || len(s.Cluster.StatusRefused) != 1) {
+			t.Errorf("%s: statuses %v", name, s.Cluster.StatusRefused)
 		}
 		if fmt.Sprint(got) != tt.want || len(s.Unread) > 0 {
 			t.Errorf("%s: %v, %v, want %s", name, got, s.Unread, tt.want)

@@ -93,6 +93,8 @@ type Cluster struct {
 	Foreign []discoveryv1.EndpointSlice
 	// Rejected are the services whose ServiceImports the API server rejects, with Scope.Installation.
 	Rejected map[types.NamespacedName]Rejection
+	// StatusRefused are the objects (kind, namespace and name) whose status the API server rejects or has rejected, with Scope.Installation.
+	StatusRefused map[corev1.ObjectReference]Rejection
 	// Properties are the values of the ClusterProperties, by name.
 	Properties map[string]string
 	// Withdrawn maps clusters whose endpoints the agents have withdrawn to the time. Silent are those whose endpoints stand by
@@ -177,6 +179,7 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 	}
 	s.readRestricted(ctx, cluster)
 	s.readRejected(ctx, cluster, scope)
+	s.readStatusRefused(ctx, cluster, scope)
 	if scope.Service != "" {
 		s.keep(types.NamespacedName{Namespace: scope.Namespace, Name: scope.Service})
 	}

@@ -34,7 +34,7 @@ func TestDecide(t *testing.T) {
 		reason   string
 		message  string
 	}{
-		"everything is written":           {service: "web-clusterset", status: "True", reason: "Ready", message: "The service is imported. Clients reach the service at 10.0.0.1."},
+		"everything is written":           {service: "web-clusterset", status: "True", reason: "Ready", message: "The service is imported. Its clusterset IP is 10.0.0.1."},
 		"no derived Service yet":          {status: "Unknown", reason: "Pending", message: "The service is being imported"},
 		"a slice is missing":              {service: "web-clusterset", missing: true, status: "Unknown", reason: "Pending", message: "The service is being imported"},
 		"the Service fails":               {problems: parts{{}: failing}, was: "True", after: 29 * time.Second, status: "Unknown", reason: "Pending", message: "The derived Service cannot be written. The agent retries: quota"},

@@ -18,9 +18,9 @@ import (
 
 // Imported is the condition of a working import. warnings list what is left out or differs from the request.
 func Imported(imp *mcsv1beta1.ServiceImport, warnings []string) *metav1.Condition {
-	message := "The service is imported. The service is headless, so clients reach it by its DNS name."
+	message := "The service is imported. The service is headless, so clients use its DNS name."
 	if imp.Spec.Type != mcsv1beta1.Headless {
-		message = fmt.Sprintf("The service is imported. Clients reach the service at %s.", strings.Join(imp.Spec.IPs, " and "))
+		message = fmt.Sprintf("The service is imported. Its clusterset IP is %s.", strings.Join(imp.Spec.IPs, " and "))
 	}
 	return &metav1.Condition{
 		Type:    string(mcsv1beta1.ServiceImportConditionReady),

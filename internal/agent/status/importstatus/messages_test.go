@@ -25,23 +25,23 @@ func TestMessages(t *testing.T) {
 	}{
 		"one address": {
 			*Imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1"), nil), metav1.ConditionTrue, "Ready",
-			"The service is imported. Clients reach the service at 10.0.0.1.",
+			"The service is imported. Its clusterset IP is 10.0.0.1.",
 		},
 		"something left out": {
 			*Imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1"), []string{"Cluster \"c2\" is unreachable."}), metav1.ConditionTrue, "Ready",
-			"The service is imported. Clients reach the service at 10.0.0.1. Cluster \"c2\" is unreachable.",
+			"The service is imported. Its clusterset IP is 10.0.0.1. Cluster \"c2\" is unreachable.",
 		},
 		"two addresses": {
 			*Imported(imp(mcsv1beta1.ClusterSetIP, nil, "10.0.0.1", "fd00::1"), nil), metav1.ConditionTrue, "Ready",
-			"The service is imported. Clients reach the service at 10.0.0.1 and fd00::1.",
+			"The service is imported. Its clusterset IP is 10.0.0.1 and fd00::1.",
 		},
 		"headless": {
 			*Imported(imp(mcsv1beta1.Headless, nil), nil), metav1.ConditionTrue, "Ready",
-			"The service is imported. The service is headless, so clients reach it by its DNS name.",
+			"The service is imported. The service is headless, so clients use its DNS name.",
 		},
 		"what is done otherwise than asked for": {
 			*Imported(imp(mcsv1beta1.Headless, nil), []string{"PreferClose is used instead."}), metav1.ConditionTrue, "Ready",
-			"The service is imported. The service is headless, so clients reach it by its DNS name. PreferClose is used instead.",
+			"The service is imported. The service is headless, so clients use its DNS name. PreferClose is used instead.",
 		},
 		"no port": {
 			*Portless(imp(mcsv1beta1.ClusterSetIP, []string{"c1"})), metav1.ConditionFalse, "Pending",
