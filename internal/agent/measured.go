@@ -6,12 +6,15 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 func remotes(heartbeats *lost.Heartbeats, withdrawn *lost.Set, over []string) map[string]metrics.Remote {
@@ -35,6 +38,40 @@ var conflictReasons = []string{
 
 // collectTimeout is how long a metrics request waits for a cache that is not synced.
 const collectTimeout = time.Second
+
+// drains returns the drains of this cluster, by the broker and by annotations.
+func drains(ctx context.Context, c client.Reader, byBroker bool) (all []metrics.Drain, _ error) {
+	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
+	defer cancel()
+	add := func(scope string, o metav1.Object, namespace, service string) {
+		if value, found := o.GetAnnotations()[names.AnnotationDrained]; found && value != "false" {
+			end, _ := time.Parse(time.RFC3339, value) // any other value has no end
+			all = append(all, metrics.Drain{Scope: scope, Namespace: namespace, Service: service, End: end})
+		}
+	}
+	if byBroker {
+		all = append(all, metrics.Drain{Scope: "broker"})
+	}
+	var namespaces corev1.NamespaceList
+	if err := c.List(ctx, &namespaces, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	for i := range namespaces.Items {
+		if ns := &namespaces.Items[i]; ns.Name == names.SystemNamespace {
+			add("cluster", ns, "", "")
+		} else {
+			add("namespace", ns, ns.Name, "")
+		}
+	}
+	var exports mcsv1beta1.ServiceExportList
+	if err := c.List(ctx, &exports, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing ServiceExports: %w", err)
+	}
+	for i := range exports.Items {
+		add("service", &exports.Items[i], exports.Items[i].Namespace, exports.Items[i].Name)
+	}
+	return all, nil
+}
 
 func measuredObjects(ctx context.Context, c client.Reader) (exports []metrics.Export, imports []metrics.Import, err error) {
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)

@@ -117,6 +117,7 @@ func (m *member) take(ctx context.Context, entry *membership.Membership, heartbe
 		measured.LeftOut(agent.OverBudget)
 		measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, agent.Lost, agent.OverBudgetOf()) })
 		measured.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, mgr.GetClient()) })
+		measured.Roles(agent.Roles, func() ([]metrics.Drain, error) { return drains(ctx, mgr.GetClient(), agent.DrainedByBroker()) })
 		measured.Connection(func() bool { return time.Since(heartbeats.Own()) < m.options.LeaseTimeout })
 		defer measured.Serve(ctrlmetrics.Registry)()
 		if err := mgr.Add(m.health.Started()); err != nil {

@@ -30,8 +30,8 @@ const (
 	pacePerSecond = 100
 )
 
-// addProcessControllers adds the controllers that live as long as the process.
-func (c *core) addProcessControllers() error {
+// addProcessControllers adds the controllers that live as long as the process, and returns the one that imports EndpointSlices.
+func (c *core) addProcessControllers() (imports *importedslice.Reconciler, _ error) {
 	member := c.mgr.GetCache()
 	var all []manager.Runnable
 	var failed error
@@ -52,14 +52,14 @@ func (c *core) addProcessControllers() error {
 		Timeout: c.LeaseTimeout, Node: c.Node, Renew: c.Renew, Log: c.Log,
 	}, c.lost), nil)
 	if failed != nil {
-		return failed
+		return nil, failed
 	}
 	for _, r := range all {
 		if err := c.mgr.Add(r); err != nil {
-			return fmt.Errorf("adding a controller: %w", err)
+			return nil, fmt.Errorf("adding a controller: %w", err)
 		}
 	}
-	return nil
+	return imports, nil
 }
 
 // connectionControllers returns the controllers of a connection, and the one that publishes EndpointSlices.

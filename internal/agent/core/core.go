@@ -113,9 +113,11 @@ func CacheOptions() cache.Options {
 
 // Agent gives access to the controllers of one term of leadership.
 type Agent struct {
-	// Lost are the members whose endpoints are withdrawn.
+	// Lost are the members that are lost or silent.
 	Lost *lost.Set
-	core *core
+	// Roles counts the services by the roles of clusters.
+	Roles func() map[metrics.Role]int
+	core  *core
 }
 
 // Hosts returns the addresses of the cluster's nodes, which it keeps current; nil until they are known.
@@ -167,6 +169,11 @@ func (a *Agent) Properties(published map[string]brokerv1alpha1.PropertyValue) ma
 	return a.core.properties.Publish(published)
 }
 
+// DrainedByBroker reports whether the broker's administrator drains this cluster.
+func (a *Agent) DrainedByBroker() bool {
+	return a.core.cluster.View.Permissions().Drains(a.core.ClusterID)
+}
+
 // Leads reports whether this replica is the leader.
 func (a *Agent) Leads() bool {
 	select {
@@ -200,14 +207,15 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	if err := c.readNetwork(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.addProcessControllers(); err != nil {
+	imports, err := c.addProcessControllers()
+	if err != nil {
 		return nil, err
 	}
 	followProperties := func(ctx context.Context) error {
 		c.properties.Follow(ctx, mgr.GetCache())
 		return nil
 	}
-	return &Agent{c.lost, c}, errors.Join(
+	return &Agent{c.lost, imports.Roles, c}, errors.Join(
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.hints.Follow(ctx, mgr.GetCache()) })),
 		mgr.Add(manager.RunnableFunc(followProperties)),
 		mgr.Add(connections{c}))

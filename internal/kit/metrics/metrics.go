@@ -42,7 +42,7 @@ type Metrics struct {
 	propagation *prometheus.HistogramVec
 	traffic     *Traffic
 
-	leftOut, events, remotes, objects, connection *collector
+	leftOut, events, remotes, objects, roles, connection *collector
 }
 
 // New returns metrics that are empty except for the broker traffic, which outlives them.
@@ -67,6 +67,7 @@ func New(traffic *Traffic) *Metrics {
 		events:     newCollector(eventsDesc),
 		remotes:    newCollector(remoteReady, remoteSilent, remoteOver, remoteRenewed),
 		objects:    newCollector(exportCondition, importClusters, conflictCount),
+		roles:      newCollector(roleServices, drainEnd),
 		connection: newCollector(connectedDesc),
 	}
 	m.Exported, m.Imported = m.slices.of(Exported, nil), m.slices.of(Imported, m.imports)
@@ -79,7 +80,7 @@ func New(traffic *Traffic) *Metrics {
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return append(m.slices.collectors(), m.imports, m.propagation, m.Probes, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.connection)
+	return append(m.slices.collectors(), m.imports, m.propagation, m.Probes, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.roles, m.connection)
 }
 
 // Describe implements prometheus.Collector.

@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -248,6 +249,20 @@ func TestRemotes(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+// A drain without end ends at +Inf. If the drains cannot be listed, only the roles are reported.
+func TestRoles(t *testing.T) {
+	m := New(NewTraffic())
+	listed := errors.New("not yet")
+	m.Roles(func() map[Role]int { return map[Role]int{{"c1", "Standby", "Drained"}: 2} }, func() ([]Drain, error) {
+		return []Drain{{Scope: "cluster"}, {Scope: "service", Namespace: "shop", Service: "web", End: time.Unix(1000, 0)}}, listed
+	})
+	want := map[string]float64{"atoll_serviceimport_roles,Drained,Standby,c1": 2}
+	expect(t, m, want)
+	listed = nil
+	want["atoll_drain_end_timestamp_seconds,,cluster,"], want["atoll_drain_end_timestamp_seconds,shop,service,web"] = math.Inf(1), 1000
+	expect(t, m, want)
 }
 
 // The metrics report exports and imports by name, and conflicts by reason: every reason of an

@@ -18,6 +18,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
@@ -43,6 +44,18 @@ func (r *Reconciler) Decision(service types.NamespacedName) (choice.Result, erro
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	return set.result, set.invalid
+}
+
+// Roles counts the services by the roles of clusters, with their reasons.
+func (r *Reconciler) Roles() map[metrics.Role]int {
+	all := map[metrics.Role]int{}
+	for _, service := range r.roles.all() {
+		result, _ := r.Decision(service)
+		for _, c := range result.Clusters {
+			all[metrics.Role{Cluster: c.Cluster.String(), Role: c.Role.String(), Reason: string(c.Reason)}]++
+		}
+	}
+	return all
 }
 
 // Decided publishes the services with a new decision.
