@@ -16,13 +16,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // NewCommand returns the command.
 func NewCommand() *cobra.Command {
 	var cluster target.Scoped
 	var format output.Format
-	var namespace string
+	var namespace, without string
 	command := &cobra.Command{
 		Use:   "explain [NAMESPACE/]SERVICE",
 		Short: "Explain whether a service works in a cluster, and why",
@@ -38,7 +39,8 @@ The first line is the verdict, which also determines the exit status:
   81  cannot tell: the command found no fault, but could not read some data, for example on the broker, or no
       exporting cluster with endpoints sends heartbeats`,
 		Example: `  atoll explain shop/web --context c2
-  atoll explain web -n shop -o json`,
+  atoll explain web -n shop -o json
+  atoll explain shop/web --without c3`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := cluster.Config()
@@ -50,10 +52,14 @@ The first line is the verdict, which also determines the exit status:
 				return err
 			}
 			found, err := survey.Read(cmd.Context(), config, survey.Scope{
-				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, Broker: cluster.Broker(), On: cluster.Command(),
+				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, Traffic: without != "",
+				Broker: cluster.Broker(), On: cluster.Command(),
 			})
 			if err != nil {
 				return err
+			}
+			if without != "" {
+				return predict(cmd.OutOrStdout(), format, found, service, without)
 			}
 			x := report.Explain(found, service)
 			if err := output.Write(cmd.OutOrStdout(), format, x, print); err != nil {
@@ -67,8 +73,46 @@ The first line is the verdict, which also determines the exit status:
 	}
 	cluster.AddFlags(command.Flags())
 	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the service; default is the namespace of the kubeconfig context")
+	command.Flags().StringVar(&without, "without", "", "instead of explaining, show which clusters would serve the service without this exporting cluster, as of now; the exit status is 79 if some port would not be served")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
+}
+
+// predict shows who would serve a service without a cluster.
+func predict(w io.Writer, format output.Format, found *survey.Survey, service types.NamespacedName, without string) error {
+	id, err := names.ParseClusterID(without)
+	if err != nil {
+		return fmt.Errorf("%w: --without: %w", target.ErrUsage, err)
+	}
+	p, err := report.Without(found, service, id)
+	if err != nil {
+		return err
+	}
+	if err := output.Write(w, format, p, printPrediction); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(p.Ports, func(port report.PredictedPort) bool { return !port.Served }) {
+		return target.Exit(target.ExitFailed)
+	}
+	return nil
+}
+
+func printPrediction(w io.Writer, p report.Prediction) error {
+	fmt.Fprintf(w, "Without cluster %s, these clusters would serve %s in cluster %s:\n", p.Without, p.Name, p.Cluster)
+	table := output.NewTable(w, "FAMILY", "PORT", "CLUSTER", "ROLE", "READY", "SHARE")
+	for _, port := range p.Ports {
+		if !port.Served {
+			fmt.Fprintf(table, "%s\t%s\tnone\t\t0\t\n", port.Family, output.Text(port.Port))
+		}
+		for _, c := range port.Clusters {
+			share := ""
+			if c.Active > 0 {
+				share = fmt.Sprintf("%.0f%%", c.Share)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s (%s)\t%d\t%s\n", port.Family, output.Text(port.Port), c.Cluster, c.Role, c.Reason, c.Ready, share)
+		}
+	}
+	return table.Flush()
 }
 
 // exitStatus maps the verdict to the exit status.

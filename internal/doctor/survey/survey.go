@@ -28,6 +28,7 @@ import (
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
@@ -48,6 +49,8 @@ type Scope struct {
 	Endpoints bool
 	// Installation adds Atoll's installation in the cluster.
 	Installation bool
+	// Traffic adds what the roles of the service's endpoints depend on.
+	Traffic bool
 	// ClusterOnly skips the broker.
 	ClusterOnly bool
 	// Rights adds the member's permissions on the broker.
@@ -95,6 +98,10 @@ type Cluster struct {
 	Rejected map[types.NamespacedName]Rejection
 	// StatusRefused are the objects (kind, namespace and name) whose status the API server rejects or has rejected, with Scope.Installation.
 	StatusRefused map[corev1.ObjectReference]Rejection
+	// TrafficPolicies are those of the scope's namespace and of atoll-system, and AcceptWeights is the namespace's annotation, with
+	// Scope.Traffic.
+	TrafficPolicies []trafficv1alpha1.TrafficPolicy
+	AcceptWeights   string
 	// Properties are the values of the ClusterProperties, by name.
 	Properties map[string]string
 	// Withdrawn maps clusters whose endpoints the agents have withdrawn to the time. Silent are those whose endpoints stand by
@@ -173,6 +180,11 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 	}
 	if scope.Installation {
 		s.readInstallation(ctx, cluster)
+	}
+	if scope.Traffic {
+		if err := s.readTraffic(ctx, cluster, scope); err != nil {
+			return nil, err
+		}
 	}
 	if !scope.ClusterOnly {
 		s.Broker, s.BrokerErr = s.readBroker(ctx, cluster, scope)

@@ -1,0 +1,142 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/choice"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
+)
+
+// Prediction says who would serve a service without one of its clusters.
+type Prediction struct {
+	Name    string `json:"name"`
+	Cluster string `json:"cluster"`
+	Without string `json:"without"`
+	// Ports are sorted. A headless service has one for each family, without name.
+	Ports []PredictedPort `json:"ports"`
+}
+
+// PredictedPort is the prediction for one port of one address family.
+type PredictedPort struct {
+	Family string `json:"family"`
+	Port   string `json:"port,omitempty"`
+	// Served is set if a cluster would have a ready endpoint.
+	Served   bool               `json:"served"`
+	Clusters []PredictedCluster `json:"clusters"`
+}
+
+// PredictedCluster is one cluster's part.
+type PredictedCluster struct {
+	Cluster string `json:"cluster"`
+	Role    string `json:"role"`
+	Reason  string `json:"reason"`
+	// Ready and Active count endpoints. Share is the part of all active ones, in percent.
+	Ready  int     `json:"ready"`
+	Active int     `json:"active"`
+	Share  float64 `json:"sharePercent"`
+}
+
+// Without predicts from what the broker has now. The survey needs Scope.Service, Endpoints and Traffic.
+func Without(s *survey.Survey, service types.NamespacedName, without names.ClusterID) (Prediction, error) {
+	p := Prediction{Name: service.Name + "." + service.Namespace + ".svc." + survey.Zone, Cluster: s.ClusterID.String(), Without: without.String()}
+	if s.Broker == nil {
+		return p, fmt.Errorf("the broker cannot be read: %w", s.BrokerErr)
+	}
+	rules := rulesIn(s, service.Namespace)
+	exports := slices.DeleteFunc(constituents(s, service), func(e merge.Export) bool {
+		return e.ClusterID != p.Cluster && rules.Reason(names.ClusterID(e.ClusterID)) != ""
+	})
+	if !slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID == without.String() }) {
+		return p, fmt.Errorf("cluster %s does not export %s, or cluster %s does not import from it", without, service, p.Cluster)
+	}
+	input := choiceOf(s, service, exports)
+	for i := range input.Clusters {
+		input.Clusters[i].Silent = input.Clusters[i].Silent || input.Clusters[i].ID == without
+	}
+	for _, port := range choice.Decide(input).Ports {
+		p.Ports = append(p.Ports, predicted(port, without))
+	}
+	return p, nil
+}
+
+func predicted(port choice.PortResult, without names.ClusterID) PredictedPort {
+	p := PredictedPort{Family: string(port.AddressType), Port: port.Port}
+	for _, c := range port.Clusters {
+		if c.Cluster == without {
+			continue
+		}
+		p.Served = p.Served || c.Role == choice.Active
+		p.Clusters = append(p.Clusters, PredictedCluster{
+			Cluster: c.Cluster.String(), Role: c.Role.String(), Reason: string(c.Reason), Ready: c.Usable, Active: c.Active, Share: math.Round(c.Share),
+		})
+	}
+	return p
+}
+
+// choiceOf returns what the agents decide from.
+func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Export) choice.Service {
+	var own []*trafficv1alpha1.TrafficPolicy
+	var byDefault *trafficv1alpha1.TrafficPolicy
+	for i := range s.Cluster.TrafficPolicies {
+		policy := &s.Cluster.TrafficPolicies[i]
+		if policy.Namespace == service.Namespace && slices.ContainsFunc(policy.Spec.TargetRefs, func(t trafficv1alpha1.LocalPolicyTargetReference) bool {
+			return t.Kind == mcsv1beta1.ServiceImportKindName && t.Name == service.Name
+		}) {
+			own = append(own, policy)
+		}
+		if policy.Namespace == names.SystemNamespace && policy.Name == trafficv1alpha1.DefaultPolicy && len(policy.Spec.TargetRefs) == 0 {
+			byDefault = policy
+		}
+	}
+	accepted, _ := refusal.Parse(s.Cluster.AcceptWeights)
+	preference, _ := choice.PreferenceOf(choice.Oldest(own), byDefault, exports, s.ClusterID, accepted.Has)
+	oldest := choice.OldestExport(exports)
+	c := choice.Service{Name: service, Importer: s.ClusterID, Headless: oldest.Type == mcsv1beta1.Headless}
+	clusterIPs := false
+	for _, e := range exports {
+		id := names.ClusterID(e.ClusterID)
+		one := choice.Cluster{ID: id, Drained: isDrained(s, e), Silent: s.Cluster.Silent[e.ClusterID] != ""}
+		for i := range s.Broker.Members {
+			if m := &s.Broker.Members[i]; m.Name == e.ClusterID {
+				one.Properties = values(m)
+				clusterIPs = clusterIPs || id != s.ClusterID && m.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
+			}
+		}
+		for i := range s.Broker.Slices {
+			if slice := &s.Broker.Slices[i]; slice.Labels[names.LabelSourceCluster] == e.ClusterID {
+				one.Slices = append(one.Slices, slice)
+			}
+		}
+		c.Clusters = append(c.Clusters, one)
+	}
+	for i := range s.Broker.Members {
+		if s.Broker.Members[i].Name == s.ClusterID.String() {
+			c.ImporterProperties = values(&s.Broker.Members[i])
+		}
+	}
+	if preference == nil {
+		return c
+	}
+	if policy, err := choice.PolicyOf(preference, c.Headless, oldest.TrafficDistribution != nil, clusterIPs); err == nil { // else it has no effect
+		c.Policy = policy
+	}
+	return c
+}
+
+func values(m *brokerv1alpha1.MemberCluster) map[string]string {
+	all := map[string]string{}
+	for name, value := range m.Spec.Properties {
+		all[name] = string(value)
+	}
+	return all
+}

@@ -1,0 +1,28 @@
+package survey
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// readTraffic reads the TrafficPolicies that may apply to the scope's service, and whose weights its namespace accepts.
+func (s *Survey) readTraffic(ctx context.Context, c client.Reader, scope Scope) error {
+	for _, namespace := range []string{scope.Namespace, names.SystemNamespace} {
+		list := &trafficv1alpha1.TrafficPolicyList{}
+		if err := s.list(ctx, c, "TrafficPolicies", list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		s.Cluster.TrafficPolicies = append(s.Cluster.TrafficPolicies, list.Items...)
+	}
+	namespace := &corev1.Namespace{}
+	if err := c.Get(ctx, client.ObjectKey{Name: scope.Namespace}, namespace); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	s.Cluster.AcceptWeights = namespace.Annotations[names.AnnotationAcceptWeights]
+	return nil
+}
