@@ -83,6 +83,9 @@ func plan(s source, w Wiring, render renderer) (blocks string, warnings []string
 	if err != nil {
 		return "", nil, in(s.configMap, err)
 	}
+	if err := distinct(file, roots); err != nil {
+		return "", nil, in(s.configMap, err)
+	}
 	if err := s.claimed(file, w.Zones, roots); err != nil {
 		return "", nil, err
 	}

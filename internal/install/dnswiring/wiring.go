@@ -53,10 +53,16 @@ type Wiring struct {
 	ReplaceLighthouse bool
 }
 
+// maxServers is the largest number of addresses that CoreDNS's plugin forward accepts.
+const maxServers = 15
+
 // Validate returns the problem in words for the user.
 func (w Wiring) Validate() error {
 	if len(w.Zones) == 0 || len(w.Servers) == 0 {
 		return errors.New("at least one zone and one server address are required")
+	}
+	if len(w.Servers) > maxServers {
+		return fmt.Errorf("%d server addresses are given, but CoreDNS does not start with more than %d addresses in one directive forward", len(w.Servers), maxServers)
 	}
 	for i, z := range w.Zones {
 		if problems := validation.IsDNS1123Subdomain(z); len(problems) > 0 {
