@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -116,7 +117,10 @@ func readCoreDNS(ctx context.Context, c client.Reader, configMap client.ObjectKe
 	case found.CoreDNS == nil || pods == nil || pods.configMap != client.ObjectKeyFromObject(found.CoreDNS):
 		return pods, nil
 	}
-	found.Key, found.Path, found.Ports, found.Mounts = pods.key, pods.path, pods.ports, pods.mounts
+	found.Key, found.Path, found.Ports, found.DefaultPort, found.Mounts = pods.key, pods.path, pods.ports, pods.defaultPort, pods.mounts
+	if _, err := strconv.ParseUint(found.DefaultPort, 10, 16); found.DefaultPort != "" && err != nil {
+		found.Unclear = map[dnswiring.Form]error{dnswiring.CoreDNS: fmt.Errorf("the DNS port %q in the arguments of %s is not a number: write a number there", found.DefaultPort, pods.workload)}
+	}
 	for i := range found.Mounts {
 		m := &found.Mounts[i]
 		if m.ConfigMap, err = get(ctx, c, client.ObjectKey{Namespace: pods.configMap.Namespace, Name: m.Name}, &corev1.ConfigMap{}); err != nil {

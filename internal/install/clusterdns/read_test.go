@@ -85,6 +85,18 @@ func TestRead(t *testing.T) {
 			name: "given, and behind the Service", stream: service + configMap("my-dns", corefile) + pods("Deployment", "coredns", behind, conf, "{name: my-dns}"),
 			place: system("my-dns"), want: "my-dns/Corefile [1053] given=false",
 		},
+		{
+			name: "another default port", stream: service + configMap("my-dns", corefile) + pods("Deployment", "coredns", behind, "[-conf, /etc/coredns/Corefile, -dns.port=1053]", "{name: my-dns}"),
+			want: "my-dns/Corefile [1053] given=false port=1053",
+		},
+		{
+			name: "another default port, in short", stream: service + configMap("my-dns", corefile) + pods("Deployment", "coredns", behind, "[--conf, /etc/coredns/Corefile, -p, \"1053\"]", "{name: my-dns}"),
+			want: "my-dns/Corefile [1053] given=false port=1053",
+		},
+		{
+			name: "a default port from the environment", stream: service + configMap("my-dns", corefile) + pods("Deployment", "coredns", behind, "[-conf, /etc/coredns/Corefile, -dns.port, $(PORT)]", "{name: my-dns}"),
+			err: `the DNS port "$(PORT)" in the arguments of kube-system/coredns is not a number`,
+		},
 		{name: "given", stream: configMap("coredns", corefile) + configMap("my-dns", corefile), place: system("my-dns"), want: "my-dns/ [] given=true"},
 		{
 			name: "remembered", stream: configMap("coredns", corefile) + strings.Replace(configMap("my-dns", corefile), "namespace: kube-system", "namespace: kube-system, labels: {atoll.dev/corefile: my-dns}", 1),
@@ -137,6 +149,9 @@ func TestRead(t *testing.T) {
 				got = c.CoreDNS.Name + "/" + c.Key
 			}
 			got += fmt.Sprint(" ", c.Ports, " given=", c.Given)
+			if c.DefaultPort != "" {
+				got += " port=" + c.DefaultPort
+			}
 			if c.KubeDNSRuns {
 				got += " kube-dns"
 			}

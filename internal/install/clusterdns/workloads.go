@@ -60,6 +60,8 @@ type place struct {
 	path   string
 	mounts []dnswiring.Mount
 	ports  []string
+	// defaultPort is the value of the argument -dns.port.
+	defaultPort string
 }
 
 // placeOfService finds the Corefile of the pods behind cluster DNS's Service, or returns nil. Pods without a Corefile
@@ -109,15 +111,7 @@ func (e *ambiguous) Error() string { return e.text }
 func placeOf(w workload, name string) *place {
 	for _, container := range w.pods.Spec.Containers {
 		words := append(slices.Clone(container.Command), container.Args...)
-		conf := ""
-		if i := slices.IndexFunc(words, func(word string) bool { return strings.TrimLeft(word, "-") == "conf" }); i >= 0 && i+1 < len(words) {
-			conf = words[i+1]
-		}
-		for _, word := range words {
-			if _, value, ok := strings.Cut(word, "conf="); ok && strings.HasPrefix(word, "-") {
-				conf = value
-			}
-		}
+		conf := flagOf(words, "conf")
 		var p *place
 		var mounts []dnswiring.Mount
 		for _, m := range container.VolumeMounts {
@@ -129,7 +123,7 @@ func placeOf(w workload, name string) *place {
 				mounts = append(mounts, mounted)
 				key, at := findCorefile(mounted, conf, name)
 				if key != "" && (p == nil || at == conf) {
-					p = &place{workload: w.name, configMap: client.ObjectKey{Namespace: w.name.Namespace, Name: f.name}, key: key, path: at}
+					p = &place{workload: w.name, configMap: client.ObjectKey{Namespace: w.name.Namespace, Name: f.name}, key: key, path: at, defaultPort: flagOf(words, "dns.port", "p")}
 				}
 			}
 		}
@@ -139,6 +133,21 @@ func placeOf(w workload, name string) *place {
 		}
 	}
 	return nil
+}
+
+// flagOf returns the value of the last flag with one of the names in a command line, or "".
+func flagOf(words []string, flags ...string) (value string) {
+	for i, word := range words {
+		flag, text, found := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		switch {
+		case !strings.HasPrefix(word, "-") || !slices.Contains(flags, flag):
+		case found:
+			value = text
+		case i+1 < len(words):
+			value = words[i+1]
+		}
+	}
+	return value
 }
 
 // configMapVolume is a ConfigMap in a volume. Without items, all keys are files.

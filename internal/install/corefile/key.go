@@ -1,6 +1,7 @@
 package corefile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/coredns/coredns/plugin"
@@ -42,6 +43,25 @@ func ParseKey(key string) Address {
 		a.Zones = append(a.Zones, Zone(plugin.Name(zone).Normalize()))
 	}
 	return a
+}
+
+// WithDefaultPort returns the file with a port in each DNS key that has none. Whether a key that is a variable has a port is
+// unknown.
+func (f File) WithDefaultPort(port string) File {
+	if port == "" {
+		return f
+	}
+	f.Blocks = slices.Clone(f.Blocks)
+	for i := range f.Blocks {
+		b := &f.Blocks[i]
+		b.Keys = slices.Clone(b.Keys)
+		for j, key := range b.Keys {
+			if a := ParseKey(key); a.Transport == "dns" && a.Port == "" && len(a.Zones) > 0 {
+				b.Keys[j] = key + ":" + port
+			}
+		}
+	}
+	return f
 }
 
 // Zone normalizes a zone name as ParseKey does.

@@ -78,10 +78,12 @@ type source struct {
 	mounts    []Mount
 	// ports are the ports at which the server receives the pods' queries, if known.
 	ports []string
+	// defaultPort is the port of keys without one, if it is not 53.
+	defaultPort string
 }
 
 func (c Cluster) coreDNS() source {
-	return source{configMap: c.CoreDNS, key: c.corefileKey(), path: c.Path, custom: c.Custom, mounts: c.Mounts, ports: c.Ports}
+	return source{configMap: c.CoreDNS, key: c.corefileKey(), path: c.Path, custom: c.Custom, mounts: c.Mounts, ports: c.Ports, defaultPort: c.DefaultPort}
 }
 
 // nodeLocal returns the Corefiles of NodeLocal DNSCache. Some distributions have one for each of two DaemonSets.
@@ -108,7 +110,7 @@ func (s source) main() string { return cmp.Or(s.path, corefileDir+"/"+keyCorefil
 // assemble returns the Corefile as the DNS server reads it.
 func (s source) assemble() (corefile.File, error) {
 	file, err := corefile.Assemble(corefile.Source{Name: s.main(), Text: keyRef{s.configMap, s.key}.text()}, s.read)
-	return file, s.located(err)
+	return file.WithDefaultPort(s.defaultPort), s.located(err)
 }
 
 // InvalidError means that CoreDNS does not start with its configuration.

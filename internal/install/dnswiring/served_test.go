@@ -272,3 +272,26 @@ func TestImportedDirectories(t *testing.T) {
 		t.Errorf("another ConfigMap's files are not read: %v", err)
 	}
 }
+
+// CoreDNS's argument -dns.port is the port of keys without one.
+func TestDefaultPort(t *testing.T) {
+	c := coreDNS(". {\n kubernetes cluster.local\n}\n10.0.0.0/8 {\n}\n")
+	c.DefaultPort, c.Ports = "1053", []string{"1053"}
+	wired := c.with(must(Install(c, wiring, []Form{CoreDNS})))
+	if text := wired.CoreDNS.Data["Corefile"]; !strings.Contains(text, "clusterset.local:1053 {") {
+		t.Error(text)
+	}
+	if all := must(Inspect(wired, "clusterset.local", wiring.Servers)); !all[0].Forwards {
+		t.Errorf("Atoll's own block: %v", all)
+	}
+	for text, want := range map[string]string{
+		"clusterset.local:1053 {\n forward . 1.1.1.1\n}\n": "is already served by",
+		".:1053 {\n}\n": "does not start",
+	} {
+		taken := coreDNS(c.CoreDNS.Data["Corefile"] + text)
+		taken.DefaultPort, taken.Ports = c.DefaultPort, c.Ports
+		if _, err := Install(taken, wiring, []Form{CoreDNS}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want %s", text, err, want)
+		}
+	}
+}

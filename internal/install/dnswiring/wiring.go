@@ -104,7 +104,9 @@ type Cluster struct {
 	// Mounts are the ConfigMaps in the pods of CoreDNS; nil if they are unknown.
 	Mounts []Mount
 	// Ports are the ports at which the pods of CoreDNS receive queries; nil if they are unknown.
-	Ports   []string
+	Ports []string
+	// DefaultPort is the port of CoreDNS's keys without one; empty means 53.
+	DefaultPort string
 	Custom  *corev1.ConfigMap // kube-system/coredns-custom
 	KubeDNS *corev1.ConfigMap // kube-system/kube-dns
 	// KubeDNSRuns means that kube-dns runs, which needs no ConfigMap.
