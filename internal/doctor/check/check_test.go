@@ -330,8 +330,20 @@ func TestEvaluate(t *testing.T) {
 			c1.silence("10.101.0.10")
 		}, "ATOLL1502=error ATOLL1505=error", "forwards clusterset.local to 10.101.0.99, but atoll-dns has the address 10.101.0.53"},
 		"another server answers for a service": {func(_ *Evidence, c1, _ *Cluster) {
-			c1.Survey.Cluster.DNS.Below = []string{"the server block x answers"}
+			c1.Survey.Cluster.DNS.Below = []dnswiring.Below{{Text: "the server block x answers"}}
 		}, "ATOLL1502=warning", "the server block x answers"},
+		"the cluster's DNS is down": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Cluster.DNS.Down = "Deployment kube-system/coredns"
+		}, "ATOLL1502=error", "no pod of the cluster's DNS is available: Deployment kube-system/coredns"},
+		"a plugin that Atoll does not know": {func(_ *Evidence, c1, _ *Cluster) {
+			dns := &c1.Survey.Cluster.DNS
+			dns.Wired, dns.Unknown = nil, []dnswiring.Form{dnswiring.CoreDNS}
+		}, "", "by a configuration that Atoll does not know"},
+		"a plugin that Atoll does not know, and no pods": {func(_ *Evidence, c1, _ *Cluster) {
+			dns := &c1.Survey.Cluster.DNS
+			dns.Wired, dns.Unknown = nil, []dnswiring.Form{dnswiring.CoreDNS}
+			c1.Listener, c1.Seen, c1.Outpost = nil, nil, errors.New("forbidden")
+		}, "ATOLL1301=skipped ATOLL1401=warning ATOLL1402=skipped ATOLL1501=skipped ATOLL1502=warning ATOLL1505=skipped ATOLL2101=skipped ATOLL2101=skipped", "whether coredns forwards clusterset.local to atoll-dns is unknown"},
 		"a configuration that does not start": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey.Cluster.DNS.Wired, c1.Survey.Cluster.DNS.Invalid = nil, []string{"CoreDNS does not start with x"}
 		}, "ATOLL1502=warning", "CoreDNS does not start with x"},

@@ -65,6 +65,8 @@ func (ch *checker) wiring() {
 	ch.forwarding(missing)
 	switch {
 	case !dns.NodeLocal:
+	case c.Seen == nil && slices.Contains(dns.Unknown, dnswiring.NodeLocal):
+		ch.say(NodeLocal, Warning, unknownHint, unknown, dnswiring.NodeLocal)
 	case slices.Contains(dns.Found, dnswiring.NodeLocal) && !wired(dnswiring.NodeLocal):
 		ch.say(NodeLocal, Error, c.On.Atoll("dns install"), "NodeLocal DNSCache does not forward clusterset.local to atoll-dns: pods on nodes with NodeLocal DNSCache cannot resolve names of the clusterset")
 	default:
@@ -72,10 +74,21 @@ func (ch *checker) wiring() {
 	}
 }
 
+// What is said of DNS servers if no test pod could run, and Atoll cannot tell whether they forward.
+const (
+	unknown     = "whether %s forwards clusterset.local to atoll-dns is unknown: the effect of a plugin of its Corefile is unknown"
+	unknownHint = "Let a test pod run in the cluster: see check ATOLL1401. The test pod then resolves names of the clusterset."
+)
+
 // forwarding reports how the cluster's DNS servers forward; those that are missing do not.
 func (ch *checker) forwarding(missing []string) {
 	c := ch.cluster
 	dns := c.Survey.Cluster.DNS
+	var below []string
+	for _, zone := range dns.Below {
+		below = append(below, zone.Text)
+	}
+	isKnown := func(form string) bool { return !slices.Contains(dns.Unknown, dnswiring.Form(form)) }
 	switch {
 	case len(dns.Found) == 0:
 		ch.skip(Wiring, "the kind of the cluster's DNS server is unknown: configure the DNS server to forward %[2]s to %[1]s", list(c.AtollDNS), survey.Zone)
@@ -85,6 +98,10 @@ func (ch *checker) forwarding(missing []string) {
 			severity = Warning
 		}
 		ch.say(Wiring, severity, "Correct the configuration before the DNS pods restart. The running pods still use the previous configuration.", "%s", strings.Join(dns.Invalid, "; "))
+	case dns.Down != "":
+		ch.say(Wiring, Error, "Check the pods of the cluster's DNS: "+c.On.Kubectl("get pods -n kube-system"), "no pod of the cluster's DNS is available: %s", dns.Down)
+	case len(missing) > 0 && c.Seen == nil && !slices.ContainsFunc(missing, isKnown):
+		ch.say(Wiring, Warning, unknownHint, unknown, list(missing))
 	case len(missing) > 0:
 		ch.say(Wiring, Error, c.On.Atoll("dns install"), "some DNS servers of the cluster do not forward clusterset.local to atoll-dns: %s", list(missing))
 	case len(dns.Elsewhere) > 0 && c.Seen == nil:
@@ -92,7 +109,7 @@ func (ch *checker) forwarding(missing []string) {
 	case len(dns.Elsewhere) > 0 && !c.resolves():
 		ch.say(Wiring, Error, c.On.Atoll("dns install"), "%s", dns.ElsewhereText())
 	case len(dns.Below) > 0:
-		ch.say(Wiring, Warning, "Remove the configuration of these names from the cluster's DNS.", "%s", strings.Join(dns.Below, "; "))
+		ch.say(Wiring, Warning, "Remove the configuration of these names from the cluster's DNS.", "%s", strings.Join(below, "; "))
 	case len(dns.Wired) < len(dns.Found):
 		ch.ok(Wiring, "pods resolve names of the clusterset, by a configuration that Atoll does not know")
 	default:

@@ -55,7 +55,7 @@ const (
 	// DoesNotWork means that the name does not resolve or no endpoint is ready.
 	DoesNotWork Verdict = "does not work"
 	// CannotTell means that no problem was found but a part could not be read, that all exporting clusters with endpoints
-	// are silent, or that another implementation manages the import.
+	// are silent, that another implementation manages the import, or that another DNS server may answer for the name.
 	CannotTell Verdict = "cannot tell"
 )
 
@@ -100,7 +100,7 @@ func (x *Explanation) verdict(s *survey.Survey, exports []merge.Export, is path)
 		return CannotTell // it may be among the unread objects
 	case x.Import == nil, !served, len(x.Records) == 0, !is.routed, !resolves(s), x.stale(s, exports):
 		return DoesNotWork
-	case unread, !is.current, x.Import.Status == foreign:
+	case unread, !is.current, x.unclear(s), x.Import.Status == foreign:
 		return CannotTell
 	case len(x.Findings) > 0, slices.ContainsFunc(x.Sources, func(source Source) bool { return source.incomplete }):
 		return WorksInPart

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
@@ -229,17 +230,39 @@ func (x *Explanation) reachable(s *survey.Survey) {
 // resolvable checks the cluster's DNS servers and atoll-dns.
 func (x *Explanation) resolvable(s *survey.Survey) {
 	x.Findings.forwarding(s)
-	if len(s.Cluster.DNS.Wired) > 0 && idle(s, render.DNSName) {
+	for _, below := range s.Cluster.DNS.Below {
+		if x.isIn(below.Zone) || strings.HasSuffix(below.Zone, "."+x.Name) {
+			x.Findings.below(below)
+		}
+	}
+	if dns := s.Cluster.DNS; len(dns.Wired)+len(dns.Unknown) > 0 && idle(s, render.DNSName) {
 		x.Findings.add(Error, "DNS", "No atoll-dns pod is ready, so pods cannot resolve the name.", s.On.Atoll("status"))
 	}
 }
 
+// isIn reports whether the service's name is in a zone.
+func (x *Explanation) isIn(zone string) bool {
+	return x.Name == zone || strings.HasSuffix(x.Name, "."+zone)
+}
+
 // resolves reports whether pods can resolve the name. Unknown DNS servers do not count.
 func resolves(s *survey.Survey) bool {
-	if len(s.Cluster.DNS.Found) == 0 {
+	dns := s.Cluster.DNS
+	switch {
+	case dns.Down != "" && !slices.Contains(dns.Wired, dnswiring.NodeLocal): // a cache forwards to atoll-dns by itself
+		return false
+	case len(dns.Found) == 0:
 		return true
 	}
-	return len(s.Cluster.DNS.Wired) > 0 && !idle(s, render.DNSName)
+	return len(dns.Wired)+len(dns.Unknown) > 0 && !idle(s, render.DNSName)
+}
+
+// unclear reports whether another DNS server may answer for the name: for a zone that the name is in, or in place of all
+// servers.
+func (x *Explanation) unclear(s *survey.Survey) bool {
+	dns := s.Cluster.DNS
+	return len(dns.Wired) == 0 && len(dns.Unknown) > 0 ||
+		slices.ContainsFunc(dns.Below, func(below dnswiring.Below) bool { return x.isIn(below.Zone) })
 }
 
 // idle reports whether a program of Atoll is installed but has no ready pod.

@@ -324,9 +324,14 @@ func TestStatus(t *testing.T) {
 		"DNS that does not start": {func(s *survey.Survey) { s.Cluster.DNS.Invalid = []string{"CoreDNS does not start with x"} },
 			true, true, "error DNS: CoreDNS does not start with x."},
 		"DNS of one service": {func(s *survey.Survey) {
-			s.Cluster.DNS.Below = []string{"the server block answers queries for names in a.b"}
+			s.Cluster.DNS.Below = []dnswiring.Below{{Text: "the server block answers queries for names in a.b"}}
 		},
 			false, false, "warning DNS: The server block answers queries for names in a.b."},
+		"DNS that is unknown": {func(s *survey.Survey) {
+			s.Cluster.DNS.Wired, s.Cluster.DNS.Unknown = nil, []dnswiring.Form{dnswiring.CoreDNS}
+		}, false, false, "warning DNS: Atoll cannot tell whether coredns forwards clusterset.local to atoll-dns"},
+		"the cluster's DNS is down": {func(s *survey.Survey) { s.Cluster.DNS.Down = "Deployment kube-system/coredns" },
+			true, true, "error DNS: No pod of the cluster's DNS is available (Deployment kube-system/coredns), so pods cannot resolve any name."},
 		"not registered": {func(s *survey.Survey) { s.Broker.Members = s.Broker.Members[:2] },
 			false, true, "pending cluster c3: The agents have not registered the cluster on the broker yet"},
 		"the broker is away": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, fmt.Errorf("timeout") },

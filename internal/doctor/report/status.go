@@ -143,14 +143,28 @@ func (s *Status) dns(of *survey.Survey) {
 		return
 	}
 	s.Findings.forwarding(of)
-	for _, text := range dns.Below {
-		s.Findings.add(Warning, "DNS", sentence(text), "Remove this configuration from the cluster's DNS, unless it is intended.")
+	for _, below := range dns.Below {
+		s.Findings.below(below)
 	}
+}
+
+func (f *Findings) below(zone dnswiring.Below) {
+	f.add(Warning, "DNS", sentence(zone.Text), "Remove this configuration from the cluster's DNS, unless it is intended.")
 }
 
 // forwarding adds DNS servers that do not forward clusterset.local, or that forward it to other addresses than those of
 // atoll-dns.
 func (f *Findings) forwarding(of *survey.Survey) {
+	if down := of.Cluster.DNS.Down; down != "" {
+		kind, name, _ := strings.Cut(down, " ")
+		namespace, name, _ := strings.Cut(name, "/")
+		f.add(Error, "DNS", fmt.Sprintf("No pod of the cluster's DNS is available (%s), so pods cannot resolve any name.", down),
+			of.On.Kubectl("describe %s %s -n %s", strings.ToLower(kind), name, namespace))
+	}
+	if unknown := of.Cluster.DNS.Unknown; len(unknown) > 0 {
+		f.add(Warning, "DNS", fmt.Sprintf("Atoll cannot tell whether %s forwards %s to %s, because the effect of one of its plugins, or which Corefile it uses, is unknown.", strings.Join(texts(unknown), ", "), survey.Zone, render.DNSName),
+			"To find out in a pod: "+of.On.Atoll("check"))
+	}
 	if len(unwired(of)) > 0 {
 		severity, what := notForwarding(of)
 		f.add(severity, "DNS", what, of.On.Atoll("dns install"))
@@ -168,7 +182,7 @@ func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] 
 
 // notForwarding describes DNS servers of the cluster that do not forward clusterset.local.
 func notForwarding(of *survey.Survey) (Severity, string) {
-	if len(of.Cluster.DNS.Wired) == 0 {
+	if len(of.Cluster.DNS.Wired)+len(of.Cluster.DNS.Unknown) == 0 {
 		return Error, fmt.Sprintf("This cluster's DNS servers do not forward %s to %s, so pods cannot resolve names of the clusterset.", survey.Zone, render.DNSName)
 	}
 	return Warning, fmt.Sprintf("Only some of this cluster's DNS servers forward %s to %s. Pods that use %s cannot resolve names of the clusterset.",
@@ -178,7 +192,9 @@ func notForwarding(of *survey.Survey) (Severity, string) {
 // unwired returns the DNS servers that could forward clusterset.local to atoll-dns but do not.
 func unwired(of *survey.Survey) []dnswiring.Form {
 	dns := of.Cluster.DNS
-	return slices.DeleteFunc(slices.Clone(dns.Found), func(f dnswiring.Form) bool { return slices.Contains(dns.Wired, f) })
+	return slices.DeleteFunc(slices.Clone(dns.Found), func(f dnswiring.Form) bool {
+		return slices.Contains(dns.Wired, f) || slices.Contains(dns.Unknown, f)
+	})
 }
 
 func (s *Status) members(of *survey.Survey) {

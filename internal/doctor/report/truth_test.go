@@ -14,6 +14,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -153,6 +154,28 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 			}
 		}, Works, "", ""},
 		"the derived Service has another port": {func(s *survey.Survey) { derivedSpec(s).Ports[0].Port = 81 }, DoesNotWork, "The derived Service lacks the ports http:80/TCP", ""},
+		"another server answers for the name": {func(s *survey.Survey) {
+			s.Cluster.DNS.Below = []dnswiring.Below{{Zone: "web.shop.svc.clusterset.local", Text: "the block answers"}}
+		}, CannotTell, "warning DNS: The block answers.", ""},
+		"another server answers for the namespace": {func(s *survey.Survey) {
+			s.Cluster.DNS.Below = []dnswiring.Below{{Zone: "shop.svc.clusterset.local", Text: "the block answers"}}
+		}, CannotTell, "warning DNS: The block answers.", ""},
+		"another server answers for one pod": {func(s *survey.Survey) {
+			s.Cluster.DNS.Below = []dnswiring.Below{{Zone: "a.c1.web.shop.svc.clusterset.local", Text: "the block answers"}}
+		}, WorksInPart, "warning DNS: The block answers.", ""},
+		"another server answers for another name": {func(s *survey.Survey) {
+			s.Cluster.DNS.Below = []dnswiring.Below{{Zone: "b.shop.svc.clusterset.local", Text: "the block answers"}}
+		}, Works, "", ""},
+		"the cluster's DNS is down": {func(s *survey.Survey) { s.Cluster.DNS.Down = "Deployment kube-system/coredns" },
+			DoesNotWork, "error DNS: No pod of the cluster's DNS is available", "kubectl describe deployment coredns -n kube-system --context c3"},
+		"the cluster's DNS is down behind a cache": {func(s *survey.Survey) {
+			s.Cluster.DNS.Down = "Deployment kube-system/coredns"
+			s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal)
+			s.Cluster.DNS.Wired = append(s.Cluster.DNS.Wired, dnswiring.NodeLocal)
+		}, WorksInPart, "error DNS: No pod of the cluster's DNS is available", ""},
+		"the DNS has a plugin that Atoll does not know": {func(s *survey.Survey) {
+			s.Cluster.DNS.Wired, s.Cluster.DNS.Unknown = nil, []dnswiring.Form{dnswiring.CoreDNS}
+		}, CannotTell, "warning DNS: Atoll cannot tell whether coredns forwards", "atoll check --context c3"},
 		"the derived Service has a selector":   {func(s *survey.Survey) { derivedSpec(s).Selector = map[string]string{"a": "b"} }, WorksInPart, "set a selector on the derived Service", ""},
 		"the derived Service is being deleted": {func(s *survey.Survey) { s.Cluster.Services[0].DeletionTimestamp = ptr.To(ago(5)) }, WorksInPart, "The derived Service is being deleted", ""},
 		"only endpoints of the own node, and there is none": {func(s *survey.Survey) {

@@ -121,13 +121,17 @@ type DNS struct {
 	Found []dnswiring.Form
 	// Wired are the DNS servers that do forward.
 	Wired []dnswiring.Form
+	// Unknown are the DNS servers of which Atoll cannot tell whether they forward.
+	Unknown []dnswiring.Form
 	// NodeLocal means that NodeLocal DNSCache is configured, in whatever form.
 	NodeLocal bool
 	// Servers are the addresses of atoll-dns in the cluster. Elsewhere are other addresses to which DNS servers forward
 	// the zone: of another atoll-dns, or of none.
 	Servers, Elsewhere []string
-	// Below says which names of the zone other DNS servers answer.
-	Below []string
+	// Below are the zones below the zone that other DNS servers answer.
+	Below []dnswiring.Below
+	// Down names the workload of the cluster's DNS if none of its pods is available.
+	Down string
 	// Invalid says which DNS servers do not start again with their configurations, and why.
 	Invalid []string
 }
@@ -443,6 +447,9 @@ func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 		return DNS{}, nil // no known DNS server
 	}
 	dns := DNS{NodeLocal: found.NodeLocal != nil}
+	if dns.Down, err = clusterdns.Unavailable(ctx, c); err != nil {
+		return DNS{}, err
+	}
 	for _, server := range servers {
 		dns.Servers = append(dns.Servers, server.String())
 	}
@@ -450,6 +457,9 @@ func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 		dns.Found = append(dns.Found, f.Form)
 		if f.Forwards {
 			dns.Wired = append(dns.Wired, f.Form)
+		}
+		if f.Unknown {
+			dns.Unknown = append(dns.Unknown, f.Form)
 		}
 		dns.Elsewhere = append(dns.Elsewhere, f.Elsewhere...)
 		dns.Below = append(dns.Below, f.Below...)

@@ -284,3 +284,24 @@ func TestPlaceIsRemembered(t *testing.T) {
 		}
 	}
 }
+
+// The cluster's DNS is down if no pod of the workloads behind its Service is available, also when it is scaled to 0.
+func TestUnavailable(t *testing.T) {
+	scaled := func(kind, name, status string) string {
+		return pods(kind, name, behind, conf, "{name: c}") + "status: " + status + "\n"
+	}
+	for name, test := range map[string]struct{ stream, want string }{
+		"no Service":               {scaled("Deployment", "coredns", "{}"), ""},
+		"no workload":              {service, ""},
+		"scaled to 0":              {service + strings.Replace(scaled("Deployment", "coredns", "{}"), "spec:\n", "spec:\n  replicas: 0\n", 1), "Deployment kube-system/coredns"},
+		"no pod is available":      {service + scaled("Deployment", "coredns", "{replicas: 2}"), "Deployment kube-system/coredns"},
+		"a DaemonSet":              {service + scaled("DaemonSet", "dns", "{numberAvailable: 0}"), "DaemonSet kube-system/dns"},
+		"one pod is available":     {service + scaled("Deployment", "coredns", "{availableReplicas: 1}"), ""},
+		"one of two is available":  {service + scaled("DaemonSet", "a", "{numberAvailable: 1}") + scaled("Deployment", "b", "{}"), ""},
+		"another Deployment is up": {service + scaled("Deployment", "coredns", "{}") + strings.Replace(scaled("Deployment", "b", "{availableReplicas: 1}"), "k8s-app: kube-dns", "k8s-app: b", 1), "Deployment kube-system/coredns"},
+	} {
+		if got, err := Unavailable(t.Context(), objects(t, test.stream)); got != test.want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, test.want)
+		}
+	}
+}

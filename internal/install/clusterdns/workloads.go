@@ -64,6 +64,46 @@ type place struct {
 	defaultPort string
 }
 
+// Unavailable returns the kind and name of the workload behind cluster DNS's Service if none of its pods is available, or
+// "".
+func Unavailable(ctx context.Context, c client.Reader) (string, error) {
+	for _, key := range dnsServices {
+		service, err := get(ctx, c, key, &corev1.Service{})
+		if err != nil {
+			return "", err
+		}
+		if service == nil || len(service.Spec.Selector) == 0 {
+			continue
+		}
+		var deployments appsv1.DeploymentList
+		var daemons appsv1.DaemonSetList
+		for _, list := range []client.ObjectList{&deployments, &daemons} {
+			if err := c.List(ctx, list, client.InNamespace(key.Namespace)); err != nil {
+				return "", fmt.Errorf("listing the workloads of namespace %s, to find cluster DNS: %w", key.Namespace, err)
+			}
+		}
+		selects := labels.SelectorFromSet(service.Spec.Selector)
+		down, available := "", int32(0)
+		for _, d := range deployments.Items {
+			if selects.Matches(labels.Set(d.Spec.Template.Labels)) {
+				down, available = "Deployment "+key.Namespace+"/"+d.Name, available+d.Status.AvailableReplicas
+			}
+		}
+		for _, d := range daemons.Items {
+			if selects.Matches(labels.Set(d.Spec.Template.Labels)) {
+				down, available = "DaemonSet "+key.Namespace+"/"+d.Name, available+d.Status.NumberAvailable
+			}
+		}
+		switch {
+		case available > 0:
+			return "", nil
+		case down != "":
+			return down, nil
+		}
+	}
+	return "", nil
+}
+
 // placeOfService finds the Corefile of the pods behind cluster DNS's Service, or returns nil. Pods without a Corefile
 // are of another DNS server.
 func placeOfService(ctx context.Context, c client.Reader) (*place, error) {

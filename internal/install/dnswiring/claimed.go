@@ -12,8 +12,9 @@ import (
 // silent are plugins that can name zones but do not answer queries for them.
 var silent = []string{
 	"acl", "any", "autopath", "bind", "bufsize", "cache", "cancel", "chaos", "debug", "dns64", "dnssec", "dnstap", "errors", "geoip",
-	"header", "health", "loadbalance", "local", "log", "loop", "metadata", "minimal", "multisocket", "nsid", "pprof", "prometheus",
-	"ready", "reload", "rewrite", "root", "sign", "timeouts", "tls", "trace", "transfer", "tsig", "view",
+	"grpc_server", "header", "health", "https", "https3", "loadbalance", "local", "log", "loop", "metadata", "minimal", "multisocket",
+	"nsid", "pprof", "prometheus", "proxyproto", "quic", "ready", "reload", "rewrite", "root", "shed", "siit", "sign", "timeouts", "tls",
+	"trace", "transfer", "tsig", "view",
 }
 
 // Stock reports whether the cluster's CoreDNS serves a zone with its own option multicluster.
@@ -66,21 +67,30 @@ func takes(zone string, zones []string) bool {
 
 // belowNotes returns warnings about zones of another server that are below the zones.
 func belowNotes(by string, served, zones []string) (notes []string) {
-	for _, text := range belowTexts(by, served, zones) {
-		notes = append(notes, text+". Remove this configuration unless it is intended")
+	for _, below := range zonesBelow(by, served, zones) {
+		notes = append(notes, below.Text+". Remove this configuration unless it is intended")
 	}
 	return notes
 }
 
-// belowTexts describes zones of another server that are below the zones.
-func belowTexts(by string, served, zones []string) (texts []string) {
+// Below is a zone of another server that is below a zone.
+type Below struct {
+	Zone string
+	// Text names the server and says what this means.
+	Text string
+}
+
+func (b Below) String() string { return b.Text }
+
+// zonesBelow describes zones of another server that are below the zones.
+func zonesBelow(by string, served, zones []string) (all []Below) {
 	for _, name := range served {
 		below := corefile.Zone(name)
 		if !slices.Contains(zones, below) && slices.ContainsFunc(zones, func(z string) bool { return isBelow(below, z) }) {
-			texts = append(texts, fmt.Sprintf("%s answers queries for names in %s, so atoll-dns does not receive these queries", by, below))
+			all = append(all, Below{below, fmt.Sprintf("%s answers queries for names in %s, so atoll-dns does not receive these queries", by, below)})
 		}
 	}
-	return texts
+	return all
 }
 
 // servicesOf returns the domain of a zone's services.
@@ -100,7 +110,7 @@ func (s source) claimedWithin(b corefile.Block, zone string) error {
 				return s.taken(&ClaimedError{Zone: zone, By: fmt.Sprintf("the option multicluster of the plugin kubernetes in line %d%s", d.Line, s.keyNote(d.File)), Stock: true}, d.File)
 			}
 		}
-		if !slices.Contains(silent, d.Name) && names(d.Args) {
+		if !slices.Contains(silent, d.Name) && names(d.Args[min(zoneArguments[d.Name], len(d.Args)):]) {
 			return s.taken(&ClaimedError{Zone: zone, By: fmt.Sprintf("the directive %q in line %d%s", firstLine(d), d.Line, s.keyNote(d.File))}, d.File)
 		}
 	}

@@ -18,10 +18,12 @@ type Forwarding struct {
 	Form Form
 	// Forwards means that the server forwards queries for the zone and for its services.
 	Forwards bool
+	// Unknown means that Atoll cannot tell, because it does not know what a part of the configuration does.
+	Unknown bool
 	// Elsewhere are the addresses to which the server forwards the queries, except those of atoll-dns.
 	Elsewhere []string
 	// Below says which names of the zone another server answers.
-	Below []string
+	Below []Below
 	// Invalid says why the server does not start again with its configuration, if it does not.
 	Invalid string
 }
@@ -35,7 +37,8 @@ func Inspect(c Cluster, zone string, servers []netip.Addr) ([]Forwarding, error)
 	var all []Forwarding
 	for _, form := range forms {
 		t := table{servers: servers}
-		err := c.unclear(form)
+		unclear := c.unclear(form)
+		var err error
 		switch form {
 		case OpenShift:
 			err = t.openShift(c)
@@ -46,11 +49,13 @@ func Inspect(c Cluster, zone string, servers []netip.Addr) ([]Forwarding, error)
 				err = errors.Join(err, t.corefile(s, zone))
 			}
 		default:
-			err = errors.Join(err, t.corefile(c.coreDNS(), zone))
+			err = t.corefile(c.coreDNS(), zone)
 		}
 		f := Forwarding{}
 		var invalid *InvalidError
 		switch {
+		case unclear != nil:
+			f.Unknown = true
 		case err == nil: // a configuration that Atoll cannot read does not forward
 			f = t.forwarding(zone)
 		case errors.As(err, &invalid):
@@ -74,6 +79,8 @@ type route struct {
 	// to are addresses, if the queries are forwarded.
 	to []string
 	by string
+	// unknown means that other plugins may answer or forward the queries.
+	unknown bool
 }
 
 // forwarding looks a zone up in the routes of all listeners.
@@ -81,9 +88,10 @@ func (t table) forwarding(zone string) Forwarding {
 	f := Forwarding{Forwards: len(t.listeners) > 0}
 	for _, routes := range t.listeners {
 		for _, name := range []string{zone, servicesOf(zone)} {
-			to := lookup(routes, name).to
-			f.Forwards = f.Forwards && len(to) > 0
-			for _, address := range to {
+			found := lookup(routes, name)
+			f.Forwards = f.Forwards && (len(found.to) > 0 || found.unknown)
+			f.Unknown = f.Unknown || found.unknown
+			for _, address := range found.to {
 				if !t.isServer(address) && !slices.Contains(f.Elsewhere, address) {
 					f.Elsewhere = append(f.Elsewhere, address)
 				}
@@ -93,13 +101,14 @@ func (t table) forwarding(zone string) Forwarding {
 			if r.zone == servicesOf(zone) || slices.ContainsFunc(r.to, t.isServer) {
 				continue
 			}
-			for _, text := range belowTexts(r.by, []string{r.zone}, []string{zone}) {
-				if !slices.Contains(f.Below, text) {
-					f.Below = append(f.Below, text)
+			for _, below := range zonesBelow(r.by, []string{r.zone}, []string{zone}) {
+				if !slices.Contains(f.Below, below) {
+					f.Below = append(f.Below, below)
 				}
 			}
 		}
 	}
+	f.Forwards, f.Unknown = f.Forwards && !f.Unknown, f.Forwards && f.Unknown
 	return f
 }
 
@@ -135,7 +144,7 @@ func (t *table) openShift(c Cluster) error {
 		zones, _, _ := unstructured.NestedStringSlice(asMap(s), "zones")
 		to, _, _ := unstructured.NestedStringSlice(asMap(s), "forwardPlugin", "upstreams")
 		for _, zone := range zones {
-			routes = append(routes, route{corefile.Zone(zone), to, fmt.Sprintf("the server %q", name)})
+			routes = append(routes, route{zone: corefile.Zone(zone), to: to, by: fmt.Sprintf("the server %q", name)})
 		}
 	}
 	t.listeners = append(t.listeners, routes)
@@ -150,7 +159,7 @@ func (t *table) stubDomains(c Cluster) error {
 			return err
 		}
 		for zone, to := range servers {
-			routes = append(routes, route{corefile.Zone(zone), to, keyStubs})
+			routes = append(routes, route{zone: corefile.Zone(zone), to: to, by: keyStubs})
 		}
 	}
 	t.listeners = append(t.listeners, routes)
@@ -195,7 +204,8 @@ func (t *table) routes(s source, file corefile.File, zone, port, host string) (r
 				continue
 			}
 			for _, served := range a.Zones {
-				r := route{served, t.targets(b, served, zone), by}
+				r := route{zone: served, by: by}
+				r.to, r.unknown = t.targets(b, served, zone)
 				routes = append(routes, r)
 				rewritten = append(rewritten, append([]route{r}, s.rewrites(b, served, zone)...))
 			}
@@ -213,11 +223,27 @@ func (t *table) routes(s source, file corefile.File, zone, port, host string) (r
 }
 
 // targets returns where a block for a zone forwards queries for the clusterset's zone, if no other plugin may answer or
-// change them. The root zone's upstream servers do not count, unless they are atoll-dns.
-func (t *table) targets(b corefile.Block, served, zone string) []string {
-	if slices.ContainsFunc(b.Directives, func(d corefile.Directive) bool { return obstructs(d, served, zone) }) {
-		return nil
+// change them. unknown means that one may.
+func (t *table) targets(b corefile.Block, served, zone string) (to []string, unknown bool) {
+	worst := passes
+	for _, d := range b.Directives {
+		worst = max(worst, obstructs(d, served, zone))
 	}
+	if worst == obstructed {
+		return nil, false
+	}
+	if to = t.forwarders(b, served, zone); to != nil {
+		return to, worst == unclear
+	}
+	// A plugin that is not CoreDNS's own may forward the queries. In the root block, it has an address of atoll-dns.
+	return nil, slices.ContainsFunc(b.Directives, func(d corefile.Directive) bool {
+		return isForeign(d) && (served != "" || slices.ContainsFunc(d.Args, t.isServer))
+	})
+}
+
+// forwarders returns the addresses of the plugin forward. The root zone's upstream servers do not count, unless they are
+// atoll-dns.
+func (t *table) forwarders(b corefile.Block, served, zone string) []string {
 	for _, d := range b.Directives {
 		if d.Name != "forward" || len(d.Args) < 2 || excepts(d, zone) {
 			continue

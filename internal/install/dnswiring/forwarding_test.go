@@ -1,6 +1,7 @@
 package dnswiring
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,6 +15,12 @@ func TestInspect(t *testing.T) {
 	}
 	rewriting := func(lines string) Cluster {
 		return coreDNS(root + "clusterset.local {\n " + lines + "\n forward . 10.96.0.53\n}\n")
+	}
+	extra := func(lines ...string) Cluster { // an empty line is in place of the forwarder
+		if len(lines) == 1 {
+			lines = append(lines, "forward . 10.96.0.53")
+		}
+		return coreDNS(root + "clusterset.local {\n " + strings.Join(lines, "\n ") + "\n}\n")
 	}
 	k3s := coreDNS(root + "import custom/*.server\n")
 	k3s = k3s.with(must(Install(k3s, wiring, []Form{CoreDNS})))
@@ -62,10 +69,26 @@ func TestInspect(t *testing.T) {
 		"a template in the root block":              {coreDNS(".:53 {\n kubernetes cluster.local\n template IN A clusterset.local {\n rcode NXDOMAIN\n }\n forward . 10.96.0.53\n}\n"), "false [] []"},
 		"a template for another zone":               {coreDNS(".:53 {\n kubernetes cluster.local\n template IN A a.example {\n rcode NXDOMAIN\n }\n forward . 10.96.0.53\n}\n"), "true [] []"},
 		"an access list":                            {coreDNS(root + "clusterset.local {\n acl {\n block\n }\n forward . 10.96.0.53\n}\n"), "false [] []"},
-		"a view":                                    {coreDNS(root + "clusterset.local {\n view x {\n expr false\n }\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"a view":                                    {coreDNS(root + "clusterset.local {\n view x {\n expr false\n }\n forward . 10.96.0.53\n}\n"), "unknown [] []"},
 		"a zone file":                               {coreDNS(root + "clusterset.local {\n file /x clusterset.local\n forward . 10.96.0.53\n}\n"), "false [] []"},
 		"a zone file for the services":              {coreDNS(root + "clusterset.local {\n file /x svc.clusterset.local\n forward . 10.96.0.53\n}\n"), "false [] []"},
-		"an unknown plugin":                         {coreDNS(root + "clusterset.local {\n mine\n forward . 10.96.0.53\n}\n"), "false [] []"},
+		"an unknown plugin":                         {coreDNS(root + "clusterset.local {\n mine\n forward . 10.96.0.53\n}\n"), "unknown [] []"},
+		"another forwarder":                         {extra("fanout . 10.96.0.53", ""), "unknown [] []"},
+		"another forwarder in the root block":       {coreDNS(".:53 {\n kubernetes cluster.local\n fanout . 10.96.0.53\n}\n"), "unknown [] []"},
+		"another forwarder of other servers":        {coreDNS(".:53 {\n kubernetes cluster.local\n fanout . 10.0.0.1\n}\n"), "false [] []"},
+		"a second forwarder":                        {extra("alternate NXDOMAIN . 10.0.0.1"), "unknown [] []"},
+		"an access list for a type":                 {extra("acl {\n block type AAAA\n }"), "unknown [] []"},
+		"an access list for A":                      {extra("acl {\n block type A net *\n }"), "false [] []"},
+		"an access list for some clients":           {extra("acl {\n allow net 10.0.0.0/8\n block\n }"), "unknown [] []"},
+		"an access list that allows":                {extra("acl {\n allow net 10.0.0.0/8\n }"), "true [] []"},
+		"a template for a type":                     {extra("template IN AAAA {\n rcode NOERROR\n }"), "unknown [] []"},
+		"a template for another type":               {extra("template IN HTTPS {\n rcode NOERROR\n }"), "true [] []"},
+		"a template for some names":                 {extra("template IN A {\n match ^web[.]\n rcode NXDOMAIN\n fallthrough\n }"), "unknown [] []"},
+		"a template that fails for other names":     {extra("template IN A {\n match ^web[.]\n rcode NXDOMAIN\n }"), "false [] []"},
+		"a template that leaves no name":            {extra("template ANY ANY {\n rcode NXDOMAIN\n fallthrough\n }"), "false [] []"},
+		"a template for all services":               {extra("template IN A {\n match svc.clusterset.local\n rcode NXDOMAIN\n fallthrough\n }"), "false [] []"},
+		"one name of hosts":                         {extra("hosts {\n 10.0.0.1 web.shop.svc.clusterset.local x.example\n fallthrough\n }"), `true [] [the directive "hosts" in line 6 answers queries for names in web.shop.svc.clusterset.local, so atoll-dns does not receive these queries]`},
+		"a Corefile that is not known":              {Cluster{CoreDNS: configMap("coredns", "Corefile", root), Unclear: map[Form]error{CoreDNS: errors.New("two")}}, "unknown [] []"},
 		"hosts that leave other names":              {coreDNS(".:53 {\n kubernetes cluster.local\n hosts /etc/coredns/NodeHosts {\n fallthrough\n }\n forward . 10.96.0.53\n}\n"), "true [] []"},
 		"a plain block with extras":                 {coreDNS(root + "clusterset.local {\n errors\n log\n cache 30\n loop\n prometheus :9153\n forward . 10.96.0.53 {\n force_tcp\n }\n}\n"), "true [] []"},
 		"a rewrite of names":                        {coreDNS(root + "clusterset.local {\n rewrite name suffix .clusterset.local .a.example\n forward . 10.96.0.53\n}\n"), "false [] []"},
@@ -90,7 +113,11 @@ func TestInspect(t *testing.T) {
 		if len(all) != 1 {
 			t.Fatalf("%s: %v", name, all)
 		}
-		if got := strings.TrimSuffix(fmt.Sprint(all[0].Forwards, " ", all[0].Elsewhere, " ", all[0].Below, " ", all[0].Invalid), " "); got != test.want {
+		forwards := fmt.Sprint(all[0].Forwards)
+		if all[0].Unknown {
+			forwards = "unknown"
+		}
+		if got := strings.TrimSuffix(fmt.Sprint(forwards, " ", all[0].Elsewhere, " ", all[0].Below, " ", all[0].Invalid), " "); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}

@@ -2,6 +2,7 @@ package dnswiring
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/atoll-mcs/atoll/internal/install/corefile"
 )
@@ -12,21 +13,88 @@ var later = []string{"erratic", "forward", "grpc", "on", "whoami"}
 // zoneArguments is the number of arguments before the zones of a plugin; 0 for others.
 var zoneArguments = map[string]int{"file": 1, "hosts": 1, "template": 2}
 
-// obstructs reports whether a directive of a block may keep queries for a zone from being forwarded. If Atoll cannot
-// tell, it does, except for rewrites: those that match only some services leave the others.
-func obstructs(d corefile.Directive, served, zone string) bool {
+// answering are CoreDNS's other plugins: they answer queries.
+var answering = []string{
+	"auto", "azure", "clouddns", "dynupdate", "etcd", "file", "hosts", "k8s_external", "kubernetes", "nomad", "route53", "secondary", "template",
+}
+
+// isForeign reports whether a plugin is not CoreDNS's own.
+func isForeign(d corefile.Directive) bool {
+	return !slices.Contains(silent, d.Name) && !slices.Contains(later, d.Name) && !slices.Contains(answering, d.Name)
+}
+
+// obstruction is what a directive means for queries that a later plugin forwards.
+type obstruction int
+
+const (
+	passes obstruction = iota
+	unclear
+	obstructed
+)
+
+// obstructs returns whether a directive of a block keeps queries for a zone from being forwarded. Rewrites that match only
+// some services leave the others.
+func obstructs(d corefile.Directive, served, zone string) obstruction {
 	switch {
-	case d.Name == "view" || d.Name == "tsig":
-		return true // the block is not for every query
+	case d.Name == "view" || d.Name == "tsig" || isForeign(d) && served != "":
+		return unclear // the block is not for every query, or nobody knows
+	case d.Name == "rewrite" && rewritingOf(d).changesAll(zone):
+		return obstructed
+	case d.Name != "acl" && (slices.Contains(silent, d.Name) || slices.Contains(later, d.Name)), !namesZone(d, served, zone):
+		return passes
+	case isForeign(d):
+		return unclear
 	case d.Name == "acl":
-		return namesZone(d, served, zone) && bodyHas(d, "block", "filter", "drop")
-	case d.Name == "rewrite":
-		return rewritingOf(d).changesAll(zone)
-	case slices.Contains(silent, d.Name) || slices.Contains(later, d.Name):
-		return false
-	default:
-		return namesZone(d, served, zone) && !fallsThrough(d, zone)
+		return aclObstructs(d)
+	case d.Name == "template":
+		return templateObstructs(d, zone)
+	case fallsThrough(d, zone):
+		return passes
 	}
+	return obstructed
+}
+
+// aclObstructs reads lines ACTION [type TYPE...] [net SOURCE...], the first of which that matches a query counts.
+func aclObstructs(d corefile.Directive) obstruction {
+	is := passes
+	for _, line := range d.Body {
+		if line[0] == "allow" {
+			is = unclear // for later lines
+			continue
+		}
+		at := slices.Index(line, "net")
+		if at < 0 {
+			at = len(line)
+		}
+		all := at == len(line) || slices.Contains(line[at:], "*")
+		if is == passes && all && (at == 1 || forTypes(line[1:at], "A", "ANY", "*")) {
+			return obstructed
+		}
+		is = unclear
+	}
+	if !bodyHas(d, "block", "filter", "drop") {
+		return passes
+	}
+	return is
+}
+
+// templateObstructs reads template CLASS TYPE [ZONE...]. A template without fallthrough answers all queries of its type: it
+// fails for those that do not match.
+func templateObstructs(d corefile.Directive, zone string) obstruction {
+	kind := d.Args[min(1, len(d.Args)):min(2, len(d.Args))]
+	switch matched := func(line []string) bool { return matches(line, zone) }; {
+	case !forTypes(kind, "A", "AAAA", "ANY"):
+		return passes
+	case forTypes(kind, "AAAA"):
+		return unclear
+	case !fallsThrough(d, zone), !bodyHas(d, "match"), slices.ContainsFunc(d.Body, matched):
+		return obstructed
+	}
+	return unclear // for some names
+}
+
+func forTypes(words []string, types ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(types, strings.ToUpper(word)) })
 }
 
 // namesZone reports whether a directive is for a zone or its services. Without zones, it is for the zone of its block.

@@ -116,6 +116,7 @@ func TestNotClaimed(t *testing.T) {
 		"a zone above":                 coreDNS(root + "local {\n}\n"),
 		"a plugin elsewhere":           coreDNS(root + "local:1053 {\n forward clusterset.local 10.0.0.1\n}\n"),
 		"a log":                        coreDNS(".:53 {\n log clusterset.local\n rewrite name a clusterset.local\n}\n"),
+		"a file's name":                coreDNS(".:53 {\n kubernetes cluster.local\n file clusterset.local corp.example\n hosts clusterset.local\n}\n"),
 		"a comment":                    coreDNS(root + "# clusterset.local {\n"),
 		"the option, for another zone": coreDNS(".:53 {\n kubernetes cluster.local set.example {\n multicluster set.example\n }\n}\n"),
 		"a key with another ending":    custom("lighthouse.override", "forward clusterset.local 10.0.0.1\n"),

@@ -2,6 +2,7 @@ package dnswiring
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,13 +72,34 @@ func (r rewriting) below(zone string) string {
 	return name
 }
 
-// rewrites returns routes for the names of a zone that a block for a zone above them rewrites.
+// rewrites returns routes for the names of a zone that a block for a zone above them rewrites, or answers by itself.
 func (s source) rewrites(b corefile.Block, served, zone string) (routes []route) {
 	for _, d := range b.Directives {
-		if name := rewritingOf(d).below(zone); name != "" && covers(served, name) {
-			by := fmt.Sprintf("the directive %q in line %d%s", firstLine(d), d.Line, s.keyNote(d.File))
-			routes = append(routes, route{zone: name, by: by})
+		named := hostsIn(d, zone)
+		if name := rewritingOf(d).below(zone); name != "" {
+			named = append(named, name)
+		}
+		for _, name := range named {
+			if covers(served, name) {
+				by := fmt.Sprintf("the directive %q in line %d%s", firstLine(d), d.Line, s.keyNote(d.File))
+				routes = append(routes, route{zone: name, by: by})
+			}
 		}
 	}
 	return routes
+}
+
+// hostsIn returns the names in a zone of the lines ADDRESS NAME... of the plugin hosts.
+func hostsIn(d corefile.Directive, zone string) (names []string) {
+	for _, line := range d.Body {
+		if _, err := netip.ParseAddr(line[0]); err != nil || d.Name != "hosts" {
+			continue
+		}
+		for _, word := range line[1:] {
+			if name := corefile.Zone(word); isBelow(name, zone) && name != servicesOf(zone) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
