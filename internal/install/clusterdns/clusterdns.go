@@ -130,6 +130,30 @@ func readCoreDNS(ctx context.Context, c client.Reader, configMap client.ObjectKe
 	return pods, nil
 }
 
+// former returns the ConfigMaps in the usual places that the DNS servers do not use now.
+func former(ctx context.Context, c client.Reader, found dnswiring.Cluster) (all []*corev1.ConfigMap, err error) {
+	places := slices.Clone(corefilePlaces)
+	for _, name := range nodeLocalNames {
+		places = append(places, system(name))
+	}
+	for _, cm := range []*corev1.ConfigMap{found.CoreDNS, found.NodeLocal} {
+		if cm != nil {
+			places = slices.DeleteFunc(places, func(place client.ObjectKey) bool { return place == client.ObjectKeyFromObject(cm) })
+		}
+	}
+	for _, place := range places {
+		cm, err := get(ctx, c, place, &corev1.ConfigMap{})
+		switch {
+		case apierrors.IsForbidden(err): // Atoll did not write it
+		case err != nil:
+			return nil, err
+		case cm != nil:
+			all = append(all, cm)
+		}
+	}
+	return all, nil
+}
+
 // SubmarinerOperator is the Deployment of the operator that adds Lighthouse to cluster DNS.
 var SubmarinerOperator = client.ObjectKey{Namespace: "submariner-operator", Name: "submariner-operator"}
 
@@ -192,6 +216,9 @@ func Edit(ctx context.Context, c client.Client, configMap client.ObjectKey, deci
 	var done []dnswiring.Change
 	for attempt := 1; ; attempt++ {
 		found, err := Read(ctx, c, configMap)
+		if err == nil && configMap.Name == "" {
+			found.Former, err = former(ctx, c, found)
+		}
 		if err != nil {
 			return done, err
 		}

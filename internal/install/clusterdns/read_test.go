@@ -1,6 +1,7 @@
 package clusterdns
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -8,7 +9,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -302,6 +305,51 @@ func TestUnavailable(t *testing.T) {
 	} {
 		if got, err := Unavailable(t.Context(), objects(t, test.stream)); got != test.want || err != nil {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, test.want)
+		}
+	}
+}
+
+// readOnly is a client that only reads.
+type readOnly struct {
+	client.Client
+	objects Objects
+}
+
+func (c readOnly) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if key.Namespace == "openshift-dns" {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, key.Name, nil)
+	}
+	return c.objects.Get(ctx, key, o, options...)
+}
+
+func (c readOnly) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return c.objects.List(ctx, list, options...)
+}
+
+// A block in a place that the cluster's DNS no longer uses is removed, unless the user names the place.
+func TestUninstallFormerPlaces(t *testing.T) {
+	const block = "{Corefile: \"# BEGIN atoll\\nclusterset.local {\\n}\\n# END atoll\\n\"}"
+	stream := configMap("coredns", block) + configMap("nodelocaldns", block) + configMap("coredns-base", block)
+	behindService := service + pods("Deployment", "coredns", behind, conf, "{name: coredns-base}")
+	cache := configMap("node-local-dns-5f4d", cache) + pods("DaemonSet", "node-local-dns", "{}", "[-localip, x, -conf, /etc/Corefile]", "{name: node-local-dns-5f4d, items: [{key: Corefile, path: Corefile.base}]}")
+	for _, test := range []struct {
+		name, stream string
+		place        client.ObjectKey
+		forms        []dnswiring.Form
+		want         string
+	}{
+		{name: "moved", stream: stream + behindService, want: "[coredns-base nodelocaldns coredns]"},
+		{name: "both moved", stream: stream + behindService + cache, want: "[coredns-base coredns nodelocaldns]"},
+		{name: "only the cache", stream: stream + behindService, forms: []dnswiring.Form{dnswiring.NodeLocal}, want: "[nodelocaldns]"},
+		{name: "a place", stream: stream + behindService, place: system("coredns-base"), want: "[coredns-base nodelocaldns]"},
+	} {
+		changes, err := Edit(t.Context(), readOnly{objects: objects(t, test.stream)}, test.place, Uninstall(test.forms), true)
+		var got []string
+		for _, c := range changes {
+			got = append(got, c.Object().GetName())
+		}
+		if fmt.Sprint(got) != test.want || err != nil {
+			t.Errorf("%s: got %v, %v, want %s", test.name, got, err, test.want)
 		}
 	}
 }

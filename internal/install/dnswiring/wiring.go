@@ -117,6 +117,8 @@ type Cluster struct {
 	// NodeLocalKeys are the keys of NodeLocal with Corefiles; empty means all keys with such a name.
 	NodeLocalKeys []string
 	OpenShift     *unstructured.Unstructured // dns.operator.openshift.io/default
+	// Former are the ConfigMaps in other usual places. DNS servers may have used them before.
+	Former []*corev1.ConfigMap
 }
 
 // Change is the change for one form. Before and After are the same object if nothing changes.
@@ -331,6 +333,9 @@ func (c Cluster) corefileKey() string { return cmp.Or(c.Key, keyCorefile) }
 // Uninstall returns the changes that unwire the given forms.
 func Uninstall(c Cluster, forms []Form) ([]Change, error) {
 	changes, err := uninstall(c, forms)
+	if err == nil && slices.Contains(forms, CoreDNS) {
+		changes, err = c.uninstallFormer(changes)
+	}
 	if err == nil {
 		err = mutable(changes)
 	}
@@ -350,6 +355,21 @@ func uninstall(c Cluster, forms []Form) ([]Change, error) {
 		}
 		if !change.None() {
 			change.Form = f
+			changes = append(changes, change)
+		}
+	}
+	return changes, nil
+}
+
+// uninstallFormer adds the changes that remove Atoll's blocks from places that DNS servers no longer use.
+func (c Cluster) uninstallFormer(changes []Change) ([]Change, error) {
+	for _, cm := range c.Former {
+		change, err := uninstallCorefiles(cm)
+		if err != nil {
+			return nil, err
+		}
+		if !change.None() {
+			change.Form = CoreDNS
 			changes = append(changes, change)
 		}
 	}
