@@ -99,9 +99,34 @@ func (p *parser) open(pattern token) (contents []token, err error) {
 		return nil, p.errorf(pattern, "the file %s to import does not exist", pattern.text)
 	}
 	for _, f := range files {
-		contents = append(contents, tokens(f)...)
+		all := tokens(f)
+		if err := balanced(all); err != nil {
+			return nil, err
+		}
+		contents = append(contents, all...)
 	}
 	return contents, nil
+}
+
+// balanced returns an error if a file ends in a block that it begins, or ends one that it does not begin. The mistake would
+// otherwise appear in the file that imports it.
+func balanced(file []token) error {
+	var open []token
+	for _, t := range file {
+		switch {
+		case t.text == "{":
+			open = append(open, t)
+		case t.text == "}" && len(open) == 0:
+			return &SyntaxError{File: t.file, Line: t.line, Err: errors.New("found } without a matching {")}
+		case t.text == "}":
+			open = open[:len(open)-1]
+		}
+	}
+	if len(open) > 0 {
+		last := open[len(open)-1]
+		return &SyntaxError{File: last.file, Line: last.line, Err: errors.New("found { without a matching }")}
+	}
+	return nil
 }
 
 // absolute returns the path of a pattern in a file.
