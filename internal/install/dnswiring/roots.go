@@ -24,7 +24,8 @@ type listener struct {
 }
 
 // listenersOf returns where a DNS server answers for the cluster's own names: the ports and addresses of the blocks with
-// the plugin kubernetes. Without such blocks at the addresses and ports that pods use, it returns those of the root zone.
+// the plugin kubernetes. Without such blocks at the addresses and ports that pods use, it returns those of the root zone, and
+// of blocks that forward cluster.local.
 func listenersOf(file corefile.File, ports []string) ([]listener, error) {
 	receives := func(l listener) bool {
 		return !l.isLocal() && (len(ports) == 0 || slices.ContainsFunc(l.ports, func(p string) bool { return onPort(p, ports) }))
@@ -176,11 +177,14 @@ func kubernetesKeys(b corefile.Block) []corefile.Address {
 	return keysAbove(b, zonesOf(domains))
 }
 
-// rootKeys returns the keys of a block for the root zone.
+// rootKeys returns the keys of a block for the root zone, and for the usual domain of clusters if the block forwards its
+// queries, as NodeLocal DNSCache does.
 func rootKeys(b corefile.Block) []corefile.Address {
 	var keys []corefile.Address
 	for _, key := range b.Keys {
-		if a := corefile.ParseKey(key); a.Transport == "dns" && slices.Contains(a.Zones, "") {
+		a := corefile.ParseKey(key)
+		isDomain := slices.Contains(a.Zones, "cluster.local") && b.Has("forward")
+		if a.Transport == "dns" && (slices.Contains(a.Zones, "") || isDomain) {
 			keys = append(keys, a)
 		}
 	}

@@ -116,6 +116,8 @@ func TestListeners(t *testing.T) {
 		{"a block that queries do not reach", "debug.example:5353 {\n kubernetes cluster.local\n}\n.:53 {\n kubernetes cluster.local\n}\n", nil, "clusterset.local:53"},
 		{"another domain", ".:53 {\n kubernetes corp.example\n}\n", nil, "clusterset.local:53"},
 		{"no kubernetes", "a.example:5353 .:53 {\n forward . 10.0.0.1\n}\n", nil, "clusterset.local:53"},
+		{"a cache that forwards the cluster's domain at more addresses", "cluster.local:53 {\n bind 169.254.20.10 10.96.0.10\n forward . 10.96.0.11\n}\n.:53 {\n bind 169.254.20.10\n forward . 10.0.0.1\n}\n", nil, "clusterset.local:53 bind 169.254.20.10 10.96.0.10"},
+		{"a cache that forwards the cluster's domain elsewhere", "cluster.local:53 {\n bind 169.254.20.10\n forward . 10.96.0.11\n}\n.:53 {\n bind 169.254.20.11\n forward . 10.0.0.1\n}\n", nil, "clusterset.local:53 bind 169.254.20.10|clusterset.local:53 bind 169.254.20.11"},
 		{"pods use another block", ".:1053 {\n kubernetes cluster.local\n}\n.:53 {\n forward . 127.0.0.1:1053\n}\n", []string{"53"}, "clusterset.local:1053 clusterset.local:53"},
 		{"pods use one of the blocks", ".:1053 {\n kubernetes cluster.local\n}\n.:53 {\n forward . 127.0.0.1:1053\n}\n", []string{"1053"}, "clusterset.local:1053"},
 		{"pods use another address", "cluster.local:53 {\n bind 127.0.0.1 ::1\n kubernetes cluster.local\n}\n.:53 {\n bind 10.0.0.1\n forward . 127.0.0.1\n}\n", nil, "clusterset.local:53 bind 10.0.0.1"},
