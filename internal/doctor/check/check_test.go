@@ -332,6 +332,9 @@ func TestEvaluate(t *testing.T) {
 		"another server answers for a service": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey.Cluster.DNS.Below = []dnswiring.Below{{Text: "the server block x answers"}}
 		}, "ATOLL1502=warning", "the server block x answers"},
+		"a plugin with which CoreDNS may not start": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Cluster.DNS.Suspects = []string{"the directive x is no plugin"}
+		}, "ATOLL1502=warning", "the directive x is no plugin"},
 		"the cluster's DNS is down": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey.Cluster.DNS.Down = "Deployment kube-system/coredns"
 		}, "ATOLL1502=error", "no pod of the cluster's DNS is available: Deployment kube-system/coredns"},

@@ -110,6 +110,8 @@ func (ch *checker) forwarding(missing []string) {
 		ch.say(Wiring, Error, c.On.Atoll("dns install"), "%s", dns.ElsewhereText())
 	case len(dns.Below) > 0:
 		ch.say(Wiring, Warning, "Remove the configuration of these names from the cluster's DNS.", "%s", strings.Join(below, "; "))
+	case len(dns.Suspects) > 0:
+		ch.say(Wiring, Warning, "Correct the configuration before the DNS pods restart.", "%s", strings.Join(dns.Suspects, "; "))
 	case len(dns.Wired) < len(dns.Found):
 		ch.ok(Wiring, "pods resolve names of the clusterset, by a configuration that Atoll does not know")
 	default:

@@ -172,6 +172,9 @@ func (f *Findings) forwarding(of *survey.Survey) {
 	for _, text := range of.Cluster.DNS.Invalid {
 		f.add(Error, "DNS", sentence(text)+" After the next restart of the DNS pods, no pod can resolve names.", "Correct the configuration before the DNS pods restart.")
 	}
+	for _, text := range of.Cluster.DNS.Suspects {
+		f.add(Warning, "DNS", sentence(text), "Correct the configuration before the DNS pods restart.")
+	}
 	if len(of.Cluster.DNS.Elsewhere) > 0 {
 		f.add(Warning, "DNS", sentence(of.Cluster.DNS.ElsewhereText())+" If no atoll-dns answers at the address, pods cannot resolve names of the clusterset.", of.On.Atoll("dns install"))
 	}

@@ -166,6 +166,8 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		"another server answers for another name": {func(s *survey.Survey) {
 			s.Cluster.DNS.Below = []dnswiring.Below{{Zone: "b.shop.svc.clusterset.local", Text: "the block answers"}}
 		}, Works, "", ""},
+		"CoreDNS may not start": {func(s *survey.Survey) { s.Cluster.DNS.Suspects = []string{"the directive x is no plugin"} },
+			WorksInPart, "warning DNS: The directive x is no plugin.", ""},
 		"the cluster's DNS is down": {func(s *survey.Survey) { s.Cluster.DNS.Down = "Deployment kube-system/coredns" },
 			DoesNotWork, "error DNS: No pod of the cluster's DNS is available", "kubectl describe deployment coredns -n kube-system --context c3"},
 		"the cluster's DNS is down behind a cache": {func(s *survey.Survey) {

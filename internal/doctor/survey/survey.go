@@ -134,6 +134,8 @@ type DNS struct {
 	Down string
 	// Invalid says which DNS servers do not start again with their configurations, and why.
 	Invalid []string
+	// Suspects says with which directives DNS servers may not start again.
+	Suspects []string
 }
 
 // ElsewhereText says to which other addresses DNS servers forward the zone.
@@ -463,6 +465,7 @@ func readDNS(ctx context.Context, c *install.Target) (DNS, error) {
 		}
 		dns.Elsewhere = append(dns.Elsewhere, f.Elsewhere...)
 		dns.Below = append(dns.Below, f.Below...)
+		dns.Suspects = append(dns.Suspects, f.Suspects...)
 		if f.Invalid != "" {
 			dns.Invalid = append(dns.Invalid, f.Invalid)
 		}

@@ -117,7 +117,8 @@ func readCoreDNS(ctx context.Context, c client.Reader, configMap client.ObjectKe
 	case found.CoreDNS == nil || pods == nil || pods.configMap != client.ObjectKeyFromObject(found.CoreDNS):
 		return pods, nil
 	}
-	found.Key, found.Path, found.Ports, found.DefaultPort, found.Mounts = pods.key, pods.path, pods.ports, pods.defaultPort, pods.mounts
+	found.Key, found.Path, found.Ports, found.Mounts = pods.key, pods.path, pods.ports, pods.mounts
+	found.DefaultPort, found.Image = pods.defaultPort, pods.image
 	if _, err := strconv.ParseUint(found.DefaultPort, 10, 16); found.DefaultPort != "" && err != nil {
 		found.Unclear = map[dnswiring.Form]error{dnswiring.CoreDNS: fmt.Errorf("the DNS port %q in the arguments of %s is not a number: write a number there", found.DefaultPort, pods.workload)}
 	}

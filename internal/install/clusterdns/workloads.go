@@ -62,6 +62,7 @@ type place struct {
 	ports  []string
 	// defaultPort is the value of the argument -dns.port.
 	defaultPort string
+	image       string
 }
 
 // Unavailable returns the kind and name of the workload behind cluster DNS's Service if none of its pods is available, or
@@ -163,7 +164,7 @@ func placeOf(w workload, name string) *place {
 				mounts = append(mounts, mounted)
 				key, at := findCorefile(mounted, conf, name)
 				if key != "" && (p == nil || at == conf) {
-					p = &place{workload: w.name, configMap: client.ObjectKey{Namespace: w.name.Namespace, Name: f.name}, key: key, path: at, defaultPort: flagOf(words, "dns.port", "p")}
+					p = &place{workload: w.name, configMap: client.ObjectKey{Namespace: w.name.Namespace, Name: f.name}, key: key, path: at, defaultPort: flagOf(words, "dns.port", "p"), image: container.Image}
 				}
 			}
 		}

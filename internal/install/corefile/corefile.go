@@ -36,6 +36,8 @@ type Directive struct {
 	Args []string
 	// Body has the words of each line between the braces, including nested braces.
 	Body [][]string
+	// EndsInline means that the closing brace is behind other words of a line, where plugins take it for an argument.
+	EndsInline bool
 	// File is the name of the file with the directive, Line its line, from 1.
 	File string
 	Line int
@@ -283,6 +285,7 @@ func (p *parser) directive() (Directive, error) {
 			return d, p.errorf(t, "found } without a matching {")
 		case t.text == "}":
 			depth--
+			d.EndsInline = d.EndsInline || !p.otherLine() && p.tokens[p.at-1].text != "{"
 		case depth == 0 && d.Body == nil:
 			d.Args = append(d.Args, t.text)
 		default:

@@ -24,6 +24,8 @@ type Forwarding struct {
 	Elsewhere []string
 	// Below says which names of the zone another server answers.
 	Below []Below
+	// Suspects says with which directives the server may not start again.
+	Suspects []string
 	// Invalid says why the server does not start again with its configuration, if it does not.
 	Invalid string
 }
@@ -61,7 +63,7 @@ func Inspect(c Cluster, zone string, servers []netip.Addr) ([]Forwarding, error)
 		case errors.As(err, &invalid):
 			f.Invalid = invalid.Error()
 		}
-		f.Form = form
+		f.Form, f.Suspects = form, t.suspects
 		all = append(all, f)
 	}
 	return all, nil
@@ -71,6 +73,7 @@ func Inspect(c Cluster, zone string, servers []netip.Addr) ([]Forwarding, error)
 type table struct {
 	servers   []netip.Addr
 	listeners [][]route
+	suspects  []string
 }
 
 // route is where queries for a zone go.
@@ -174,6 +177,10 @@ func (t *table) corefile(s source, zone string) error {
 	}
 	if err != nil {
 		return err
+	}
+	t.suspects = append(t.suspects, s.inlineBraces(file)...)
+	if hasOwnPlugins(s.image) {
+		t.suspects = append(t.suspects, s.unknownPlugins(file)...)
 	}
 	roots, err := listenersOf(file, s.ports)
 	if err != nil {

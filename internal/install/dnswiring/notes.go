@@ -72,6 +72,7 @@ func (s source) notes(file corefile.File, zones []string, roots []listener) []st
 	for _, pattern := range file.Unread {
 		all = append(all, fmt.Sprintf("the Corefile imports %s, which Atoll cannot read. Make sure that these files have no server block for %s or a zone below it, and no bind directive", pattern, strings.Join(zones, " or ")))
 	}
+	all = append(append(all, s.unknownPlugins(file)...), s.inlineBraces(file)...)
 	for _, l := range roots {
 		if len(l.absorbed) > 0 {
 			all = append(all, fmt.Sprintf("a server block binds %s, and another server block for the cluster's names has no bind. Queries to %[1]s do not reach Atoll's server block, because CoreDNS runs a separate server there. Give both server blocks the same bind directive", strings.Join(l.absorbed, " ")))

@@ -13,6 +13,9 @@ var later = []string{"erratic", "forward", "grpc", "on", "whoami"}
 // zoneArguments is the number of arguments before the zones of a plugin; 0 for others.
 var zoneArguments = map[string]int{"file": 1, "hosts": 1, "template": 2}
 
+// pluginsOf is the version of CoreDNS whose plugins Atoll knows.
+const pluginsOf = "1.15"
+
 // answering are CoreDNS's other plugins: they answer queries.
 var answering = []string{
 	"auto", "azure", "clouddns", "dynupdate", "etcd", "file", "hosts", "k8s_external", "kubernetes", "nomad", "route53", "secondary", "template",

@@ -80,10 +80,11 @@ type source struct {
 	ports []string
 	// defaultPort is the port of keys without one, if it is not 53.
 	defaultPort string
+	image       string
 }
 
 func (c Cluster) coreDNS() source {
-	return source{configMap: c.CoreDNS, key: c.corefileKey(), path: c.Path, custom: c.Custom, mounts: c.Mounts, ports: c.Ports, defaultPort: c.DefaultPort}
+	return source{configMap: c.CoreDNS, key: c.corefileKey(), path: c.Path, custom: c.Custom, mounts: c.Mounts, ports: c.Ports, defaultPort: c.DefaultPort, image: c.Image}
 }
 
 // nodeLocal returns the Corefiles of NodeLocal DNSCache. Some distributions have one for each of two DaemonSets.

@@ -105,6 +105,8 @@ type Cluster struct {
 	Mounts []Mount
 	// Ports are the ports at which the pods of CoreDNS receive queries; nil if they are unknown.
 	Ports []string
+	// Image is that of CoreDNS's pods; empty if it is unknown.
+	Image string
 	// DefaultPort is the port of CoreDNS's keys without one; empty means 53.
 	DefaultPort string
 	Custom  *corev1.ConfigMap // kube-system/coredns-custom
