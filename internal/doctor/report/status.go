@@ -156,10 +156,10 @@ func (f *Findings) below(zone dnswiring.Below) {
 // atoll-dns.
 func (f *Findings) forwarding(of *survey.Survey) {
 	if down := of.Cluster.DNS.Down; down != "" {
-		kind, name, _ := strings.Cut(down, " ")
-		namespace, name, _ := strings.Cut(name, "/")
+		_, name, _ := strings.Cut(down, " ")
+		namespace, _, _ := strings.Cut(name, "/")
 		f.add(Error, "DNS", fmt.Sprintf("No pod of the cluster's DNS is available (%s), so pods cannot resolve any name.", down),
-			of.On.Kubectl("describe %s %s -n %s", strings.ToLower(kind), name, namespace))
+			of.On.Kubectl("get deployments,daemonsets,pods -n %s", namespace))
 	}
 	if unknown := of.Cluster.DNS.Unknown; len(unknown) > 0 {
 		f.add(Warning, "DNS", fmt.Sprintf("Atoll cannot tell whether %s forwards %s to %s, because the effect of one of its plugins, or which Corefile it uses, is unknown.", strings.Join(texts(unknown), ", "), survey.Zone, render.DNSName),

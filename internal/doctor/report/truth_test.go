@@ -169,7 +169,7 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		"CoreDNS may not start": {func(s *survey.Survey) { s.Cluster.DNS.Suspects = []string{"the directive x is no plugin"} },
 			WorksInPart, "warning DNS: The directive x is no plugin.", ""},
 		"the cluster's DNS is down": {func(s *survey.Survey) { s.Cluster.DNS.Down = "Deployment kube-system/coredns" },
-			DoesNotWork, "error DNS: No pod of the cluster's DNS is available", "kubectl describe deployment coredns -n kube-system --context c3"},
+			DoesNotWork, "error DNS: No pod of the cluster's DNS is available", "kubectl get deployments,daemonsets,pods -n kube-system --context c3"},
 		"the cluster's DNS is down behind a cache": {func(s *survey.Survey) {
 			s.Cluster.DNS.Down = "Deployment kube-system/coredns"
 			s.Cluster.DNS.Found = append(s.Cluster.DNS.Found, dnswiring.NodeLocal)
