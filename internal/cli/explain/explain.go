@@ -36,8 +36,8 @@ The first line is the verdict, which also determines the exit status:
    0  works: pods resolve the name and reach ready endpoints on all ports, and nothing is pending
   79  does not work
   80  works in part: some pods cannot resolve the name, some endpoints or ports are missing, or changes are pending
-  81  cannot tell: the command found no fault, but could not read some data, for example on the broker, or no
-      exporting cluster with endpoints sends heartbeats`,
+  81  cannot tell: the command found no fault, but could not read some data, for example on the broker, no
+      exporting cluster with endpoints sends heartbeats, or another DNS server may answer for the name`,
 		Example: `  atoll explain shop/web --context c2
   atoll explain web -n shop -o json
   atoll explain shop/web --without c3`,

@@ -109,8 +109,8 @@ type Cluster struct {
 	Image string
 	// DefaultPort is the port of CoreDNS's keys without one; empty means 53.
 	DefaultPort string
-	Custom  *corev1.ConfigMap // kube-system/coredns-custom
-	KubeDNS *corev1.ConfigMap // kube-system/kube-dns
+	Custom      *corev1.ConfigMap // kube-system/coredns-custom
+	KubeDNS     *corev1.ConfigMap // kube-system/kube-dns
 	// KubeDNSRuns means that kube-dns runs, which needs no ConfigMap.
 	KubeDNSRuns bool
 	NodeLocal   *corev1.ConfigMap // kube-system/node-local-dns, or the distribution's place
