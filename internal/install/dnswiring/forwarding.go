@@ -201,18 +201,17 @@ func (t *table) corefile(s source, zone string) error {
 func (t *table) routes(s source, file corefile.File, zone, port, host string) (routes []route) {
 	var rewritten [][]route // with the routes of their blocks first
 	for _, b := range file.Blocks {
-		if !slices.Contains(b.Hosts(), host) {
-			continue
-		}
 		by := fmt.Sprintf("the server block %q in line %d%s", strings.Join(b.Keys, " "), b.Line, s.keyNote(b.File))
 		for _, key := range b.Keys {
 			a := corefile.ParseKey(key)
-			if a.Transport != "dns" || cmp.Or(a.Port, "53") != cmp.Or(port, "53") {
+			surely, maybe := socket{cmp.Or(port, "53"), host}.receives(file, b, a)
+			if !surely && !maybe {
 				continue
 			}
 			for _, served := range a.Zones {
 				r := route{zone: served, by: by}
 				r.to, r.unknown = t.targets(b, served, zone)
+				r.unknown = r.unknown || !surely && (len(r.to) > 0 || served != "")
 				routes = append(routes, r)
 				rewritten = append(rewritten, append([]route{r}, s.rewrites(b, served, zone)...))
 			}

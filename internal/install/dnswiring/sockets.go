@@ -32,20 +32,20 @@ func distinct(file corefile.File, roots []listener) error {
 			}
 		}
 	}
-	zones := map[socket][]string{}
-	for _, s := range all {
-		zones[s] = zonesAt(file, s)
-	}
 	for i, a := range all {
 		for _, b := range all[:i] {
-			shared := slices.ContainsFunc(zones[a], func(zone string) bool { return slices.Contains(zones[b], zone) })
-			if shared || a.differs(b) { // CoreDNS runs with a zone at both
-				continue
+			if mayBeSame(file, a, b) {
+				return fmt.Errorf("Atoll cannot tell whether %s and %s are the same, because interfaces and environment variables can stand for any address or port. CoreDNS does not start with a zone twice at one address: write ports and addresses as numbers", b, a)
 			}
-			return fmt.Errorf("Atoll cannot tell whether %s and %s are the same, because interfaces and environment variables can stand for any address or port. CoreDNS does not start with a zone twice at one address: write ports and addresses as numbers", b, a)
 		}
 	}
 	return nil
+}
+
+// mayBeSame reports whether two different sockets may be the same. They are not if CoreDNS runs with a zone at both.
+func mayBeSame(file corefile.File, a, b socket) bool {
+	zones := zonesAt(file, b)
+	return !a.differs(b) && !slices.ContainsFunc(zonesAt(file, a), func(zone string) bool { return slices.Contains(zones, zone) })
 }
 
 // differs reports whether two sockets are different, whatever their interfaces and variables stand for.
@@ -56,6 +56,20 @@ func (s socket) differs(other socket) bool {
 	_, err := netip.ParseAddr(s.host)
 	_, otherErr := netip.ParseAddr(other.host)
 	return s.host != other.host && err == nil && otherErr == nil
+}
+
+// receives reports whether a key of a block receives the queries to a socket, or may receive them. A block without bind has
+// a socket of its own beside those of other blocks' addresses.
+func (s socket) receives(file corefile.File, b corefile.Block, key corefile.Address) (surely, maybe bool) {
+	if key.Transport != "dns" {
+		return false, false
+	}
+	for _, host := range b.Hosts() {
+		other := socket{cmp.Or(key.Port, "53"), host}
+		surely = surely || other == s
+		maybe = maybe || (host == "") == (s.host == "") && mayBeSame(file, s, other)
+	}
+	return surely, maybe
 }
 
 // zonesAt returns the zones that a file serves at a socket. A block with the plugin view may serve a zone again.
