@@ -64,13 +64,13 @@ func TestCoreDNSStarts(t *testing.T) {
 		wiring Wiring
 		err    string
 	}{
-		"an interface and its address":         {server("cluster.local:53", "lo") + server(".:53", "127.0.0.1"), wiring, "cannot tell whether port 53 of lo and port 53 of 127.0.0.1 are the same"},
-		"a variable and its address":           {server(".:53", "{$ATOLL_IP}") + server("cluster.local:53", "127.0.0.1"), wiring, "cannot tell whether port 53 of {$ATOLL_IP} and port 53 of 127.0.0.1"},
-		"a variable and an interface":          {server(".:53", "{$ATOLL_IP}") + server("cluster.local:53", "lo"), wiring, "cannot tell"},
-		"a variable port":                      {server(".:{$ATOLL_PORT}", "") + server("cluster.local:53", ""), wiring, "cannot tell whether port {$ATOLL_PORT} and port 53"},
-		"a variable port and an address":       {server(".:{$ATOLL_OTHER}", "") + server("cluster.local:53", "127.0.0.1"), wiring, "cannot tell"},
-		"a variable port and the default":      {server(".:{$ATOLL_PORT}", "") + server("cluster.local", ""), wiring, "cannot tell"},
-		"a common address of two blocks":       {server(".", "lo 10.0.0.1") + server("cluster.local", "10.0.0.1 127.0.0.1"), wiring, "cannot tell"},
+		"an interface and its address":         {server("cluster.local:53", "lo") + server(".:53", "127.0.0.1"), wiring, "it is unknown whether port 53 of lo and port 53 of 127.0.0.1 are the same"},
+		"a variable and its address":           {server(".:53", "{$ATOLL_IP}") + server("cluster.local:53", "127.0.0.1"), wiring, "it is unknown whether port 53 of {$ATOLL_IP} and port 53 of 127.0.0.1"},
+		"a variable and an interface":          {server(".:53", "{$ATOLL_IP}") + server("cluster.local:53", "lo"), wiring, "it is unknown"},
+		"a variable port":                      {server(".:{$ATOLL_PORT}", "") + server("cluster.local:53", ""), wiring, "it is unknown whether port {$ATOLL_PORT} and port 53"},
+		"a variable port and an address":       {server(".:{$ATOLL_OTHER}", "") + server("cluster.local:53", "127.0.0.1"), wiring, "it is unknown"},
+		"a variable port and the default":      {server(".:{$ATOLL_PORT}", "") + server("cluster.local", ""), wiring, "it is unknown"},
+		"a common address of two blocks":       {server(".", "lo 10.0.0.1") + server("cluster.local", "10.0.0.1 127.0.0.1"), wiring, "it is unknown"},
 		"another address":                      {server(".:53", "127.0.0.1") + server("cluster.local:53", "127.0.0.2"), wiring, ""},
 		"the same zone at both addresses":      {server(".:53", "lo") + server(".:53", "10.0.0.10"), wiring, ""},
 		"an interface and an address together": {server(".:53", "lo 10.0.0.10"), wiring, ""},

@@ -35,7 +35,7 @@ func distinct(file corefile.File, roots []listener) error {
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if mayBeSame(file, a, b) {
-				return fmt.Errorf("Atoll cannot tell whether %s and %s are the same, because interfaces and environment variables can stand for any address or port. CoreDNS does not start with a zone twice at one address: write ports and addresses as numbers", b, a)
+				return fmt.Errorf("it is unknown whether %s and %s are the same, because interfaces and environment variables can stand for any address or port. CoreDNS does not start with a zone twice at one address: write ports and addresses as numbers", b, a)
 			}
 		}
 	}
