@@ -26,6 +26,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/leave"
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/render"
+	"github.com/atoll-mcs/atoll/internal/cli/shift"
 	"github.com/atoll-mcs/atoll/internal/cli/status"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/cli/verify"
@@ -97,7 +98,7 @@ func NewRoot(program string) *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"services", "Share Services:", []*cobra.Command{export.NewCommand(), export.NewUnexport(), drain.NewCommand(), drain.NewUndrain(), get.NewCommand(), explain.NewCommand()}},
+		{"services", "Share Services:", []*cobra.Command{export.NewCommand(), export.NewUnexport(), drain.NewCommand(), drain.NewUndrain(), shift.NewCommand(), get.NewCommand(), explain.NewCommand()}},
 		{"install", "Install, upgrade and remove Atoll:", []*cobra.Command{broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(), render.NewCommand()}},
 		{"inspect", "Inspect and test clusters:", []*cobra.Command{status.NewCommand(), check.NewCommand(), verify.NewCommand(), bench.NewCommand(), gather.NewCommand()}},
 		{"lab", "Try Atoll on this machine, without real clusters:", []*cobra.Command{lab.NewCommand()}},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +31,7 @@ var names = map[string]schema.GroupVersionKind{
 	"exports":   mcsv1beta1.SchemeGroupVersion.WithKind("ServiceExport"),
 	"imports":   mcsv1beta1.SchemeGroupVersion.WithKind("ServiceImport"),
 	"endpoints": mcsv1beta1.SchemeGroupVersion.WithKind("ServiceImport"),
+	"shift":     mcsv1beta1.SchemeGroupVersion.WithKind("ServiceImport"),
 	"explain":   mcsv1beta1.SchemeGroupVersion.WithKind("ServiceImport"),
 }
 
@@ -44,7 +46,7 @@ func complete(command *cobra.Command) {
 	switch kind, named := names[command.Name()]; {
 	case command.ValidArgsFunction != nil:
 	case named:
-		everywhere := command.Name() == "explain" // which takes NAMESPACE/NAME
+		everywhere := command.Name() == "explain" || command.Name() == "shift" // which take NAMESPACE/NAME
 		command.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -64,9 +66,12 @@ func beginning(words []string, with string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, with) })
 }
 
-// value returns the value of a flag, or "" if the command does not have it.
+// value returns the value of a flag, or "" if the command does not have it. Of a repeated flag, it is the first one.
 func value(c *cobra.Command, name string) string {
 	if f := c.Flag(name); f != nil {
+		if several, ok := f.Value.(pflag.SliceValue); ok {
+			return strings.Join(several.GetSlice()[:min(len(several.GetSlice()), 1)], "")
+		}
 		return f.Value.String()
 	}
 	return ""

@@ -131,6 +131,7 @@ func TestPlugin(t *testing.T) {
 		{[]string{"/usr/bin/kubectl-atoll", "status", "--help"}, "kubectl atoll status [flags]"},
 		{[]string{"/usr/bin/kubectl_complete-atoll", "stat"}, "status\t"},
 		{[]string{"atoll", "__complete", "status", "--context", "e"}, "east\neu\n:4"},
+		{[]string{"atoll", "__complete", "shift", "--context", "east", "--context", "w"}, "west\n:4"},
 		{[]string{"atoll", "__complete", "check", "east", ""}, "eu\nwest\n:4"},
 		{[]string{"atoll", "__complete", "verify", "w"}, "west\n:4"},
 		{[]string{"atoll", "__complete", "get", "clusters", "-o", ""}, "json\nname\ntable\nwide\nyaml\n:4"},

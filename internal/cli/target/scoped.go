@@ -26,6 +26,10 @@ type Scoped struct {
 // AddFlags adds the flags for the cluster and the way to the broker.
 func (s *Scoped) AddFlags(flags *pflag.FlagSet) {
 	s.Cluster.AddFlags(flags)
+	s.addBrokerFlag(flags)
+}
+
+func (s *Scoped) addBrokerFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&s.brokerServer, "broker-server", "", "URL at which this machine reaches the broker; default is the URL of the kubeconfig context with the broker's certificate authority, or else the URL that the cluster uses")
 }
 

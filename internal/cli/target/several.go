@@ -16,6 +16,20 @@ func AddImageFlag(flags *pflag.FlagSet, image *string) {
 	flags.StringVar(image, "probe-image", "", "image of the test pods; default is the image of the cluster's agents, or the released image of atoll-agent")
 }
 
+// AddContextsFlags adds the flags of AddFlags, but with a --context that can be repeated.
+func (s *Scoped) AddContextsFlags(flags *pflag.FlagSet, contexts *[]string) {
+	s.addKubeconfigFlag(flags)
+	flags.StringArrayVar(contexts, "context", nil, "context of the kubeconfig; repeat the flag for several clusters; default is the current context")
+	s.addBrokerFlag(flags)
+}
+
+// In returns the flags for another context.
+func (s *Scoped) In(context string) *Scoped {
+	other := *s
+	other.Context = context
+	return &other
+}
+
 // ExitFailed is the exit status if a check fails or a service does not work.
 const ExitFailed = 79
 

@@ -18,8 +18,12 @@ type Cluster struct {
 
 // AddFlags adds the flags.
 func (c *Cluster) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; default is $KUBECONFIG or ~/.kube/config")
+	c.addKubeconfigFlag(flags)
 	flags.StringVar(&c.Context, "context", "", "context of the kubeconfig; default is the current context")
+}
+
+func (c *Cluster) addKubeconfigFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; default is $KUBECONFIG or ~/.kube/config")
 }
 
 // Command returns the cluster for printed commands. It always names the context, because the current one may change.

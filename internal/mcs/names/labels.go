@@ -84,6 +84,12 @@ const (
 	// clusters send no new connections to this cluster's endpoints while another cluster can serve them. Its value is the end
 	// (RFC 3339), or "true".
 	AnnotationDrained = "atoll.dev/drained"
+	// AnnotationShift is set on a TrafficPolicy by atoll shift: the target, the steps and how many are done, and the proportions of
+	// the other clusters (JSON).
+	AnnotationShift = "atoll.dev/shift"
+	// AnnotationShiftEarlier is set on a TrafficPolicy by atoll shift, for --undo: the weights from before the shift (JSON), or
+	// "none" if the shift created the policy.
+	AnnotationShiftEarlier = "atoll.dev/shift-earlier"
 	// AnnotationAcceptWeights is set on a namespace by administrators: the ids of clusters whose TrafficPolicies for ServiceExports
 	// may have weights and fallback None in this cluster, separated by commas, or "*".
 	AnnotationAcceptWeights = "atoll.dev/accept-weights"
