@@ -49,8 +49,12 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 			if err != nil {
 				return err
 			}
-			if err := output.Rows(cmd.OutOrStdout(), o.format, rows(found), name, columns); err != nil {
+			all := rows(found)
+			if err := output.Rows(cmd.OutOrStdout(), o.format, all, name, columns); err != nil {
 				return err
+			}
+			if namespace, err := o.Namespaces(); namespaced && len(all) == 0 && err == nil && namespace != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "There are none in namespace %s. For all namespaces, add -A.\n", namespace)
 			}
 			return found.BrokerErr // the list is incomplete
 		},
@@ -97,7 +101,7 @@ func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Sco
 func newClusters() *cobra.Command {
 	return newSub("clusters", "List the members of the clusterset", `Lists the members of the clusterset. STATE is one of:
   Ready:   The member sends heartbeats.
-  Silent:  The member's heartbeat is missing. This cluster still uses its endpoints.
+  Silent:  The member's heartbeat is missing, or it is late and the member's endpoints do not answer. They are used, or on standby.
   Lost:    The member does not answer. Its endpoints are withdrawn from this cluster.
   Joining: The member has never sent a heartbeat.
 DRAINED says how many of the member's exports get no new connections. HEARTBEAT is the age of the last heartbeat, measured by the broker's clock. OVER-BUDGET-OF lists the clusters
