@@ -316,27 +316,7 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 	if set.planned[source] = planned; planned == nil {
 		delete(set.planned, source)
 	}
-	before := set.groups
-	set.groups, set.result = groupsOf(input, set.planned)
-	set.wanted = map[Request]*discoveryv1.EndpointSlice{}
-	for s, groups := range set.groups {
-		for _, group := range groups {
-			set.want(s, group)
-		}
-	}
-	for _, sources := range []map[Request][]choice.Group{before, set.groups} {
-		for s := range sources {
-			if !reflect.DeepEqual(before[s], set.groups[s]) {
-				changed = append(changed, requestsOf(s, before[s])...)
-				changed = append(changed, requestsOf(s, set.groups[s])...)
-			}
-		}
-	}
-	for s, groups := range set.groups { // an event of a source queues only its first slice
-		if len(groups) > 1 && !endpoints.SameEndpoints(earlier[s], set.planned[s]) {
-			changed = append(changed, requestsOf(s, groups)...)
-		}
-	}
+	changed = set.decide(earlier)
 	for _, req := range changed {
 		have, err := r.states(ctx, set, req)
 		if err != nil {
@@ -347,6 +327,32 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 		}
 	}
 	return changed, true, nil
+}
+
+// decide decides from the input and the planned slices, which earlier were others, and returns the requests whose slices change.
+func (s *roleSet) decide(earlier map[Request]*discoveryv1.EndpointSlice) (changed []Request) {
+	before := s.groups
+	s.groups, s.result = groupsOf(s.input, s.planned)
+	s.wanted = map[Request]*discoveryv1.EndpointSlice{}
+	for source, groups := range s.groups {
+		for _, group := range groups {
+			s.want(source, group)
+		}
+	}
+	for _, sources := range []map[Request][]choice.Group{before, s.groups} {
+		for source := range sources {
+			if !reflect.DeepEqual(before[source], s.groups[source]) {
+				changed = append(changed, requestsOf(source, before[source])...)
+				changed = append(changed, requestsOf(source, s.groups[source])...)
+			}
+		}
+	}
+	for source, groups := range s.groups { // an event of a source queues only its first slice
+		if len(groups) > 1 && !endpoints.SameEndpoints(earlier[source], s.planned[source]) {
+			changed = append(changed, requestsOf(source, groups)...)
+		}
+	}
+	return changed
 }
 
 func (s *roleSet) want(source Request, group choice.Group) {
