@@ -2,6 +2,7 @@ package integration
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
@@ -164,6 +166,15 @@ func TestMetrics(t *testing.T) {
 	age := time.Since(time.UnixMilli(int64(1000 * now.Sum("atoll_remote_cluster_last_sync_timestamp_seconds", "cluster", "c2"))))
 	if age < 0 || age > patience {
 		t.Errorf("the last of c2 was seen %v ago", age)
+	}
+	planes.Change(t, on["c1"], e, func(e *mcsv1beta1.ServiceExport) { e.Annotations = map[string]string{names.AnnotationDrained: "true"} })
+	for cluster, metric := range map[string]string{"c1": "atoll_drain_end_timestamp_seconds", "c2": "atoll_serviceimport_roles"} {
+		eventually(t, metric, func() error {
+			if text := metricsAt(t, at[cluster]); !strings.Contains(text, "\n"+metric+"{") {
+				return errors.New("it is not served")
+			}
+			return nil
+		})
 	}
 	planes.MetricsDocumented(t, false, metricsAt(t, at["c1"])+metricsAt(t, at["c2"]))
 
