@@ -50,9 +50,7 @@ func (s states) have(is func(*discoveryv1.EndpointSlice) bool) bool {
 func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request, have, want *discoveryv1.EndpointSlice) (awaits, isLast bool, _ error) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	for other := range set.promoted {
-		awaits = awaits || other != req && !promotes(have, want)
-	}
+	awaits = !promotes(have, want) && set.promotesOther(req)
 	without := lastReady(have, want)
 	var come []discoveryv1.EndpointPort
 	for other, wanted := range set.wanted {
@@ -77,6 +75,11 @@ func (r *Reconciler) awaitsOthers(ctx context.Context, set *roleSet, req Request
 		set.waiting[req] = true
 	}
 	return awaits, isLast, nil
+}
+
+// promotesOther reports whether another slice is to bring endpoints into use.
+func (s *roleSet) promotesOther(req Request) bool {
+	return len(s.promoted) > 1 || len(s.promoted) == 1 && !s.promoted[req]
 }
 
 // begin records that a slice is about to be written: what others decide meanwhile must hold before and after the write.

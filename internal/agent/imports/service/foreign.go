@@ -38,8 +38,12 @@ func (r *Reconciler) slice(ctx context.Context, e kit.Event[*discoveryv1.Endpoin
 	if e.Old != nil && e.New != nil && inputs.SourceService(e.Old) == inputs.SourceService(e.New) {
 		return nil // its endpoints do not matter
 	}
-	var all []reconcile.Request
-	for _, s := range e.Versions() {
+	return r.derivedFrom(ctx, e.Versions())
+}
+
+// derivedFrom returns the imports whose derived Services have these slices.
+func (r *Reconciler) derivedFrom(ctx context.Context, slices []*discoveryv1.EndpointSlice) (all []reconcile.Request) {
+	for _, s := range slices {
 		name := inputs.SourceService(s)
 		if name.Name == "" {
 			continue
