@@ -13,6 +13,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
+	"github.com/atoll-mcs/atoll/internal/mcs/drain"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -44,8 +45,7 @@ func drains(ctx context.Context, c client.Reader, byBroker bool) (all []metrics.
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
 	add := func(scope string, o metav1.Object, namespace, service string) {
-		if value, found := o.GetAnnotations()[names.AnnotationDrained]; found && value != "false" {
-			end, _ := time.Parse(time.RFC3339, value) // any other value has no end
+		if end, found := drain.End(o); found {
 			all = append(all, metrics.Drain{Scope: scope, Namespace: namespace, Service: service, End: end})
 		}
 	}

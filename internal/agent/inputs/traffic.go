@@ -73,15 +73,10 @@ func Targets(e kit.Event[*trafficv1alpha1.TrafficPolicy], kind string) (all []re
 	return all
 }
 
-// IsDefault reports whether a TrafficPolicy is the cluster's default.
-func IsDefault(policy *trafficv1alpha1.TrafficPolicy) bool {
-	return policy.Namespace == names.SystemNamespace && policy.Name == trafficv1alpha1.DefaultPolicy && len(policy.Spec.TargetRefs) == 0
-}
-
 // defaultPolicy returns the cluster's default TrafficPolicy, or nil.
 func (c *Cluster) defaultPolicy(ctx context.Context) (*trafficv1alpha1.TrafficPolicy, error) {
 	policy, err := kit.Get(ctx, c.Client, client.ObjectKey{Namespace: names.SystemNamespace, Name: trafficv1alpha1.DefaultPolicy}, &trafficv1alpha1.TrafficPolicy{}, client.UnsafeDisableDeepCopy)
-	if policy != nil && !IsDefault(policy) {
+	if policy != nil && !choice.IsDefault(policy) {
 		return nil, err
 	}
 	return policy, err

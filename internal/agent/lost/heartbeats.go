@@ -3,7 +3,6 @@
 package lost
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -32,8 +31,7 @@ type Heartbeats struct {
 
 	self    names.ClusterID
 	timeout time.Duration
-	start   time.Time     // of this process
-	synced  chan struct{} // closed after the first read
+	start   time.Time // of this process
 
 	mu      sync.Mutex
 	members map[names.ClusterID]*heartbeat
@@ -88,18 +86,8 @@ type heartbeat struct {
 // NewHeartbeats returns a member's view of the heartbeats. One that is not renewed for timeout is missing.
 func NewHeartbeats(self names.ClusterID, timeout time.Duration) *Heartbeats {
 	return &Heartbeats{
-		self: self, timeout: timeout, start: time.Now(), synced: make(chan struct{}),
+		self: self, timeout: timeout, start: time.Now(),
 		members: map[names.ClusterID]*heartbeat{}, removed: map[names.ClusterID]bool{},
-	}
-}
-
-// Await waits until the heartbeats are known, or returns ctx's error.
-func (h *Heartbeats) Await(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-h.synced:
-		return nil
 	}
 }
 
@@ -199,9 +187,6 @@ func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 	h.mu.Unlock()
 	h.Changes.Publish(changed...)
 	h.Reads.Publish(read)
-	if read.First {
-		close(h.synced)
-	}
 }
 
 // renewals returns when members renewed their Leases; zero for never.

@@ -167,7 +167,7 @@ func (w *world) run(ctx context.Context, change func(*options)) (string, error) 
 	if o.undo {
 		run = o.restoreAll
 	}
-	p := *w.place // each command reads anew
+	p := *w.place // each command reads again
 	places := []*place{&p}
 	for _, other := range w.others {
 		q := *other.place

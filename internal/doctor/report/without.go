@@ -94,7 +94,7 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 		}) {
 			own = append(own, policy)
 		}
-		if policy.Namespace == names.SystemNamespace && policy.Name == trafficv1alpha1.DefaultPolicy && len(policy.Spec.TargetRefs) == 0 {
+		if choice.IsDefault(policy) {
 			byDefault = policy
 		}
 	}
@@ -102,15 +102,17 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 	preference, _ := choice.PreferenceOf(choice.Oldest(own), byDefault, exports, s.ClusterID, accepted.Has)
 	oldest := choice.OldestExport(exports)
 	c := choice.Service{Name: service, Importer: s.ClusterID, Headless: oldest.Type == mcsv1beta1.Headless}
+	members := map[string]*brokerv1alpha1.MemberCluster{}
+	for i := range s.Broker.Members {
+		members[s.Broker.Members[i].Name] = &s.Broker.Members[i]
+	}
 	clusterIPs := false
 	for _, e := range exports {
 		id := names.ClusterID(e.ClusterID)
 		one := choice.Cluster{ID: id, Drained: isDrained(s, e), Silent: s.Cluster.Silent[e.ClusterID] != ""}
-		for i := range s.Broker.Members {
-			if m := &s.Broker.Members[i]; m.Name == e.ClusterID {
-				one.Properties = values(m)
-				clusterIPs = clusterIPs || id != s.ClusterID && m.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
-			}
+		if m := members[e.ClusterID]; m != nil {
+			one.Properties = choice.PropertiesOf(m)
+			clusterIPs = clusterIPs || id != s.ClusterID && m.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
 		}
 		for i := range s.Broker.Slices {
 			if slice := &s.Broker.Slices[i]; slice.Labels[names.LabelSourceCluster] == e.ClusterID {
@@ -119,10 +121,8 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 		}
 		c.Clusters = append(c.Clusters, one)
 	}
-	for i := range s.Broker.Members {
-		if s.Broker.Members[i].Name == s.ClusterID.String() {
-			c.ImporterProperties = values(&s.Broker.Members[i])
-		}
+	if self := members[s.ClusterID.String()]; self != nil {
+		c.ImporterProperties = choice.PropertiesOf(self)
 	}
 	if preference == nil {
 		return c
@@ -131,12 +131,4 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 		c.Policy = policy
 	}
 	return c
-}
-
-func values(m *brokerv1alpha1.MemberCluster) map[string]string {
-	all := map[string]string{}
-	for name, value := range m.Spec.Properties {
-		all[name] = string(value)
-	}
-	return all
 }

@@ -20,6 +20,20 @@ func Oldest(policies []*trafficv1alpha1.TrafficPolicy) *trafficv1alpha1.TrafficP
 	})
 }
 
+// IsDefault reports whether a TrafficPolicy is the cluster's default.
+func IsDefault(policy *trafficv1alpha1.TrafficPolicy) bool {
+	return policy.Namespace == names.SystemNamespace && policy.Name == trafficv1alpha1.DefaultPolicy && len(policy.Spec.TargetRefs) == 0
+}
+
+// PropertiesOf returns the values of a member's ClusterProperties by name.
+func PropertiesOf(member *brokerv1alpha1.MemberCluster) map[string]string {
+	all := make(map[string]string, len(member.Spec.Properties))
+	for name, value := range member.Spec.Properties {
+		all[name] = string(value)
+	}
+	return all
+}
+
 // PreferenceOf returns the preference for an imported service: that of the TrafficPolicy for its ServiceImport, or else of the
 // oldest export, or else the cluster's default. Of another cluster's export, weights and fallback None count only if accepts
 // says so: they could keep traffic from this cluster's own endpoints. ignored is set if they do not count.

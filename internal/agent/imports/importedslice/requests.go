@@ -17,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -116,7 +117,7 @@ func (r *Reconciler) trafficPolicy(ctx context.Context, e kit.Event[*trafficv1al
 	if e.Initial || !inputs.SpecChanges(e) {
 		return nil
 	}
-	if slices.ContainsFunc(e.Versions(), inputs.IsDefault) {
+	if slices.ContainsFunc(e.Versions(), choice.IsDefault) {
 		return r.all(ctx)
 	}
 	for _, kind := range []string{inputs.KindImport, inputs.KindExport} {

@@ -127,7 +127,7 @@ func (r *Reconciler) choiceOf(ctx context.Context, in inputsOf) (s choice.Servic
 		id := names.ClusterID(in.exports[i].ClusterID)
 		c := choice.Cluster{ID: id, Drained: in.exports[i].Drained || permitted.Drains(id), Silent: r.Lost.Silent(id)}
 		if member := view.Cluster(id); member != nil && preference != nil {
-			c.Properties = propertiesOf(member)
+			c.Properties = choice.PropertiesOf(member)
 			clusterIPs = clusterIPs || id != r.Cluster.ID && member.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
 		}
 		decides = decides || c.Drained || c.Silent
@@ -137,7 +137,7 @@ func (r *Reconciler) choiceOf(ctx context.Context, in inputsOf) (s choice.Servic
 		return s, decides, nil, nil
 	}
 	if self := view.Cluster(r.Cluster.ID); self != nil {
-		s.ImporterProperties = propertiesOf(self)
+		s.ImporterProperties = choice.PropertiesOf(self)
 	}
 	s.Policy, invalid = choice.PolicyOf(preference, s.Headless, in.imp.Spec.TrafficDistribution != nil, clusterIPs)
 	if invalid != nil {
@@ -165,14 +165,6 @@ func (r *Reconciler) currentChoice(ctx context.Context, req Request, in inputsOf
 	}
 	in.imp, in.exports = imp, exported.Imported
 	return r.choiceOf(ctx, in)
-}
-
-func propertiesOf(member *brokerv1alpha1.MemberCluster) map[string]string {
-	all := make(map[string]string, len(member.Spec.Properties))
-	for name, value := range member.Spec.Properties {
-		all[name] = string(value)
-	}
-	return all
 }
 
 // assign returns the slice to write for a request: some ports of the planned slice, with their endpoints' roles. planned is nil if

@@ -108,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		targets = append(targets, t)
 	}
 	updated := have.DeepCopy()
-	updated.Status = decide(have, inputs.IsDefault(have), targets, metav1.Now())
+	updated.Status = decide(have, choice.IsDefault(have), targets, metav1.Now())
 	if equality.Semantic.DeepEqual(have.Status, updated.Status) {
 		return reconcile.Result{}, nil
 	}
