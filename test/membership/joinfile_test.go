@@ -411,6 +411,7 @@ func TestJoinIsEndedLater(t *testing.T) {
 	expectImport(t, "c1", "later", "web", "c1")
 	stop()
 	expectListedTokens(t, "c1", "unused", "used")
+	planes.Delete(t, on["c1"], export("later", "web")) // the definition stays as long as there are any
 	must(t, "", "leave --yes --context c1")
 }
 
