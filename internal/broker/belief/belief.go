@@ -27,6 +27,9 @@ type Owner struct {
 	Removed bool
 	// Lost is true if this cluster has withdrawn the member's endpoints, because it is unreachable.
 	Lost bool
+	// Ended is true if the member is known not to export the service of the object, which is a slice. A missing slice is then not
+	// suspicious, and does not count again with the next export.
+	Ended bool
 	// Confirmed is true if the member compared its objects with the broker after this one became suspicious, and this one
 	// was read again after that.
 	Confirmed bool
@@ -48,7 +51,7 @@ const (
 
 // Decide returns what to do about an object, which is nil if it is missing.
 func Decide(applied Applied, found *Found, owner Owner) Verdict {
-	suspicious := found == nil && applied.Exists || found != nil && (found.Revision <= 0 || found.Revision < applied.Revision)
+	suspicious := found == nil && applied.Exists && !owner.Ended || found != nil && (found.Revision <= 0 || found.Revision < applied.Revision)
 	switch {
 	case owner.Removed:
 		return Remove

@@ -29,6 +29,8 @@ func TestDecide(t *testing.T) {
 		{"lower and withdrawn, confirmed", Applied{7, true}, &Found{6, true}, Owner{Confirmed: true}, Remove},
 		{"missing, lost", Applied{7, true}, nil, Owner{Lost: true}, Remove},
 		{"there, lost", Applied{7, true}, &Found{Revision: 7}, Owner{Lost: true}, Apply},
+		{"missing, and its export has ended", Applied{7, true}, nil, Owner{Ended: true}, Remove},
+		{"lower, and its export has ended", Applied{7, true}, &Found{Revision: 6}, Owner{Ended: true}, Keep},
 		{"removed", Applied{7, true}, &Found{Revision: 9}, Owner{Removed: true}, Remove},
 	} {
 		if got := Decide(tt.applied, tt.found, tt.owner); got != tt.want {

@@ -106,7 +106,7 @@ func newSlices(v *View) *kind[*discoveryv1.EndpointSlice] {
 					service = layout.Service(last)
 				}
 				// Nothing is suspicious about what is not wanted, so that its owner's confirmation is not read.
-				return belief.Owner{Removed: v.isRemoved(key.Member), Lost: v.lost(key.Member) || !v.wants(service)}
+				return belief.Owner{Removed: v.isRemoved(key.Member), Lost: v.lost(key.Member) || !v.wants(service), Ended: v.hasEnded(key.Member, service)}
 			},
 			Service: func(_ kit.Scope, s *discoveryv1.EndpointSlice) types.NamespacedName { return layout.Service(s) },
 			Wants:   func(s *discoveryv1.EndpointSlice) bool { return v.wants(layout.Service(s)) },
@@ -264,6 +264,15 @@ func (k *kind[O]) want(service types.NamespacedName, now time.Time) (dropped []s
 		}
 	}
 	return dropped
+}
+
+// again decides again about the suspicious objects of a service and an owner, after a change of the owner's record.
+func (k *kind[O]) again(record kit.Scope, now time.Time) {
+	for _, key := range slices.Clone(k.objects.services.of(record.Service)) {
+		if key.Member == record.Member {
+			k.objects.Again(key, now)
+		}
+	}
 }
 
 // take returns the keys to publish, and those to read, and what counts the contents that are kept.

@@ -245,6 +245,13 @@ func (s *Objects[K, O]) Want(key K, without func(O) O, now time.Time) {
 	})
 }
 
+// Again decides again about an object if it is suspicious, after a change of what OwnerState returns for it.
+func (s *Objects[K, O]) Again(key K, now time.Time) {
+	if s.suspects[key] != nil {
+		s.update(key, func(e *entry[O]) { s.decide(key, e, belief.Owner{}, now) })
+	}
+}
+
 // Room decides again about an object that does not wait for room any more.
 func (s *Objects[K, O]) Room(key K, now time.Time) {
 	if e := s.find(key); e != nil {

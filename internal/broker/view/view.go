@@ -97,9 +97,15 @@ func (v *View) change(f func(now time.Time)) {
 	var changed, reads []kit.Scope
 	var count []func()
 	v.mu.Lock()
-	f(time.Now())
+	now := time.Now()
+	f(now)
 	for _, k := range v.kinds() {
 		c, r, n := k.take()
+		if k == anyKind(v.records) {
+			for _, record := range c {
+				v.slices.again(record, now)
+			}
+		}
 		changed, reads, count = append(changed, c...), append(reads, r...), append(count, n...)
 	}
 	v.mu.Unlock()
@@ -148,6 +154,11 @@ func (v *View) Room(slice kit.Scope) {
 
 func (v *View) isRemoved(id names.ClusterID) bool {
 	return v.members[id] != nil && v.members[id].Removed()
+}
+
+// hasEnded reports whether a member is known not to export a service.
+func (v *View) hasEnded(id names.ClusterID, service types.NamespacedName) bool {
+	return v.records.objects.Get(kit.Scope{Service: service, Member: id}).State == None
 }
 
 // isLost reports whether a member's endpoints are withdrawn, and its record, nil if never seen, does not ask to keep them.

@@ -493,6 +493,19 @@ func (c *clusterset) publishes(source string, service types.NamespacedName, revi
 	return key
 }
 
+// exports publishes or withdraws the record of c2 for a service.
+func (c *clusterset) exports(service types.NamespacedName, revision int64, withdrawn bool) {
+	record := objects.Record("c2", service.Namespace, service.Name)
+	layout.SetRevision(record, revision-1)
+	layout.SetWithdrawn(record, withdrawn)
+	key := kit.Scope{Service: service, Member: "c2"}
+	before, _ := c.cached[key].(*brokerv1alpha1.ExportedService)
+	c.stored[key] = record
+	now := c.transformed(key).(*brokerv1alpha1.ExportedService)
+	c.cached[key] = now
+	c.view.records.event(c.from.Border, kit.Event[*brokerv1alpha1.ExportedService]{Old: before, New: now})
+}
+
 func (c *clusterset) shows(key kit.Scope) {
 	before, _ := c.cached[key].(*discoveryv1.EndpointSlice)
 	now, _ := c.transformed(key).(*discoveryv1.EndpointSlice)
@@ -530,6 +543,7 @@ func TestWhatIsKeptCounts(t *testing.T) {
 	c := newClusterset()
 	c.view.Want(services[0], true)
 	c.connect()
+	c.exports(services[0], 1, false)
 	var keys []kit.Scope
 	for _, source := range []string{"a", "b", "c", "d"} {
 		key := c.publishes(source, services[0], 1)
@@ -549,6 +563,45 @@ func TestWhatIsKeptCounts(t *testing.T) {
 	}
 	if slice, _ := c.view.Slice("c2", key.Slice); slice == nil || slice.State != border.Full {
 		t.Errorf("no budget is free, although no slice is kept any more: %+v", slice)
+	}
+}
+
+// The end of an export ends its missing slices, whichever of the two is seen first: they do not count for a later export. A slice
+// that somebody brings back stays suspicious.
+func TestEndedExport(t *testing.T) {
+	for _, first := range []string{"record", "slice"} {
+		c, web := newClusterset(), services[0]
+		c.view.Want(web, true)
+		c.connect()
+		c.exports(web, 7, false)
+		key := c.publishes("a", web, 7)
+		if first == "record" {
+			c.exports(web, 8, true)
+		}
+		delete(c.stored, key)
+		c.shows(key)
+		if slice, _ := c.view.Slice("c2", key.Slice); (slice != nil) != (first == "slice") {
+			t.Errorf("%s first: the missing slice is %v", first, slice)
+		}
+		c.published = nil
+		if first == "slice" {
+			c.exports(web, 8, true)
+			if !slices.ContainsFunc(c.published, func(p kit.Scope) bool { return p.Slice == key.Slice }) {
+				t.Errorf("the end of the slice is not published: %v", c.published)
+			}
+		}
+		c.exports(web, 9, false)
+		if slice, known := c.view.Slice("c2", key.Slice); slice != nil || !known || c.view.Waits() {
+			t.Errorf("%s first: the slice counts for the next export: %v", first, slice)
+		}
+		c.publishes("a", web, 6)
+		if slice, _ := c.view.Slice("c2", key.Slice); slice != nil {
+			t.Errorf("%s first: a slice of before the end counts: %v", first, slice)
+		}
+		c.publishes("a", web, 9)
+		if slice, _ := c.view.Slice("c2", key.Slice); slice == nil {
+			t.Errorf("%s first: the next export's slice does not count", first)
+		}
 	}
 }
 
