@@ -47,12 +47,12 @@ func TestSilence(t *testing.T) {
 	only.isNeverEmpty(t)
 }
 
-// answers waits until an endpoint of each service has been connected to.
+// answers waits until both other clusters have connected to both of the dead cluster's pods.
 func answers(t *testing.T, n *network, prefix string) {
 	t.Helper()
 	eventually(t, "there is evidence of "+prefix, func(context.Context) error {
-		if n.dials(prefix) == 0 {
-			return fmt.Errorf("no connection")
+		if dials := n.dials(prefix); dials < 4 {
+			return fmt.Errorf("%d connections", dials)
 		}
 		return nil
 	})

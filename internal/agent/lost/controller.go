@@ -154,7 +154,7 @@ func (c *Controller) begin() (end func()) {
 	})
 	c.read(before)
 	endChanges := c.cluster.Changes.Subscribe(func(changed kit.Scope) {
-		if c.evidence.awaits(changed.Member) {
+		if c.evidence.changed(changed.Member) {
 			c.wakeUp()
 		}
 	})

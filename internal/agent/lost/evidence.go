@@ -43,6 +43,9 @@ type answers struct {
 	pause time.Duration
 	tries int  // without an answer
 	none  bool // there was no endpoint to connect to
+	// changed is set if its endpoints have changed since it was looked at last.
+	changed bool
+	looked  time.Time
 	// asking is set while a connection for evidence is open.
 	asking bool
 }
@@ -82,12 +85,17 @@ func (e *evidence) due(at time.Time) (ask []names.ClusterID, wake time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for id, m := range e.members {
+		next := m.next
+		inVain := !m.none && m.pause == e.every() // asked often, and never answered: others will not answer either
+		if look := m.looked.Add(e.timeout / rounds); m.changed && !inVain && look.Before(next) {
+			next = look
+		}
 		switch {
 		case m.asking:
-		case at.Before(m.next):
-			wake = Earliest(wake, m.next)
+		case at.Before(next):
+			wake = Earliest(wake, next)
 		default:
-			m.asking = true
+			m.asking, m.changed, m.looked = true, false, at
 			ask = append(ask, id)
 		}
 	}
@@ -95,16 +103,38 @@ func (e *evidence) due(at time.Time) (ask []names.ClusterID, wake time.Time) {
 	return ask, wake
 }
 
-// awaits makes a member due that had no endpoint to connect to, and reports whether it did.
-func (e *evidence) awaits(id names.ClusterID) bool {
+// changed makes a member due soon, whose endpoints have changed: those that answered may be gone. It reports whether it was not.
+func (e *evidence) changed(id names.ClusterID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m := e.members[id]
-	if m == nil || !m.none {
+	if m == nil || m.changed {
 		return false
 	}
-	m.none, m.pause, m.next = false, 0, time.Time{}
+	m.changed = true
 	return true
+}
+
+// targets returns the endpoints to connect to, of those that exist: as many as there is too little evidence, and at least one if
+// the member is due without a change.
+func (e *evidence) targets(id names.ClusterID, exist map[netip.AddrPort]bool, at time.Time) (targets []Target) {
+	fresh := e.fresh(id, at, func(target netip.AddrPort) bool { return exist[target] })
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := e.members[id]
+	if m == nil {
+		return nil
+	}
+	count, again := littleEvidence-len(fresh), !at.Before(m.next)
+	if again {
+		count = max(1, count)
+	}
+	for target := range exist { // in random order
+		if len(targets) < count && (again || !slices.Contains(fresh, target)) {
+			targets = append(targets, Target{Address: target})
+		}
+	}
+	return targets
 }
 
 // add records how an endpoint answered. Silence adds nothing.
@@ -119,23 +149,31 @@ func (e *evidence) add(id names.ClusterID, target netip.AddrPort, outcome Outcom
 	}
 }
 
-// asked records that a member was asked for evidence, and whether it answered. It is due soon after it has an endpoint to connect to.
-func (e *evidence) asked(id names.ClusterID, connected, answered bool, at time.Time) {
+// asked records that a member was asked for evidence at endpoints, and whether one answered.
+func (e *evidence) asked(id names.ClusterID, endpoints int, answered bool, at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m := e.members[id]
 	if m == nil {
 		return
 	}
-	m.none = !connected
-	every := time.Duration(evidenceEvery * float64(e.timeout))
-	m.pause = min(max(2*m.pause, e.timeout/rounds), every)
-	m.tries++
-	if answered {
-		m.pause, m.tries = every, 0
+	if m.asking = false; endpoints == 0 && at.Before(m.next) {
+		return // there is enough evidence
 	}
-	m.asking, m.next = false, at.Add(m.pause)
+	if m.none && endpoints > 0 {
+		m.pause = 0
+	}
+	m.none = endpoints == 0
+	m.tries++
+	wait := min(max(2*m.pause, e.timeout/rounds), e.every())
+	if m.pause = wait; answered {
+		m.pause, m.tries, wait = 0, 0, e.every()
+	}
+	m.next = at.Add(wait)
 }
+
+// every is how often a member is asked that has answered.
+func (e *evidence) every() time.Duration { return time.Duration(evidenceEvery * float64(e.timeout)) }
 
 // fresh returns the endpoints of a member that answered not long ago and still exist, the last one first. If there are
 // none, the member is due to be asked.
@@ -231,19 +269,12 @@ func (c *Controller) slicesOf(ctx context.Context, id names.ClusterID) (all []*d
 // gatherEvidence connects to an endpoint of a member, or to a few if there is little evidence: one endpoint may have a problem of
 // its own.
 func (c *Controller) gatherEvidence(ctx context.Context, id names.ClusterID) {
-	exist := c.endpointsOf(ctx, id)
-	count := max(1, littleEvidence-len(c.evidence.fresh(id, time.Now(), func(at netip.AddrPort) bool { return exist[at] })))
-	var targets []Target
-	for at := range exist { // in random order
-		if len(targets) < count {
-			targets = append(targets, Target{Address: at})
-		}
-	}
+	targets := c.evidence.targets(id, c.endpointsOf(ctx, id), time.Now())
 	outcomes := c.prober.Probe(ctx, metrics.ProbesCurrent, targets)
 	for target, outcome := range outcomes {
 		c.evidence.add(id, target.Address, outcome, time.Now())
 	}
-	c.evidence.asked(id, len(targets) > 0, answered(outcomes), time.Now())
+	c.evidence.asked(id, len(targets), answered(outcomes), time.Now())
 	c.wakeUp()
 }
 

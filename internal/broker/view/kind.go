@@ -52,7 +52,7 @@ func newPolicies(v *View) *kind[*brokerv1alpha1.ServicePolicy] {
 		view: v,
 		rules: Rules[kit.Scope, *brokerv1alpha1.ServicePolicy]{
 			Owner:      func(kit.Scope) names.ClusterID { return names.HubOwner },
-			OwnerState: func(kit.Scope, *brokerv1alpha1.ServicePolicy) belief.Owner { return belief.Owner{} },
+			OwnerState: func(kit.Scope, types.NamespacedName, *brokerv1alpha1.ServicePolicy) belief.Owner { return belief.Owner{} },
 			Service:    func(key kit.Scope, _ *brokerv1alpha1.ServicePolicy) types.NamespacedName { return key.Service },
 		},
 		empty: func() *brokerv1alpha1.ServicePolicy { return &brokerv1alpha1.ServicePolicy{} },
@@ -78,7 +78,7 @@ func newRecords(v *View) *kind[*brokerv1alpha1.ExportedService] {
 		view: v,
 		rules: Rules[kit.Scope, *brokerv1alpha1.ExportedService]{
 			Owner: func(key kit.Scope) names.ClusterID { return key.Member },
-			OwnerState: func(key kit.Scope, last *brokerv1alpha1.ExportedService) belief.Owner {
+			OwnerState: func(key kit.Scope, _ types.NamespacedName, last *brokerv1alpha1.ExportedService) belief.Owner {
 				return belief.Owner{Removed: v.isRemoved(key.Member), Lost: v.isLost(key.Member, last)}
 			},
 			Service: func(key kit.Scope, _ *brokerv1alpha1.ExportedService) types.NamespacedName { return key.Service },
@@ -100,11 +100,7 @@ func newSlices(v *View) *kind[*discoveryv1.EndpointSlice] {
 		view: v,
 		rules: Rules[kit.Scope, *discoveryv1.EndpointSlice]{
 			Owner: func(key kit.Scope) names.ClusterID { return key.Member },
-			OwnerState: func(key kit.Scope, last *discoveryv1.EndpointSlice) belief.Owner {
-				service := types.NamespacedName{Namespace: key.Slice.Namespace}
-				if last != nil {
-					service = layout.Service(last)
-				}
+			OwnerState: func(key kit.Scope, service types.NamespacedName, _ *discoveryv1.EndpointSlice) belief.Owner {
 				// Nothing is suspicious about what is not wanted, so that its owner's confirmation is not read.
 				return belief.Owner{Removed: v.isRemoved(key.Member), Lost: v.lost(key.Member) || !v.wants(service), Ended: v.hasEnded(key.Member, service)}
 			},

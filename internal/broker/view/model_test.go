@@ -196,7 +196,7 @@ func (m *model) readEnd(atOnce bool) {
 // restart starts a new importer with the applied imports and the broker's current objects.
 func (m *model) restart(t *rapid.T) {
 	m.view = NewObjects(Rules[string, object]{
-		Owner: func(string) names.ClusterID { return "owner" }, OwnerState: func(string, object) belief.Owner { return belief.Owner{} },
+		Owner: func(string) names.ClusterID { return "owner" }, OwnerState: func(string, types.NamespacedName, object) belief.Owner { return belief.Owner{} },
 		Service: func(string, object) types.NamespacedName { return types.NamespacedName{} }, Compare: strings.Compare, Same: func(a, b object) bool { return a == b },
 	})
 	m.since, m.asked, m.reading = map[string]int{}, nil, time.Time{}

@@ -63,10 +63,10 @@ type Answer[O any] struct {
 
 // Rules are what differs between kinds of objects.
 type Rules[K comparable, O any] struct {
-	// Owner returns the owner of an object, OwnerState its state for an object that was last believed or, if it was not,
-	// that is found.
+	// Owner returns the owner of an object, OwnerState its state for an object of a service, that was last believed or, if it was
+	// not, that is found.
 	Owner      func(K) names.ClusterID
-	OwnerState func(key K, last O) belief.Owner
+	OwnerState func(key K, service types.NamespacedName, last O) belief.Owner
 	// Service returns the service of an object. Compare orders the objects of a service.
 	Service func(K, O) types.NamespacedName
 	Compare func(a, b K) int
@@ -378,12 +378,15 @@ func (s *Objects[K, O]) decide(key K, e *entry[O], confirmation belief.Owner, no
 		e.cached = object
 	}
 	var last O
+	service := e.service
 	if e.believed != nil {
 		last = e.believed.Value
+		service = s.rules.Service(key, last)
 	} else if object != nil {
 		last = object.Value
+		service = s.rules.Service(key, last)
 	}
-	owner := s.rules.OwnerState(key, last)
+	owner := s.rules.OwnerState(key, service, last)
 	owner.Confirmed, owner.Refused = confirmation.Confirmed, confirmation.Refused
 	switch belief.Decide(e.applied, object.found(), owner) {
 	case belief.Keep:

@@ -54,7 +54,7 @@ func newWorld() *world {
 // rules returns rules for objects of a single service.
 func rules[O comparable](owner func(string) names.ClusterID, state func(string) belief.Owner) Rules[string, O] {
 	return Rules[string, O]{
-		Owner: owner, OwnerState: func(key string, _ O) belief.Owner { return state(key) }, Compare: strings.Compare,
+		Owner: owner, OwnerState: func(key string, _ types.NamespacedName, _ O) belief.Owner { return state(key) }, Compare: strings.Compare,
 		Service: func(string, O) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: "web"} },
 		Same:    func(a, b O) bool { return a == b }, Wants: func(O) bool { return true }, Waits: func(O) bool { return true },
 	}

@@ -605,6 +605,19 @@ func TestEndedExport(t *testing.T) {
 	}
 }
 
+// A slice that an earlier process applied, and that is missing, is awaited: the record may be missing, too.
+func TestAppliedAndMissing(t *testing.T) {
+	c, web := newClusterset(), services[0]
+	c.view.Want(web, true)
+	key := kit.Scope{Member: "c2", Slice: types.NamespacedName{Namespace: web.Namespace, Name: "a"}}
+	c.view.AppliedRecord(web, "c2", 4)
+	c.view.AppliedSlice(key, web, 4)
+	c.connect()
+	if slice, known := c.view.Slice(key.Member, key.Slice); slice != nil || known {
+		t.Errorf("the slice is %v, known %t", slice, known)
+	}
+}
+
 // A slice that moves to another service is published for both services.
 func TestMovedSlice(t *testing.T) {
 	c := newClusterset()

@@ -1,0 +1,89 @@
+package lost
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// connections asks a member like a Controller, second by second, and returns how many endpoints it has connected to.
+func connections(e *evidence, exist map[netip.AddrPort]bool, answers bool, at *time.Time, seconds int) (count int) {
+	for range seconds {
+		*at = at.Add(time.Second)
+		if ask, _ := e.due(*at); len(ask) == 0 {
+			continue
+		}
+		targets := e.targets("a", exist, *at)
+		for _, target := range targets {
+			if answers {
+				e.add("a", target.Address, Accepted, *at)
+			}
+		}
+		e.asked("a", len(targets), answers && len(targets) > 0, *at)
+		count += len(targets)
+	}
+	return count
+}
+
+func pods(first, count int) map[netip.AddrPort]bool {
+	all := map[netip.AddrPort]bool{}
+	for n := range count {
+		all[netip.MustParseAddrPort(fmt.Sprintf("10.1.%d.%d:80", (first+n)/250, (first+n)%250))] = true
+	}
+	return all
+}
+
+// After any changes of a member's endpoints there is evidence of those that it has now within two looks, however it was before.
+// Without changes, a member is asked every
+// five minutes, and once more for what is too old.
+func TestEvidenceFollowsChanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e, at, first := newEvidence(timeout), start, 0
+		e.keep(ids("a"))
+		for range rapid.IntRange(1, 20).Draw(t, "changes") {
+			first += rapid.IntRange(0, 9).Draw(t, "replaced")
+			exist := pods(first, rapid.IntRange(0, 9).Draw(t, "endpoints"))
+			e.changed("a")
+			connections(e, exist, true, &at, rapid.SampledFrom([]int{1, 3, 11, 400}).Draw(t, "seconds"))
+			e.changed("a")
+			connections(e, exist, true, &at, 11)
+			fresh := e.fresh("a", at, func(target netip.AddrPort) bool { return exist[target] })
+			if want := min(len(exist), littleEvidence); len(fresh) < want {
+				t.Fatalf("%d endpoints have answered, want %d", len(fresh), want)
+			}
+		}
+		exist := pods(first, 9)
+		e.changed("a")
+		connections(e, exist, true, &at, 11)
+		if n := connections(e, exist, true, &at, 3000); n < 10 || n > 20 { // old evidence is replaced, too
+			t.Fatalf("%d connections in 3000 s without a change", n)
+		}
+	})
+}
+
+// A rollout costs no connections while enough of the endpoints that answered are left, and a member that never answers is not
+// asked more often because its endpoints change.
+func TestChangesAreCheap(t *testing.T) {
+	e, at := newEvidence(timeout), start
+	e.keep(ids("a"))
+	connections(e, pods(0, 9), true, &at, 1)
+	for n := range 100 {
+		e.changed("a")
+		if n := connections(e, pods(0, 9+n), true, &at, 2); n > 0 {
+			t.Fatalf("%d connections, although the endpoints that answered are there", n)
+		}
+	}
+
+	e, at = newEvidence(timeout), start
+	e.keep(ids("a"))
+	connections(e, pods(0, 9), false, &at, 900)
+	for n := range 900 {
+		e.changed("a")
+		if connections(e, pods(n, 9), false, &at, 1); e.members["a"].tries > 12 {
+			t.Fatalf("it was asked %d times in vain", e.members["a"].tries)
+		}
+	}
+}
