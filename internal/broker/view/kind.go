@@ -51,9 +51,11 @@ func newPolicies(v *View) *kind[*brokerv1alpha1.ServicePolicy] {
 	k := &kind[*brokerv1alpha1.ServicePolicy]{
 		view: v,
 		rules: Rules[kit.Scope, *brokerv1alpha1.ServicePolicy]{
-			Owner:      func(kit.Scope) names.ClusterID { return names.HubOwner },
-			OwnerState: func(kit.Scope, types.NamespacedName, *brokerv1alpha1.ServicePolicy) belief.Owner { return belief.Owner{} },
-			Service:    func(key kit.Scope, _ *brokerv1alpha1.ServicePolicy) types.NamespacedName { return key.Service },
+			Owner: func(kit.Scope) names.ClusterID { return names.HubOwner },
+			OwnerState: func(kit.Scope, types.NamespacedName, *brokerv1alpha1.ServicePolicy) belief.Owner {
+				return belief.Owner{}
+			},
+			Service: func(key kit.Scope, _ *brokerv1alpha1.ServicePolicy) types.NamespacedName { return key.Service },
 		},
 		empty: func() *brokerv1alpha1.ServicePolicy { return &brokerv1alpha1.ServicePolicy{} },
 		name:  func(key kit.Scope) string { return names.ServicePolicy(key.Service.Namespace, key.Service.Name) },
