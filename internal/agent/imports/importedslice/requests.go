@@ -63,14 +63,27 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) (all []Request) {
 		if err != nil {
 			return nil // the cache has stopped
 		}
-		return append(requests(r.Cluster.View.SlicesBy(s.Member)), sources(here...)...)
+		all = append(requests(r.Cluster.View.SlicesBy(s.Member)), sources(here...)...)
+		for _, service := range r.Cluster.View.ServicesOf(s.Member) {
+			all = append(all, r.decides(ctx, service, s.Member)...)
+		}
+		return all
 	}
-	all = r.of(ctx, s.Service)
-	theirs := func(req Request) bool { return s.Member == "" || req.Cluster == s.Member }
-	if len(all) > 0 && !slices.ContainsFunc(all, theirs) {
-		return all[:1] // the export may have a preference, or have had it: a new decision queues the other slices
+	theirs := slices.DeleteFunc(r.of(ctx, s.Service), func(req Request) bool { return s.Member != "" && req.Cluster != s.Member })
+	if len(theirs) == 0 {
+		return r.decides(ctx, s.Service, s.Member)
 	}
-	return slices.DeleteFunc(all, func(req Request) bool { return !theirs(req) })
+	return theirs
+}
+
+// decides returns a request that decides the roles of a service again, of which a member has an export but no slice: it may be
+// drained or silent, or have a preference. A new decision queues the other slices.
+func (r *Reconciler) decides(ctx context.Context, service types.NamespacedName, member names.ClusterID) []Request {
+	all := r.of(ctx, service)
+	if len(all) == 0 || slices.ContainsFunc(all, func(req Request) bool { return req.Cluster == member }) {
+		return nil
+	}
+	return all[:1]
 }
 
 func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []Request {
