@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/kit/version"
+	"github.com/atoll-mcs/atoll/internal/mcs/drain"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
@@ -67,6 +68,7 @@ func (m *member) serve(ctx context.Context, config *rest.Config, log *slog.Logge
 		return published
 	}
 	entry.OverBudget = m.namesOverBudget(ctx, &running)
+	entry.FollowsDrains = m.followsDrains(ctx, &running)
 	for ctx.Err() == nil {
 		err := entry.Check(ctx)
 		if err == nil {
@@ -153,6 +155,22 @@ func (m *member) namesOverBudget(ctx context.Context, running *atomic.Pointer[co
 			}
 		}
 		return validation.OverBudget(named)
+	}
+}
+
+// followsDrains returns a function that says in the heartbeat which drains this cluster follows. Only the leader knows.
+func (m *member) followsDrains(ctx context.Context, running *atomic.Pointer[core.Agent]) func(string) string {
+	return func(published string) string {
+		agent := running.Load()
+		if agent == nil || !agent.Leads() {
+			return published
+		}
+		digests, err := agent.FollowsDrains(ctx)
+		if err != nil {
+			m.log.Error("Failed to read which drains this cluster follows. The agent retries with the next heartbeat", "error", err)
+			return published
+		}
+		return drain.FormatFollowed(digests)
 	}
 }
 

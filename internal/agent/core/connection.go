@@ -175,7 +175,9 @@ func (c *core) followObjects(ctx context.Context, from cache.Cache, borders *bor
 	}); err != nil {
 		return err
 	}
+	c.drained.clear()
 	if err := kit.Follow(ctx, from, &brokerv1alpha1.ExportedService{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ExportedService]) {
+		c.drained.note(e, c.ClusterID)
 		for _, record := range e.Versions() { // somebody may have edited the service
 			if record.Spec.ClusterID == c.ClusterID.String() && !e.Initial {
 				changes.Publish(kit.Scope{Service: record.Spec.Service(), Member: c.ClusterID})

@@ -21,6 +21,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/hints"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/importedslice"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/agent/lost"
@@ -98,6 +99,8 @@ type core struct {
 	named chan struct{}
 	// budget is the current connection's budget; it lists the members that exceed theirs.
 	budget atomic.Pointer[border.Budget]
+	// drained are this cluster's drained records on the broker.
+	drained drained
 	// published is the current connection's controller of published slices; nil without a connection.
 	published atomic.Pointer[exportedslice.Reconciler]
 }
@@ -116,8 +119,9 @@ type Agent struct {
 	// Lost are the members that are lost or silent.
 	Lost *lost.Set
 	// Roles counts the services by the roles of clusters.
-	Roles func() map[metrics.Role]int
-	core  *core
+	Roles   func() map[metrics.Role]int
+	imports *importedslice.Reconciler
+	core    *core
 }
 
 // Hosts returns the addresses of the cluster's nodes, which it keeps current; nil until they are known.
@@ -174,6 +178,11 @@ func (a *Agent) DrainedByBroker() bool {
 	return a.core.cluster.View.Permissions().Drains(a.core.ClusterID)
 }
 
+// FollowsDrains returns the digests of the drains that this cluster's imported endpoints follow, by the drained cluster.
+func (a *Agent) FollowsDrains(ctx context.Context) (map[names.ClusterID]string, error) {
+	return a.imports.FollowsDrains(ctx, a.core.drained.all())
+}
+
 // Leads reports whether this replica is the leader.
 func (a *Agent) Leads() bool {
 	select {
@@ -215,7 +224,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		c.properties.Follow(ctx, mgr.GetCache())
 		return nil
 	}
-	return &Agent{c.lost, imports.Roles, c}, errors.Join(
+	return &Agent{c.lost, imports.Roles, imports, c}, errors.Join(
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.hints.Follow(ctx, mgr.GetCache()) })),
 		mgr.Add(manager.RunnableFunc(followProperties)),
 		mgr.Add(connections{c}))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -56,6 +57,8 @@ type Membership struct {
 	Properties func(published map[string]brokerv1alpha1.PropertyValue) map[string]brokerv1alpha1.PropertyValue
 	// OverBudget returns the members that the entry lists as over this cluster's budget, given the published ones.
 	OverBudget func(published []string) []string
+	// FollowsDrains returns which drains the heartbeat says that this cluster follows, given what it says.
+	FollowsDrains func(published string) string
 	// Holder names this replica. After Timeout without a heartbeat, other members consider the cluster lost.
 	Holder  string
 	Timeout time.Duration
@@ -201,6 +204,8 @@ func (m *Membership) applyLease(ctx context.Context, requested bool) (version st
 	}
 	m.notice(lease)
 	now, before := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}), m.renewed
+	annotations := m.annotations(lease)
+	requested = requested || !maps.Equal(annotations, lease.Annotations)
 	if m.renewed = &now; err == nil && !requested && before != nil && !now.Equal(before) && ptr.Deref(lease.Spec.HolderIdentity, "") != m.Holder {
 		return lease.ResourceVersion, nil
 	}
@@ -210,6 +215,7 @@ func (m *Membership) applyLease(ctx context.Context, requested bool) (version st
 		LeaseDurationSeconds: ptr.To(max(1, int32(m.Timeout/time.Second))),
 		RenewTime:            ptr.To(metav1.NewMicroTime(m.Now().Truncate(time.Microsecond))),
 	}
+	lease.Annotations = annotations
 	if err != nil {
 		lease = &coordinationv1.Lease{ObjectMeta: m.meta(), Spec: lease.Spec}
 		if err = m.Broker.Create(ctx, lease); err == nil {
@@ -222,6 +228,26 @@ func (m *Membership) applyLease(ctx context.Context, requested bool) (version st
 		return "", nil
 	}
 	return lease.ResourceVersion, err
+}
+
+// annotations returns what the heartbeat is to say besides.
+func (m *Membership) annotations(lease *coordinationv1.Lease) map[string]string {
+	published := lease.Annotations[names.AnnotationFollowsDrains]
+	if m.FollowsDrains == nil {
+		return lease.Annotations
+	}
+	follows := m.FollowsDrains(published)
+	if follows == published {
+		return lease.Annotations
+	}
+	all := maps.Clone(lease.Annotations)
+	if all == nil {
+		all = map[string]string{}
+	}
+	if delete(all, names.AnnotationFollowsDrains); follows != "" {
+		all[names.AnnotationFollowsDrains] = follows
+	}
+	return all
 }
 
 // begin waits until no goroutine reads or writes the heartbeat.

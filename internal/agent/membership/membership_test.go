@@ -14,6 +14,7 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/simulation/apiserver"
 )
 
@@ -135,5 +136,33 @@ func TestHeartbeatThatIsGoneForAMoment(t *testing.T) {
 	}
 	if _, err := m.Counter(t.Context()); err == nil || restored != 1 {
 		t.Errorf("%v, said %d times", err, restored)
+	}
+}
+
+// The leader's heartbeat says at once which drains the cluster follows, although another replica has renewed it, and other replicas
+// leave that as it is.
+func TestHeartbeatSaysWhichDrainsAreFollowed(t *testing.T) {
+	c := newBroker(t)
+	clock := time.Unix(0, 0)
+	leader, standby := newReplica(c, "leader", &clock), newReplica(c, "standby", &clock)
+	follows := ""
+	leader.FollowsDrains = func(string) string { return follows }
+	standby.FollowsDrains = func(published string) string { return published }
+	for i, step := range []struct {
+		who     *Membership
+		follows string
+	}{{leader, ""}, {standby, ""}, {leader, "c2=12"}, {standby, "c2=12"}, {leader, "c2=12"}, {standby, "c2=12"}, {leader, "c2=34,c3=56"}, {leader, ""}} {
+		clock = clock.Add(5 * time.Second)
+		follows = step.follows
+		if err := step.who.renew(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		lease := &coordinationv1.Lease{}
+		if err := c.Get(context.Background(), client.ObjectKey{Namespace: "set", Name: "c1"}, lease); err != nil {
+			t.Fatal(err)
+		}
+		if got := lease.Annotations[names.AnnotationFollowsDrains]; got != step.follows {
+			t.Errorf("step %d: the heartbeat says %q, want %q", i, got, step.follows)
+		}
 	}
 }

@@ -45,6 +45,7 @@ type View struct {
 	members   map[names.ClusterID]*brokerv1alpha1.MemberCluster
 	permitted permissions.Members
 	wanted    map[types.NamespacedName]bool // services, or namespaces
+	drained   map[kit.Scope]int64           // revisions of the drained records that count; nil before the first call of Drained
 	border    *border.Border                // of the last connection
 }
 
@@ -87,6 +88,7 @@ func (v *View) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.members, v.permitted, v.wanted = map[names.ClusterID]*brokerv1alpha1.MemberCluster{}, nil, map[types.NamespacedName]bool{}
+	v.drained = nil
 	for _, k := range v.kinds() {
 		k.reset()
 	}
@@ -104,6 +106,7 @@ func (v *View) change(f func(now time.Time)) {
 		if k == anyKind(v.records) {
 			for _, record := range c {
 				v.slices.again(record, now)
+				v.noteDrained(record)
 			}
 		}
 		changed, reads, count = append(changed, c...), append(reads, r...), append(count, n...)
@@ -249,6 +252,32 @@ func (v *View) record(member names.ClusterID, service types.NamespacedName) (rec
 		return nil, answer.State != Unknown
 	}
 	return answer.Object.Value, true
+}
+
+// Drained returns the revisions of the drained records that count, by member and service, or nil as long as they are not known.
+func (v *View) Drained() map[kit.Scope]int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.drained == nil && v.records.objects.complete {
+		v.drained = map[kit.Scope]int64{}
+		for _, owned := range v.records.objects.entries {
+			for key := range owned {
+				v.noteDrained(key)
+			}
+		}
+	}
+	return maps.Clone(v.drained)
+}
+
+// noteDrained keeps drained current after a change of a record.
+func (v *View) noteDrained(record kit.Scope) {
+	if v.drained == nil {
+		return
+	}
+	answer := v.records.objects.Get(record)
+	if delete(v.drained, record); answer.Object != nil && answer.Object.Value.Spec.Drained {
+		v.drained[record] = answer.Object.Revision
+	}
 }
 
 // Services returns the services of which other members have records, or have had until they are known to have ended.

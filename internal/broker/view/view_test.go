@@ -143,7 +143,7 @@ func (c *clusterset) write(t *rapid.T) {
 	default:
 		record := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{
 			ClusterID: key.Member.String(), ServiceNamespace: key.Service.Namespace, ServiceName: key.Service.Name, Type: "ClusterSetIP", ExportedAt: metav1.Unix(1, 0),
-			OnClusterLoss: rapid.SampledFrom([]string{"", names.OnLossKeep}).Draw(t, "loss"),
+			OnClusterLoss: rapid.SampledFrom([]string{"", names.OnLossKeep}).Draw(t, "loss"), Drained: rapid.Bool().Draw(t, "drained"),
 		})
 		if rapid.IntRange(0, 9).Draw(t, "malformed") == 0 {
 			record.Spec.ServiceName = "other"
@@ -343,6 +343,10 @@ func TestAllChangesArePublished(t *testing.T) {
 					before[service] = now
 				}
 				c.checkSlices(t, slicesBefore)
+				drained := c.view.Drained()
+				if c.view.drained = nil; !maps.Equal(drained, c.view.Drained()) {
+					t.Fatalf("drained are %v, and %v were known", c.view.Drained(), drained)
+				}
 				for _, key := range c.view.reading() {
 					stored, cached := c.stored[key], c.cached[key] // if they differ, an event follows
 					if stored != nil && cached != nil && stored.GetResourceVersion() == cached.GetResourceVersion() && !slices.Contains(c.asked, key) {

@@ -2,9 +2,11 @@
 package drain
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -20,8 +23,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
+
+// pollEach is how often the heartbeats are read. Members renew theirs every few seconds.
+const pollEach = time.Second
 
 // options are the flags of both commands.
 type options struct {
@@ -29,6 +36,8 @@ type options struct {
 	cluster            names.ClusterID
 	namespace, service string
 	length             time.Duration
+	wait               bool
+	timeout            time.Duration
 	dryRun             bool
 }
 
@@ -43,11 +52,17 @@ new connections to the endpoints there while another cluster can serve them. Est
 Where no other cluster can serve, traffic still flows.
 
 Run the command with a context of the cluster itself. The broker's administrator can drain a cluster with
-"atoll broker members set CLUSTER --drained".`,
+"atoll broker members set CLUSTER --drained".
+
+With --wait, the command ends when all clusters that send heartbeats have put the endpoints on standby. Its exit
+status is 1 if one has not within the --timeout; the drain stays.`,
 		Example: `  atoll drain c1 --context c1
   atoll drain c1 --for 2h --context c1                         # ends by itself
-  atoll drain c1 -n shop --service web --context c1`,
+  atoll drain c1 -n shop --service web --context c1
+  atoll drain c1 --wait --timeout 5m --context c1`,
 	}, o.drain)
+	command.Flags().BoolVar(&o.wait, "wait", false, "wait until all clusters follow")
+	command.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "with --wait: how long to wait")
 	command.Flags().DurationVar(&o.length, "for", 0, "time after which the drain ends by itself; by default it lasts until atoll undrain")
 	return command
 }
@@ -125,6 +140,8 @@ func (o *options) drain(cmd *cobra.Command, cluster *install.Target, found *surv
 	switch {
 	case o.length < 0:
 		return errors.New("--for must be positive")
+	case o.wait && o.dryRun:
+		return errors.New("--wait and --dry-run exclude each other")
 	case o.length > 0:
 		value = time.Now().Add(o.length).UTC().Format(time.RFC3339)
 	}
@@ -143,6 +160,9 @@ func (o *options) drain(cmd *cobra.Command, cluster *install.Target, found *surv
 		say("warning: the broker cannot be read (%v), so other clusters may not learn of the drain yet: nothing has left until they do", found.BrokerErr)
 	}
 	steps.Next(cmd, o.Command().Atoll("undrain %s%s", o.cluster, o.flags()))
+	if o.wait {
+		return o.awaitFollowers(cmd, cluster)
+	}
 	return nil
 }
 
@@ -156,6 +176,42 @@ func (o *options) undrain(cmd *cobra.Command, cluster *install.Target, found *su
 		say("warning: the broker's administrator still drains cluster %s", o.cluster)
 	}
 	return nil
+}
+
+// awaitFollowers waits until all clusters with a heartbeat follow the drain.
+func (o *options) awaitFollowers(cmd *cobra.Command, cluster *install.Target) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
+	defer cancel()
+	var last *report.Followers
+	err := wait.PollUntilContextCancel(ctx, pollEach, true, func(ctx context.Context) (bool, error) {
+		found, err := survey.ReadDrain(ctx, cluster, survey.Scope{Broker: o.Broker(), On: o.Command()})
+		switch {
+		case err != nil && last == nil:
+			return false, fmt.Errorf("other clusters may not have learned of the drain, so nothing may have left yet: %w", err)
+		case err != nil:
+			return false, nil // the broker was there a moment ago
+		}
+		f := report.FollowersOf(found, o.namespace, o.service)
+		last = &f
+		return len(f.Unpublished) == 0 && len(f.Await) == 0, nil
+	})
+	if last == nil {
+		return err
+	}
+	say := steps.Say(cmd)
+	if len(last.Silent) > 0 {
+		say("warning: did not wait for clusters without a heartbeat: %s", strings.Join(last.Silent, ", "))
+	}
+	switch {
+	case err == nil:
+		say("all clusters follow the drain: %s", strings.Join(last.Follow, ", "))
+		return nil
+	case cmd.Context().Err() != nil || !wait.Interrupted(err):
+		return err
+	case len(last.Unpublished) > 0:
+		return fmt.Errorf("after %v, this cluster's agent has not published the drain of %s: look at its log: %s", o.timeout, strings.Join(last.Unpublished, ", "), render.ShowAgentLog(o.Command()))
+	}
+	return fmt.Errorf("after %v, these clusters do not follow the drain yet, or run an agent that does not say so: %s", o.timeout, strings.Join(last.Await, ", "))
 }
 
 // annotate sets the annotation, or removes it.

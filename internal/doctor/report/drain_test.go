@@ -4,15 +4,22 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/drain"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/test/objects"
 )
 
 func TestDrainImpact(t *testing.T) {
@@ -77,5 +84,38 @@ func TestStandby(t *testing.T) {
 	}
 	if got := strings.Join(all, ", "); !strings.HasPrefix(got, `c1 "all", c2 ""`) {
 		t.Error(got)
+	}
+}
+
+// A cluster follows a drain if its heartbeat says so of the drain as it is now. Nobody waits for one without a heartbeat.
+func TestFollowersOf(t *testing.T) {
+	s := clusterset()
+	s.ClusterID = names.ClusterID(s.Broker.Exports[0].Spec.ClusterID)
+	s.Broker.Exports = s.Broker.Exports[:1]
+	record := &s.Broker.Exports[0]
+	web := record.Spec.Service()
+	if f := FollowersOf(s, "", ""); len(f.Unpublished) != 1 {
+		t.Errorf("the drain is not published: %+v", f)
+	}
+	record.Spec.Drained = true
+	s.Broker.Members, s.Broker.Heartbeats, s.Broker.At = nil, nil, time.Unix(1000, 0)
+	digest := drain.Digest(false, map[types.NamespacedName]int64{web: layout.Revision(record)})
+	for id, heartbeat := range map[string]struct {
+		says string
+		age  time.Duration
+	}{"follows": {digest, time.Second}, "awaited": {"", time.Second}, "earlier": {"12", time.Second}, "late": {"", time.Hour}, "late-but-followed": {digest, time.Hour}} {
+		lease := objects.Lease(id)
+		lease.Annotations = map[string]string{names.AnnotationFollowsDrains: drain.FormatFollowed(map[names.ClusterID]string{s.ClusterID: heartbeat.says})}
+		lease.CreationTimestamp = metav1.NewTime(s.Broker.At.Add(-heartbeat.age))
+		s.Broker.Members, s.Broker.Heartbeats = append(s.Broker.Members, *objects.Member(id)), append(s.Broker.Heartbeats, *lease)
+	}
+	s.Broker.Members = append(s.Broker.Members, *objects.Member("never"))
+	f := FollowersOf(s, web.Namespace, web.Name)
+	if diff := cmp.Diff(f, Followers{Follow: []string{"follows"}, Await: []string{"awaited", "earlier"}, Silent: []string{"late", "late-but-followed", "never"}}); diff != "" {
+		t.Error(diff)
+	}
+	s.Broker.Permissions = permissions.Members{s.ClusterID: {Drained: true}} // another drain, that they do not follow yet
+	if f := FollowersOf(s, "", ""); len(f.Follow) > 0 || len(f.Await) != 3 {
+		t.Errorf("%+v", f)
 	}
 }

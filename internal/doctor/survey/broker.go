@@ -29,6 +29,15 @@ import (
 // ErrNotJoined means that the cluster is not a member of a clusterset.
 var ErrNotJoined = errors.New("this cluster is not a member of a clusterset")
 
+// ReadDrain reads what shows how far clusters follow a drain of this one: its own records on the broker, and the heartbeats.
+func ReadDrain(ctx context.Context, cluster *install.Target, scope Scope) (*Survey, error) {
+	s := &Survey{On: scope.On}
+	scope.own = true
+	var err error
+	s.Broker, err = s.readBroker(ctx, cluster, scope)
+	return s, err
+}
+
 // readBroker reads the broker with the cluster's member credentials.
 func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope Scope) (*Broker, error) {
 	secret := &corev1.Secret{}
@@ -58,7 +67,7 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 	if err != nil {
 		return nil, err
 	}
-	found, err := readClusterset(ctx, on, m.Clusterset, scope)
+	found, err := readClusterset(ctx, on, m, scope)
 	if err != nil {
 		return nil, fmt.Errorf("reading the broker at %s: %w", config.Host, err)
 	}
@@ -69,9 +78,14 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 	return found, err
 }
 
-func readClusterset(ctx context.Context, on *install.Target, namespace string, scope Scope) (*Broker, error) {
+func readClusterset(ctx context.Context, on *install.Target, m credential.Membership, scope Scope) (*Broker, error) {
+	namespace := m.Clusterset
 	in := client.InNamespace(namespace)
 	of := client.MatchingLabels{}
+	if scope.own {
+		of[names.LabelSourceCluster] = m.ClusterID.String()
+		scope.Namespace, scope.Service = "", ""
+	}
 	if scope.Namespace != "" {
 		of[names.LabelServiceNamespace] = scope.Namespace
 	}

@@ -59,6 +59,8 @@ type Scope struct {
 	Broker credential.Locate
 	// On names the cluster in commands.
 	On command.Cluster
+	// own limits the records on the broker to those of this cluster, of all services.
+	own bool
 }
 
 // Survey is the result. It reads one kind after the other, so objects may be from slightly different times.

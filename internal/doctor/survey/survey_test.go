@@ -26,6 +26,7 @@ import (
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -213,7 +214,7 @@ func TestReadClusterset(t *testing.T) {
 		return &discoveryv1.EndpointSlice{ObjectMeta: named("set", name, discoveryv1.LabelManagedBy, names.AgentManager, names.LabelServiceNamespace, "shop", names.LabelServiceName, service)}
 	}
 	on := server(t, nil, &brokerv1alpha1.MemberCluster{ObjectMeta: named("set", "c1")}, gone, &brokerv1alpha1.MemberCluster{ObjectMeta: named("other", "c9")},
-		record("c1", "web", false), record("c1", "api", false), record("c2", "web", true), &brokerv1alpha1.ServicePolicy{ObjectMeta: named("set", "web.shop")}, ended,
+		record("c1", "web", false), record("c1", "api", false), record("c2", "web", true), record("c2", "db", false), &brokerv1alpha1.ServicePolicy{ObjectMeta: named("set", "web.shop")}, ended,
 		&coordinationv1.Lease{ObjectMeta: named("set", "c1", names.LabelSourceCluster, "c1")}, &coordinationv1.Lease{ObjectMeta: named("set", "another-tool")},
 		slice("web-x", "web"), slice("api-x", "api"), &discoveryv1.EndpointSlice{ObjectMeta: named("set", "kubernetes-own", names.LabelServiceName, "web", names.LabelServiceNamespace, "shop")},
 		&corev1.ConfigMap{ObjectMeta: named("set", names.MemberPermissions), Data: map[string]string{"namespaces.c1": "shop"}})
@@ -221,11 +222,12 @@ func TestReadClusterset(t *testing.T) {
 		scope           Scope
 		exports, slices string
 	}{
-		"all":         {Scope{}, "api.shop.c1 web.shop.c1", ""},
+		"all":         {Scope{}, "api.shop.c1 db.shop.c2 web.shop.c1", ""},
 		"a service":   {Scope{Namespace: "shop", Service: "web", Endpoints: true}, "web.shop.c1", "web-x"},
 		"a namespace": {Scope{Namespace: "other", Endpoints: true}, "", ""},
+		"its own":     {Scope{own: true}, "db.shop.c2", ""},
 	} {
-		b, err := readClusterset(t.Context(), on, "set", tt.scope)
+		b, err := readClusterset(t.Context(), on, credential.Membership{ClusterID: "c2", Clusterset: "set"}, tt.scope)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,9 +3,16 @@
 package drain
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -45,4 +52,33 @@ func Of(now time.Time, objects ...metav1.Object) (s State) {
 		}
 	}
 	return s
+}
+
+// Digest identifies what of a cluster is drained: everything, by the broker's administrator, or services, by the revisions of
+// their records. It is "" if nothing is.
+func Digest(byBroker bool, revisions map[types.NamespacedName]int64) string {
+	if !byBroker && len(revisions) == 0 {
+		return ""
+	}
+	services := slices.SortedFunc(maps.Keys(revisions), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	hash := sha256.New()
+	fmt.Fprintln(hash, byBroker)
+	for _, service := range services {
+		fmt.Fprintln(hash, service, revisions[service])
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}
+
+// FormatFollowed writes the digests of the drains that a cluster follows, by drained cluster, as a Lease has them: "c1=12ab,c2=34cd".
+func FormatFollowed(digests map[names.ClusterID]string) string {
+	var parts []string
+	for _, id := range slices.Sorted(maps.Keys(digests)) {
+		parts = append(parts, id.String()+"="+digests[id])
+	}
+	return strings.Join(parts, ",")
+}
+
+// Follows reports whether a Lease says that its cluster follows a drain.
+func Follows(lease metav1.Object, drained names.ClusterID, digest string) bool {
+	return slices.Contains(strings.Split(lease.GetAnnotations()[names.AnnotationFollowsDrains], ","), drained.String()+"="+digest)
 }

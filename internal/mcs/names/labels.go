@@ -84,6 +84,9 @@ const (
 	// clusters send no new connections to this cluster's endpoints while another cluster can serve them. Its value is the end
 	// (RFC 3339), or "true".
 	AnnotationDrained = "atoll.dev/drained"
+	// AnnotationFollowsDrains is set on a member's Lease, with digests of the drains of other members that the member's endpoints
+	// follow: "c1=12ab,c2=34cd". The digest is of the drained records with their revisions.
+	AnnotationFollowsDrains = "atoll.dev/follows-drains"
 	// AnnotationShift is set on a TrafficPolicy by atoll shift: the target, the steps and how many are done, and the proportions of
 	// the other clusters (JSON).
 	AnnotationShift = "atoll.dev/shift"
