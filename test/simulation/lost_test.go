@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -236,4 +237,30 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 	said.expect(t, 2, "EndpointsLost", "db")
 	n.heal(silent.ID)
 	expect(t, "the member itself is believed", importing, all...)
+}
+
+// A new process asks the endpoints that are imported of services that it does not know from the broker, also if it knows an empty slice
+// of another service: the member is not lost.
+func TestImportedEndpointsAreAsked(t *testing.T) {
+	waits(t)
+	n, members := joinOver(t, 2)
+	importing, silent := members[0], members[1]
+	shop(t, members...)
+	export(t, silent, "web", "10.202.0.1", "")
+	planes.Create(t, silent.Client, objects.Service("shop", "empty", 80), objects.Slice("shop", "empty-1", "empty"), objects.Export("shop", "empty"))
+	expect(t, "imported", importing, "10.202.0.1")
+	planes.NoError(t, importing.Stop())
+	n.cutOff(silent.ID)
+	slice := objects.Published(silent.ID.String(), "shop", "web-1", "web")
+	planes.Delete(t, n.broker.Admin, slice)
+	before := n.dials("10.202.0")
+	planes.NoError(t, importing.Start(t.Context()))
+	eventually(t, "it is asked several times after its heartbeat is missing", func(context.Context) error {
+		if dials := n.dials("10.202.0") - before; dials < 20 {
+			return fmt.Errorf("%d connections", dials)
+		}
+		return nil
+	})
+	planes.NoError(t, lost(t.Context(), importing))
+	expect(t, "still imported", importing, "10.202.0.1")
 }

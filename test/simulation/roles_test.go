@@ -297,3 +297,27 @@ func TestKeptSliceServes(t *testing.T) {
 	setReady(t, members[1], false)
 	p.isReady(t, "the kept one", ports[0], addressOf(0))
 }
+
+// A new process keeps the slices of a port that the broker has lost, and deletes them when their source has come back without the port.
+func TestKeptSplitSliceFollowsItsSource(t *testing.T) {
+	t.Parallel()
+	b, members := joinAll(t, 2, Options{})
+	ports := exportWeb(t, members...)
+	p := follow(t, members[1], "web")
+	drainExport(t, members[0], true)
+	p.isReady(t, "drained", ports[0], addressOf(1))
+	p.isReady(t, "the other port", ports[1], addressOf(0))
+	for _, m := range members {
+		planes.NoError(t, m.Stop())
+	}
+	planes.NoError(t, b.Admin.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(broker.DefaultNamespace)))
+	planes.NoError(t, members[1].Start(t.Context()))
+	planes.Change(t, members[1].Client, objects.Slice("shop", "web-1", "web"), func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses[0] = "10.202.0.9" })
+	p.isReady(t, "the new process works", ports[0], "10.202.0.9")
+	p.isReady(t, "the kept one", ports[1], addressOf(0))
+
+	planes.Change(t, members[0].Client, objects.Slice("shop", "web-1", "web"), func(s *discoveryv1.EndpointSlice) { s.Ports = s.Ports[:1] })
+	planes.NoError(t, members[0].Start(t.Context()))
+	p.isReady(t, "without the port", ports[1])
+	p.isReady(t, "the other port, drained", ports[0], "10.202.0.9")
+}

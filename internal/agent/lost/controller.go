@@ -277,7 +277,7 @@ func (c *Controller) probe(ctx context.Context, id names.ClusterID) {
 	c.mu.Unlock()
 	outcomes := c.prober.Probe(ctx, metrics.ProbesMissing, targets)
 	if !answered(outcomes) {
-		targets = slices.DeleteFunc(c.sample(id), func(t Target) bool { _, asked := outcomes[t]; return asked })
+		targets = slices.DeleteFunc(c.sample(ctx, id), func(t Target) bool { _, asked := outcomes[t]; return asked })
 		maps.Copy(outcomes, c.prober.Probe(ctx, metrics.ProbesMissing, targets))
 	}
 	answers := answered(outcomes)

@@ -232,7 +232,7 @@ func (m *answers) sorted() []netip.AddrPort {
 // answer, this node's network works.
 func (c *Controller) endpointsOf(ctx context.Context, id names.ClusterID) map[netip.AddrPort]bool {
 	all := map[netip.AddrPort]bool{}
-	for _, s := range c.slicesOf(ctx, id) {
+	for _, s := range c.allOf(ctx, id) {
 		if _, tcp := port(s); !tcp {
 			continue
 		}
@@ -252,17 +252,15 @@ func (c *Controller) endpointsOf(ctx context.Context, id names.ClusterID) map[ne
 	return all
 }
 
-// slicesOf returns a member's slices on the broker or, as long as they are not known, those imported from it.
-func (c *Controller) slicesOf(ctx context.Context, id names.ClusterID) (all []*discoveryv1.EndpointSlice) {
-	for _, key := range c.cluster.View.SlicesBy(id) {
-		if slice, _ := c.cluster.View.Slice(key.Member, key.Slice); slice != nil && slice.Value != nil {
-			all = append(all, slice.Value)
-		}
+// allOf returns a member's slices, of this cluster those that are imported here.
+func (c *Controller) allOf(ctx context.Context, id names.ClusterID) (all []*discoveryv1.EndpointSlice) {
+	for _, service := range c.cluster.View.ServicesOf(id) { // none of this cluster
+		published, here := c.slicesOf(ctx, service, id)
+		all = append(append(all, published...), here...)
 	}
-	if len(all) > 0 {
-		return all
+	if len(all) == 0 {
+		all, _ = c.cluster.ImportedFrom(ctx, id) // a synced cache fails only when the agent ends
 	}
-	all, _ = c.cluster.ImportedFrom(ctx, id) // a synced cache fails only when the agent ends
 	return all
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
@@ -186,48 +187,51 @@ func answered(outcomes map[Target]Outcome) bool {
 
 // sample returns where to probe a member: some pods of some services that this cluster imports from it, different ones
 // each time.
-func (c *Controller) sample(id names.ClusterID) []Target {
+func (c *Controller) sample(ctx context.Context, id names.ClusterID) []Target {
 	services := c.cluster.View.ServicesOf(id)
 	rand.Shuffle(len(services), func(i, j int) { services[i], services[j] = services[j], services[i] })
-	var some []*discoveryv1.EndpointSlice
+	var published, here []*discoveryv1.EndpointSlice
 	found := 0
 	for _, service := range services {
-		published := c.published(service, id)
-		if len(published) == 0 {
-			continue
+		p, h := c.slicesOf(ctx, service, id)
+		published, here = append(published, few(p)...), append(here, few(h)...)
+		if len(p)+len(h) > 0 {
+			found++
 		}
-		rand.Shuffle(len(published), func(i, j int) { published[i], published[j] = published[j], published[i] })
-		some = append(some, published[:min(len(published), maxTargets)]...)
-		if found++; found == maxServices {
+		if found == maxServices {
 			break
 		}
 	}
-	if found == 0 { // the broker has lost the slices, or the member withdrew them
-		some = c.imported(id)
-	}
-	targets := Targets(some, maxTargets, rand.Perm, func(a netip.Addr) bool { return c.prober.allowed(id, a) })
 	if found == 0 {
-		for i := range targets {
-			targets[i].Group = "" // their ports may differ
-		}
+		imported, _ := c.cluster.ImportedFrom(ctx, id) // a synced cache fails only when the agent ends
+		here = few(imported)
+	}
+	allowed := func(a netip.Addr) bool { return c.prober.allowed(id, a) }
+	targets := Targets(published, maxTargets-min(len(here), maxTargets/2), rand.Perm, allowed)
+	for _, target := range Targets(here, maxTargets-len(targets), rand.Perm, allowed) {
+		target.Group = "" // their ports may differ
+		targets = append(targets, target)
 	}
 	return targets
 }
 
-func (c *Controller) published(service types.NamespacedName, id names.ClusterID) (all []*discoveryv1.EndpointSlice) {
-	for _, key := range c.cluster.View.SlicesOf(service) {
-		if slice, _ := c.cluster.View.Slice(key.Member, key.Slice); key.Member == id && slice != nil {
-			all = append(all, slice.Value)
-		}
-	}
-	return all
+// few returns some of many slices.
+func few(all []*discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:min(len(all), maxTargets)]
 }
 
-func (c *Controller) imported(id names.ClusterID) []*discoveryv1.EndpointSlice {
-	list, err := c.cluster.ImportedFrom(context.Background(), id)
-	if err != nil {
-		return nil // a synced cache fails only when the agent ends
+// slicesOf returns a member's slices of a service that have endpoints. If it has none on the broker, it returns those that are imported
+// here: what the broker lost, and what this process has not seen yet, is in use here.
+func (c *Controller) slicesOf(ctx context.Context, service types.NamespacedName, id names.ClusterID) (published, here []*discoveryv1.EndpointSlice) {
+	for _, key := range c.cluster.View.SlicesOf(service) {
+		if slice, _ := c.cluster.View.Slice(key.Member, key.Slice); key.Member == id && slice != nil && slice.Value != nil && len(slice.Value.Endpoints) > 0 {
+			published = append(published, slice.Value)
+		}
 	}
-	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	return list[:min(len(list), maxTargets)]
+	if len(published) > 0 {
+		return published, nil
+	}
+	imported, _ := c.cluster.Imported(ctx, service) // a synced cache fails only when the agent ends
+	return nil, slices.DeleteFunc(imported, func(s *discoveryv1.EndpointSlice) bool { return layout.Cluster(s) != id })
 }

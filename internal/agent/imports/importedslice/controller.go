@@ -81,6 +81,7 @@ type Reconciler struct {
 	// demotions limits how often a slice's endpoints go on standby. Others' endpoints flap otherwise with those of a cluster that does.
 	demotions *pace.Pacer[Request]
 	roles     roles
+	split     split
 	seen      metrics.Stopwatch[Request] // since a change on the broker was seen
 }
 

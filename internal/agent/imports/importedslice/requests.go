@@ -26,9 +26,11 @@ func (r *Reconciler) local(_ context.Context, e kit.Event[*discoveryv1.EndpointS
 	for _, s := range e.Versions() { // a user may have changed its labels
 		switch {
 		case inputs.IsImported(s):
-			all = append(all, sources(s)...)
+			req := sources(s)[0]
+			r.split.note(req, s == e.New)
+			all = append(all, req)
 		case inputs.SourceService(s).Name != "":
-			all = append(all, Request{Cluster: r.Cluster.ID, Source: client.ObjectKeyFromObject(s)})
+			all = append(all, r.split.of(Request{Cluster: r.Cluster.ID, Source: client.ObjectKeyFromObject(s)})...)
 		}
 	}
 	return all
@@ -57,7 +59,7 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) (all []Request) {
 	case s.Member == r.Cluster.ID:
 		return nil // its objects have events of their own
 	case s.Slice.Name != "":
-		return []Request{{Cluster: s.Member, Source: s.Slice}}
+		return r.split.of(Request{Cluster: s.Member, Source: s.Slice})
 	case s.Service.Name == "":
 		here, err := r.Cluster.ImportedFrom(ctx, s.Member)
 		if err != nil {

@@ -286,7 +286,6 @@ func (r *roles) delete(service types.NamespacedName) {
 
 // update decides again if something has changed, and returns the requests whose slices have other roles.
 func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, service types.NamespacedName, input choice.Service, planned *discoveryv1.EndpointSlice) (changed []Request, decided bool, _ error) {
-	earlier := set.planned
 	switch {
 	case set.planned == nil || !reflect.DeepEqual(set.input, input):
 		plans, err := r.plans(ctx, service)
@@ -308,7 +307,7 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 	if set.planned[source] = planned; planned == nil {
 		delete(set.planned, source)
 	}
-	changed = set.decide(earlier)
+	changed = set.decide()
 	for _, req := range changed {
 		have, err := r.states(ctx, set, req)
 		if err != nil {
@@ -321,8 +320,8 @@ func (r *Reconciler) update(ctx context.Context, set *roleSet, source Request, s
 	return changed, true, nil
 }
 
-// decide decides from the input and the planned slices, which earlier were others, and returns the requests whose slices change.
-func (s *roleSet) decide(earlier map[Request]*discoveryv1.EndpointSlice) (changed []Request) {
+// decide decides from the input and the planned slices, and returns the requests whose slices have other roles.
+func (s *roleSet) decide() (changed []Request) {
 	before := s.groups
 	s.groups, s.result = groupsOf(s.input, s.planned)
 	s.wanted = map[Request]*discoveryv1.EndpointSlice{}
@@ -337,11 +336,6 @@ func (s *roleSet) decide(earlier map[Request]*discoveryv1.EndpointSlice) (change
 				changed = append(changed, requestsOf(source, before[source])...)
 				changed = append(changed, requestsOf(source, s.groups[source])...)
 			}
-		}
-	}
-	for source, groups := range s.groups { // an event of a source queues only its first slice
-		if len(groups) > 1 && !endpoints.SameEndpoints(earlier[source], s.planned[source]) {
-			changed = append(changed, requestsOf(source, groups)...)
 		}
 	}
 	return changed
@@ -378,6 +372,42 @@ func requestsOf(source Request, groups []choice.Group) (all []Request) {
 		all = append(all, source)
 	}
 	return all
+}
+
+// split knows the imported slices that have only some ports of their sources.
+type split struct {
+	mu  sync.Mutex
+	all map[Request]map[Request]bool // by source
+}
+
+// note records that an imported slice exists, or does not any more.
+func (s *split) note(req Request, exists bool) {
+	if req.Ports == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.all[req.source()]
+	switch {
+	case !exists:
+		if delete(of, req); len(of) == 0 {
+			delete(s.all, req.source())
+		}
+	case of == nil:
+		if s.all == nil {
+			s.all = map[Request]map[Request]bool{}
+		}
+		s.all[req.source()] = map[Request]bool{req: true}
+	default:
+		of[req] = true
+	}
+}
+
+// of returns the requests for all slices of a source.
+func (s *split) of(source Request) []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request{source}, slices.Collect(maps.Keys(s.all[source]))...)
 }
 
 // group returns the group of a request.
