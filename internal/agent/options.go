@@ -62,6 +62,8 @@ type Options struct {
 	Region string
 	// SharedZones is set if zones of the same name are one zone in all member clusters.
 	SharedZones bool
+	// OmitStandby leaves out endpoints on standby, for node proxies that use them like ready ones.
+	OmitStandby bool
 	// RefuseImportsFrom are the ids of clusters whose exports no namespace imports, or "*".
 	RefuseImportsFrom []string
 	// ServiceMetadata are the keys of exported labels and annotations that derived Services get, as metadata.ParseKeys reads them.
@@ -109,6 +111,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.BrokerTokenLifetime, "broker-token-lifetime", rights.MaxTokenLifetime, "lifetime of the agent's broker tokens, which the agent renews; a cluster must join again if its agent is off for longer than the lifetime")
 	flags.StringVar(&o.Region, "region", "", "region of this cluster; a Service's trafficDistribution prefers clusters in the same region")
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "for a Service's trafficDistribution, treat zones with the same name in different clusters as the same zone")
+	flags.BoolVar(&o.OmitStandby, "omit-standby-endpoints", false, "do not write endpoints on standby, for node proxies that use them like ready ones, as kube-router does: a failover then waits for the agent")
 	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters whose exports no namespace imports, or * for all clusters; the annotation "+names.AnnotationRefuseImports+" does the same for one namespace")
 	flags.StringSliceVar(&o.ServiceMetadata, "derived-service-metadata", nil, "keys of exported labels and annotations that derived Services get, for example app.kubernetes.io/name or example.org/*; * for all keys. Controllers of this cluster may act on them. The annotation "+names.AnnotationServiceMetadata+" adds keys for one namespace")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod CIDR of this cluster; may be repeated; the default is the nodes' spec.podCIDRs")

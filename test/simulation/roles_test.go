@@ -321,3 +321,30 @@ func TestKeptSplitSliceFollowsItsSource(t *testing.T) {
 	p.isReady(t, "without the port", ports[1])
 	p.isReady(t, "the other port, drained", ports[0], "10.202.0.9")
 }
+
+// For a proxy that uses endpoints on standby like ready ones, they are not written. A failover waits for the agent.
+func TestOmitStandby(t *testing.T) {
+	t.Parallel()
+	_, members := joinAll(t, 3, Options{Args: []string{"--omit-standby-endpoints"}})
+	ports := exportWeb(t, members...)
+	p := follow(t, members[2], "web")
+	p.isReady(t, "all", ports[0], addressOf(0), addressOf(1), addressOf(2))
+	drainExport(t, members[0], true)
+	drainExport(t, members[2], true)
+	p.isReady(t, "drained", ports[0], addressOf(1))
+	p.isReady(t, "the port that only the drained cluster has", ports[1], addressOf(0))
+	all := &discoveryv1.EndpointSliceList{}
+	planes.NoError(t, members[2].Client.List(t.Context(), all, client.InNamespace("shop"), client.HasLabels{names.LabelSourceCluster}))
+	for _, s := range all.Items {
+		for _, e := range s.Endpoints {
+			if !ptr.Deref(e.Conditions.Ready, true) {
+				t.Errorf("%s has an endpoint that is not ready: %v", s.Name, e)
+			}
+		}
+	}
+	setReady(t, members[1], false)
+	p.isReady(t, "failed over", ports[0], addressOf(0), addressOf(2))
+	drainExport(t, members[2], false)
+	p.isReady(t, "undrained", ports[0], addressOf(2))
+	p.isNeverEmpty(t)
+}

@@ -39,7 +39,7 @@ func (c *core) addProcessControllers() (imports *importedslice.Reconciler, _ err
 	add(service.New(c.cluster, member, c.recorder, c.imports))
 	add(serviceimport.New(c.cluster, member, c.pace, c.recorder, c.imports, c.exports))
 	slices, imports, err := importedslice.New(importedslice.Dependencies{
-		Cluster: c.cluster, Network: c.network, Hints: c.hints, Hosts: c.hosts, Lost: c.lost,
+		Cluster: c.cluster, Network: c.network, Hints: c.hints, Hosts: c.hosts, Lost: c.lost, OmitStandby: c.OmitStandby,
 		Pace: c.pace, Limits: c.Pace, Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
 	}, member)
 	add(slices, err)

@@ -56,6 +56,8 @@ type Config struct {
 	ServiceMetadata metadata.Keys
 	Region          string
 	SharedZones     bool
+	// OmitStandby leaves out endpoints on standby.
+	OmitStandby bool
 	// Grace is how long imports of a deleted Service remain while its ServiceExport exists.
 	Grace time.Duration
 	// Pace limits the writes of each of this cluster's slices.

@@ -15,7 +15,7 @@ func TestPrint(t *testing.T) {
 		{ID: check.APIServer.ID, Cluster: "c1", Subject: "API server", Title: "the API server answers", Status: check.OK, Message: "Kubernetes v1.36.0, 0.9 ms"},
 		{ID: check.APIVersions.ID, Cluster: "c1", Subject: "API server", Title: "it serves what Atoll needs", Status: check.OK},
 		{ID: check.Wiring.ID, Cluster: "c1", Subject: "DNS", Title: "the cluster's DNS asks", Status: check.Error, Message: "it is not told to", Hint: "atoll dns install --context c1", Documentation: check.Wiring.ID.Anchor()},
-		{ID: check.KubeProxy.ID, Cluster: "c2", Subject: "network", Title: "kube-proxy runs on all nodes", Status: check.Skipped, Message: "there is no DaemonSet", Documentation: check.KubeProxy.ID.Anchor()},
+		{ID: check.NodeProxy.ID, Cluster: "c2", Subject: "network", Title: "kube-proxy runs on all nodes", Status: check.Skipped, Message: "there is no DaemonSet", Documentation: check.NodeProxy.ID.Anchor()},
 		{ID: check.Datagrams.ID, From: "c1", To: "c2", Subject: "between clusters", Title: "UDP comes through", Status: check.Warning, Message: "i/o timeout", Hint: "let UDP through", Documentation: check.Datagrams.ID.Anchor()},
 	}
 	p.print(results[:2])

@@ -43,7 +43,7 @@ var (
 	BrokerHere    = Check{"ATOLL1304", "this machine can read the broker"}
 	PodsRun       = Check{"ATOLL1401", "pods run and reach each other"}
 	Routing       = Check{"ATOLL1402", "Services without selectors are routed to their endpoints"}
-	KubeProxy     = Check{"ATOLL1403", "kube-proxy runs on all nodes"}
+	NodeProxy     = Check{"ATOLL1403", "the node proxy runs on all nodes, and can fail over"}
 	PodRanges     = Check{"ATOLL1404", "address ranges of pods and Services do not overlap"}
 	ServiceRanges = Check{"ATOLL1405", "the address ranges of Services are known"}
 	PodAddresses  = Check{"ATOLL1406", "running pods have addresses in the pod CIDR"}

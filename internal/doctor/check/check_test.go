@@ -89,7 +89,7 @@ func member(number int) Cluster {
 		Name: id, Context: id, On: command.At("", id), Version: "v1.36.0", UID: id, Nodes: 1, ReadyNodes: 1, Broker: "https://broker",
 		Agent: Rights{Checked: true}, DNS: Rights{Checked: true}, OnBroker: Rights{Checked: true},
 		Services: []string{"10.96.0.0/12"}, Pods: []string{fmt.Sprintf("10.%d.0.0/16", number)}, Running: running(fmt.Sprintf("10.%d.0.7", number)),
-		KubeProxy: &appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{NumberReady: 1, DesiredNumberScheduled: 1}}, ClusterDNS: []string{cluster}, AtollDNS: []string{atoll},
+		Proxy: &Proxy{Name: "kube-proxy", DaemonSet: "kube-system/kube-proxy", Ready: 1, Desired: 1, Standby: FallsBack}, ClusterDNS: []string{cluster}, AtollDNS: []string{atoll},
 		Listener: &outpost.Listener{Node: "n1", Pod: []string{fmt.Sprintf("10.%d.0.9", number)}, Service: []string{fmt.Sprintf("10.10%d.0.9", number)}, Routed: []string{fmt.Sprintf("10.10%d.0.8", number)}},
 		Survey: &survey.Survey{
 			On:        command.At("", id),
@@ -300,12 +300,13 @@ func TestEvaluate(t *testing.T) {
 		"no pods": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Listener, c1.Seen, c1.Outpost = nil, nil, errors.New("forbidden")
 		}, "ATOLL1301=skipped ATOLL1401=warning ATOLL1402=skipped ATOLL1501=skipped ATOLL1505=skipped ATOLL2101=skipped ATOLL2101=skipped", "forbidden"},
-		"pods apart":    {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.1.0.9")) }, "ATOLL1401=error", "i/o timeout"},
-		"no kube-proxy": {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.101.0.8")) }, "ATOLL1402=error", "does not reach its endpoint"},
-		"kube-proxy on one node": {
-			func(_ *Evidence, c1, _ *Cluster) { c1.KubeProxy.Status.DesiredNumberScheduled = 2 }, "ATOLL1403=warning", "on 1 of 2",
+		"pods apart":             {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.1.0.9")) }, "ATOLL1401=error", "i/o timeout"},
+		"no kube-proxy":          {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.101.0.8")) }, "ATOLL1402=error", "does not reach its endpoint"},
+		"kube-proxy on one node": {func(_ *Evidence, c1, _ *Cluster) { c1.Proxy.Desired = 2 }, "ATOLL1403=warning", "on 1 of 2"},
+		"a proxy that cannot fail over": {
+			func(_ *Evidence, c1, _ *Cluster) { c1.Proxy.Name, c1.Proxy.Standby = "kube-router", Misused }, "ATOLL1403=warning", "kube-router: endpoints on standby are used like ready ones",
 		},
-		"no DaemonSet":     {func(_ *Evidence, c1, _ *Cluster) { c1.KubeProxy = nil }, "ATOLL1403=skipped", "another component may be routing"},
+		"an unknown proxy": {func(_ *Evidence, c1, _ *Cluster) { c1.Proxy = nil }, "ATOLL1403=skipped", "another component may be routing"},
 		"pods in Services": {func(_ *Evidence, c1, _ *Cluster) { c1.Services = []string{"10.1.0.0/20"} }, "ATOLL1404=error", "10.1.0.0/16 and 10.1.0.0/20"},
 		"no DNS at all": {func(_ *Evidence, c1, _ *Cluster) {
 			for i := range c1.Seen.Answers {

@@ -3,8 +3,6 @@ package check
 import (
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
@@ -72,8 +70,9 @@ type Cluster struct {
 	// they could not be listed.
 	Running    []PodAddress
 	PodsUnread error
-	// KubeProxy is kube-proxy's DaemonSet, or nil.
-	KubeProxy *appsv1.DaemonSet
+	// Proxy is the node proxy, or nil if it is not known. OmitsStandby is set if the agent writes no endpoints on standby.
+	Proxy        *Proxy
+	OmitsStandby bool
 	// ClusterDNS are the addresses of cluster DNS, AtollDNS those of atoll-dns.
 	ClusterDNS, AtollDNS []string
 	// Stock is a CoreDNS with the option multicluster, or nil.

@@ -6,21 +6,13 @@ import (
 	"slices"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
-	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 )
 
 func (ch *checker) network() {
 	c := ch.cluster
 	ch.pods()
 	ch.routing()
-	switch d := c.KubeProxy; {
-	case d == nil:
-		ch.skip(KubeProxy, "kube-proxy was not found in kube-system; another component may be routing Services. Check %s tests the routing of Services", Routing)
-	case d.Status.NumberReady < d.Status.DesiredNumberScheduled:
-		ch.say(KubeProxy, Warning, c.On.Kubectl("describe pods -n kube-system -l k8s-app=kube-proxy"), "kube-proxy is ready on %d of %d nodes: pods on the other nodes may not reach Services", d.Status.NumberReady, d.Status.DesiredNumberScheduled)
-	default:
-		ch.ok(KubeProxy, "%d nodes, image %s", d.Status.NumberReady, survey.Image(d.Spec.Template.Spec))
-	}
+	ch.nodeProxy()
 	if found := overlaps(c.Pods, c.Services); len(found) > 0 {
 		ch.say(PodRanges, Error, "Change the cluster's address ranges. Atoll does not work if the pod CIDR and the Service CIDR overlap.", "the pod CIDR and the Service CIDR overlap: %s", list(found))
 	} else if len(c.Pods) == 0 || len(c.Services) == 0 {

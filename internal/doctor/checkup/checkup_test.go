@@ -225,8 +225,8 @@ func TestServices(t *testing.T) {
 	} {
 		r, _ := reads(t, tt.objects...)
 		r.services()
-		if c := r.cluster; strings.Join(c.ClusterDNS, " ") != tt.dns || strings.Join(c.AtollDNS, " ") != tt.own || (c.KubeProxy != nil) != tt.proxy {
-			t.Errorf("%s: cluster DNS %v, atoll-dns %v, kube-proxy %v", name, c.ClusterDNS, c.AtollDNS, c.KubeProxy)
+		if c := r.cluster; strings.Join(c.ClusterDNS, " ") != tt.dns || strings.Join(c.AtollDNS, " ") != tt.own || (c.Proxy != nil) != tt.proxy {
+			t.Errorf("%s: cluster DNS %v, atoll-dns %v, kube-proxy %v", name, c.ClusterDNS, c.AtollDNS, c.Proxy)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/check"
@@ -99,15 +101,44 @@ func podAddresses(pod *corev1.Pod) (all []check.PodAddress) {
 	return all
 }
 
-// services reads kube-proxy and cluster DNS.
+// services reads the node proxy and cluster DNS.
 func (r *reader) services() {
 	c := r.cluster
-	system := r.kube.AppsV1().DaemonSets(metav1.NamespaceSystem)
-	if d, err := system.Get(r.ctx, "kube-proxy", metav1.GetOptions{}); err == nil {
-		c.KubeProxy = d
+	c.Proxy = check.ProxyOf(r.proxyFacts())
+	agent := c.Survey.Cluster.Deployments[render.AgentName].Spec.Template.Spec
+	for _, container := range agent.Containers {
+		c.OmitsStandby = c.OmitsStandby || slices.Contains(container.Args, "--"+flagOmitStandby) || slices.Contains(container.Args, "--"+flagOmitStandby+"=true")
 	}
 	c.ClusterDNS = r.clusterIPs(metav1.NamespaceSystem, "kube-dns", "coredns", "rke2-coredns-rke2-coredns")
 	c.AtollDNS = r.clusterIPs(names.SystemNamespace, render.DNSName)
+}
+
+// flagOmitStandby is the agent's flag for proxies that use endpoints on standby like ready ones.
+const flagOmitStandby = "omit-standby-endpoints"
+
+// proxyFacts reads what shows which node proxy the cluster has, as far as it may be read.
+func (r *reader) proxyFacts() (facts check.ProxyFacts) {
+	if all, err := r.kube.AppsV1().DaemonSets(metav1.NamespaceAll).List(r.ctx, metav1.ListOptions{}); err == nil {
+		facts.DaemonSets = all.Items
+	} else if system, err := r.kube.AppsV1().DaemonSets(metav1.NamespaceSystem).List(r.ctx, metav1.ListOptions{}); err == nil {
+		facts.DaemonSets = system.Items
+	}
+	facts.Config = func(namespace, name string) map[string]string {
+		config, err := r.kube.CoreV1().ConfigMaps(namespace).Get(r.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil
+		}
+		return config.Data
+	}
+	felix := &unstructured.Unstructured{}
+	felix.SetGroupVersionKind(schema.GroupVersionKind{Group: "crd.projectcalico.org", Version: "v1", Kind: "FelixConfiguration"})
+	if r.target != nil && r.target.Get(r.ctx, client.ObjectKey{Name: "default"}, felix) == nil {
+		facts.CalicoBPF, _, _ = unstructured.NestedBool(felix.Object, "spec", "bpfEnabled")
+	}
+	if nodes, err := r.kube.CoreV1().Nodes().List(r.ctx, metav1.ListOptions{Limit: 1}); err == nil && len(nodes.Items) > 0 {
+		facts.Kubelet = nodes.Items[0].Status.NodeInfo.KubeletVersion
+	}
+	return facts
 }
 
 // clusterIPs returns the IPs of the first Service that exists.

@@ -29,6 +29,8 @@ type Service struct {
 	ImporterProperties map[string]string
 	// Headless services have no order and no shares (KEP-5939 draft): Policy is ignored.
 	Headless bool
+	// OmitStandby makes absent what would stand by or be off, for proxies that use such endpoints like ready ones.
+	OmitStandby bool
 	// Policy is nil if there is none. The caller refuses a policy that Validate rejects.
 	Policy *Policy
 	// Clusters are the source clusters in any order, each once. The importing cluster is one if it exports the service.
@@ -111,6 +113,7 @@ type Result struct {
 	service  types.NamespacedName
 	importer names.ClusterID
 	headless bool
+	omits    bool
 	index    map[names.ClusterID]int
 	ports    map[portKey]*portState
 }
@@ -157,7 +160,7 @@ func Decide(s Service) Result {
 		s.Policy = &Policy{}
 	}
 	s.Clusters = slices.SortedFunc(slices.Values(s.Clusters), func(a, b Cluster) int { return cmp.Compare(a.ID, b.ID) })
-	r := Result{service: s.Name, importer: s.Importer, headless: s.Headless, index: map[names.ClusterID]int{}}
+	r := Result{service: s.Name, importer: s.Importer, headless: s.Headless, omits: s.OmitStandby, index: map[names.ClusterID]int{}}
 	for i := range s.Clusters {
 		r.index[s.Clusters[i].ID] = i
 	}
@@ -276,7 +279,7 @@ func (r *Result) report(s *Service) {
 		r.Clusters = append(r.Clusters, ClusterResult{Cluster: s.Clusters[i].ID, Decision: Decision{Unchanged, NotReady}})
 	}
 	for key, port := range r.ports {
-		r.Ports = append(r.Ports, port.result(key, s.Clusters))
+		r.Ports = append(r.Ports, r.result(key, port, s.Clusters))
 	}
 	slices.SortFunc(r.Ports, func(a, b PortResult) int {
 		return cmp.Or(cmp.Compare(a.AddressType, b.AddressType), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
@@ -290,7 +293,7 @@ func (r *Result) report(s *Service) {
 	}
 }
 
-func (p *portState) result(key portKey, clusters []Cluster) PortResult {
+func (r *Result) result(key portKey, p *portState, clusters []Cluster) PortResult {
 	result := PortResult{AddressType: key.addressType, Port: key.name, Protocol: key.protocol}
 	total := 0
 	for i := range p.clusters {
@@ -304,7 +307,7 @@ func (p *portState) result(key portKey, clusters []Cluster) PortResult {
 		}
 		total += active
 		result.Clusters = append(result.Clusters, ClusterResult{
-			Cluster: clusters[i].ID, Decision: c.Decision, Usable: len(c.usable), Active: active, WantedShare: c.wanted,
+			Cluster: clusters[i].ID, Decision: r.omit(c.Decision), Usable: len(c.usable), Active: active, WantedShare: c.wanted,
 		})
 	}
 	for i := range result.Clusters {
@@ -313,4 +316,12 @@ func (p *portState) result(key portKey, clusters []Cluster) PortResult {
 		}
 	}
 	return result
+}
+
+// omit makes a decision absent if endpoints that get no traffic are not to be written.
+func (r *Result) omit(d Decision) Decision {
+	if r.omits && (d.Role == Standby || d.Role == Off) {
+		d.Role = Absent
+	}
+	return d
 }

@@ -75,7 +75,7 @@ func (r *Result) decisions(cluster int, slice *discoveryv1.EndpointSlice, port *
 	decisions := make([]Decision, len(slice.Endpoints))
 	for i := range slice.Endpoints {
 		e := &slice.Endpoints[i]
-		decisions[i] = state.clusters[cluster].decisionFor(e, r.targetOf(e, port), state.hasActive)
+		decisions[i] = r.omit(state.clusters[cluster].decisionFor(e, r.targetOf(e, port), state.hasActive))
 	}
 	return decisions
 }

@@ -206,6 +206,33 @@ func TestStandbyIsBehindActive(t *testing.T) {
 	})
 }
 
+// TestOmitStandby: without standby, the same endpoints are active, and those that would stand by or be off are not written.
+func TestOmitStandby(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawService(t)
+		roles := func() (all []string) {
+			for _, e := range proxied(t, s) {
+				if e.Role == Standby || e.Role == Off {
+					if s.OmitStandby {
+						t.Fatalf("%v is written", e)
+					}
+					e.Role = Absent
+				}
+				if e.Role != Absent {
+					all = append(all, fmt.Sprint(e.port, e.cluster, e.address, e.Role, e.Reason))
+				}
+			}
+			slices.Sort(all)
+			return all
+		}
+		with := roles()
+		s.OmitStandby = true
+		if diff := cmp.Diff(with, roles()); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
 // TestSameAddressSameRole: usable copies of an endpoint in two slices have one role.
 func TestSameAddressSameRole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -61,6 +61,8 @@ type Dependencies struct {
 	Hosts   *local.Hosts
 	// Lost are the lost clusters, as far as known.
 	Lost *lost.Set
+	// OmitStandby leaves out endpoints on standby.
+	OmitStandby bool
 	// Pace delays the changes of other clusters' slices, Limits those of each of this cluster's own.
 	Pace     *border.Pace
 	Limits   pace.Limits

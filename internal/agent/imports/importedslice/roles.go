@@ -115,7 +115,7 @@ func (r *Reconciler) choiceOf(ctx context.Context, in inputsOf) (s choice.Servic
 		r.Problems.Set(in.service, status.Part{Kind: trafficv1alpha1.TrafficPolicyKind}, status.Problem{})
 		return s, false, nil, nil
 	}
-	s = choice.Service{Name: in.service, Importer: r.Cluster.ID, Headless: in.imp.Spec.Type == mcsv1beta1.Headless}
+	s = choice.Service{Name: in.service, Importer: r.Cluster.ID, Headless: in.imp.Spec.Type == mcsv1beta1.Headless, OmitStandby: r.OmitStandby}
 	preference, ignored, err := r.Cluster.Preference(ctx, in.service, in.exports)
 	if err != nil {
 		return s, false, nil, fmt.Errorf("reading the TrafficPolicies for %s: %w", in.service, err)
