@@ -88,10 +88,21 @@ func (c *chaos) fault() fault {
 		{begin: "on broker kubectl delete leases --all -n atoll-clusterset", silences: "broker"},
 		{begin: "on broker kubectl delete memberclusters --all -n atoll-clusterset", silences: "broker"},
 		{begin: "on broker delete crd exportedservices.broker.atoll.dev", end: "on broker atoll broker deploy", silences: "broker"},
+		{begin: fmt.Sprintf("on c1 atoll drain c1 -n %s", c.namespace), end: fmt.Sprintf("on c1 atoll undrain c1 -n %s", c.namespace), silences: "c1"},
+		{begin: "on c3 atoll drain c3", end: "on c3 atoll undrain c3", silences: "c3"},
+		c.silence(),
 		{begin: restore, alone: true},
 		{begin: "wipe", end: "rejoin " + any + "\n" + c.pause(3) + "\nrejoin " + rest[any], alone: true},
 	}
 	return all[c.rand.IntN(len(all))]
+}
+
+// silence returns the fault that c1 does not answer c2, which prefers c3 meanwhile.
+func (c *chaos) silence() fault {
+	return fault{
+		begin: fmt.Sprintf("on c2 apply prefer-c3.yaml -n %s\neventually http c2/%[1]s/client http://web.%[1]s.svc.clusterset.local x20 then backends c3=1\ncut c2 c1\n%s", c.namespace, c.pause(25)),
+		end:   fmt.Sprintf("heal c2 c1\non c2 kubectl delete trafficpolicy prefer-c3 -n %s", c.namespace), alone: true,
+	}
 }
 
 // restore is the fault that restores c1 from a backup after c1 changed its exports.
@@ -151,10 +162,19 @@ func (c *chaos) script(faults int) string {
 	c.line("eventually 180s count broker exportedservices -n atoll-clusterset -l atoll.dev/service-namespace=%s %d", ns, imports+1)
 	c.line("eventually 180s count c1,c2,c3 serviceimports -n %s %d", ns, imports)
 	c.line("eventually 60s count c2 endpointslices -n %s -l multicluster.kubernetes.io/source-cluster %d", ns, imports+1)
+	c.line("eventually 300s http c2/%s/client http://web.%[1]s.svc.clusterset.local x20 then backends c1=1 c3=1", ns) // a silence ends after a while
 	for _, service := range []string{"web", "alone"} {
 		c.line("on c2 kubectl exec %s-traffic -n %s -- sh -c 'cat /tmp/lost; echo lost: $(wc -l < /tmp/lost) of $(wc -l < /tmp/answers)'", service, ns)
 		c.line("stdout '^lost: 0 of \\d{3,}$'")
 	}
+	c.line(`-- prefer-c3.yaml --
+apiVersion: traffic.atoll.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {name: prefer-c3}
+spec:
+  targetRefs: [{group: multicluster.x-k8s.io, kind: ServiceImport, name: web}]
+  clusterSelectors:
+  - propertySelector: {matchProperties: {cluster.clusterset.k8s.io: c3}}`)
 	for _, service := range []string{"web", "alone"} {
 		c.line(`-- %s-traffic.yaml --
 apiVersion: v1
