@@ -42,6 +42,21 @@ func faultVerbs() []Verb {
 			},
 		},
 		{
+			Name: "block", Args: "CLUSTER ADDRESS[,ADDRESS]…", Min: 2, Max: 2, Always: true,
+			Summary: "drops what arrives at the cluster's first node from addresses, until the end of the scenario or `unblock`",
+			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], false) },
+			Run: func(ctx context.Context, r *Run, args []string) error {
+				r.blocked[args[0]] = true
+				return r.nft(ctx, args[0], fmt.Sprintf("add table inet %[1]s; add chain inet %[1]s arriving { type filter hook prerouting priority -400; policy accept; }; add rule inet %[1]s arriving ip saddr { %[2]s } drop", blockTable, args[1]))
+			},
+		},
+		{
+			Name: "unblock", Args: "CLUSTER", Min: 1, Max: 1, Always: true,
+			Summary: "ends `block`",
+			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], false) },
+			Run:     func(ctx context.Context, r *Run, args []string) error { return r.unblock(ctx, args[0]) },
+		},
+		{
 			Name: "kill", Args: "CLUSTER/UNIT", Min: 1, Max: 1, Always: true,
 			Summary: "kills a program of the cluster: " + unitList(),
 			Check:   checkUnit,
@@ -118,6 +133,18 @@ func checkUnit(s *Script, _ bool, args []string) error {
 	return nil
 }
 
+// blockTable has the rules of "block".
+const blockTable = "atoll_scenario_block"
+
+func (r *Run) nft(ctx context.Context, cluster, script string) error {
+	return r.do(ctx, cluster, Command{Program: "nft", Args: []string{script}}).Err
+}
+
+func (r *Run) unblock(ctx context.Context, cluster string) error {
+	delete(r.blocked, cluster)
+	return r.nft(ctx, cluster, fmt.Sprintf("delete table inet %s", blockTable))
+}
+
 func (r *Run) startUnit(ctx context.Context, name string) error {
 	if err := r.lab.Start(ctx, name); err != nil {
 		return err
@@ -131,6 +158,9 @@ func (r *Run) cleanUp(ctx context.Context) error {
 	var failed error
 	if r.cut {
 		failed = errors.Join(failed, r.lab.HealAll(ctx))
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(r.blocked)) {
+		failed = errors.Join(failed, r.unblock(ctx, cluster))
 	}
 	for _, unit := range units { // in order of dependency: an API server needs its etcd
 		for _, name := range slices.Sorted(maps.Keys(r.killed)) {

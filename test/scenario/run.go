@@ -48,6 +48,7 @@ type Run struct {
 	answers    []string // backends that answered the last http, udp or tcp, as CLUSTER/POD
 	requests   int      // number of requests of http, udp and tcp so far
 	namespaces map[string][]string
+	blocked    map[string]bool // clusters where "block" drops something
 	killed     map[string]bool // CLUSTER/UNIT that are still down
 	rewired    map[string]bool // clusters whose DNS may not forward to atoll-dns any more
 	renamed    map[string]bool // clusters whose id differs from their name
@@ -70,7 +71,7 @@ func executeIn(ctx context.Context, script *Script, lab Lab, going *deletions, l
 	r := &Run{
 		script: script, lab: lab, log: log, start: time.Now(),
 		env:        lab.Shape().env(),
-		namespaces: map[string][]string{}, killed: map[string]bool{}, rewired: map[string]bool{}, expelled: map[string]bool{}, renamed: map[string]bool{},
+		namespaces: map[string][]string{}, blocked: map[string]bool{}, killed: map[string]bool{}, rewired: map[string]bool{}, expelled: map[string]bool{}, renamed: map[string]bool{},
 	}
 	err := r.lines(ctx)
 	if err != nil {

@@ -76,6 +76,8 @@ type Membership struct {
 
 	turn chan struct{} // full while the heartbeat is read and written, so that last is the newest
 	last layout.Mark   // as last seen
+	// missing is set if the heartbeat was missing when it was last read.
+	missing bool
 	// renewed is the heartbeat's content when this replica last wanted to renew it, or nil.
 	renewed *metav1.MicroTime
 }
@@ -202,6 +204,7 @@ func (m *Membership) applyLease(ctx context.Context, requested bool) (version st
 	if client.IgnoreNotFound(err) != nil {
 		return "", err
 	}
+	wasMissing := m.missing
 	m.notice(lease)
 	now, before := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}), m.renewed
 	annotations := m.annotations(lease)
@@ -220,6 +223,9 @@ func (m *Membership) applyLease(ctx context.Context, requested bool) (version st
 		lease = &coordinationv1.Lease{ObjectMeta: m.meta(), Spec: lease.Spec}
 		if err = m.Broker.Create(ctx, lease); err == nil {
 			m.last = layout.MarkOf(lease) // a new Lease: notice has already handled the old one's loss
+			if m.missing = false; wasMissing {
+				m.Restored() // without a Lease nobody can tell whether the broker was wiped again meanwhile
+			}
 		}
 	} else if err = m.Broker.Update(ctx, lease); err == nil {
 		m.notice(lease)
@@ -265,6 +271,7 @@ func (m *Membership) end() { <-m.turn }
 // notice calls Restored if this cluster's heartbeat is gone (no UID), replaced or older. Call it between begin and end.
 func (m *Membership) notice(lease *coordinationv1.Lease) {
 	now, last := layout.MarkOf(lease), m.last
+	m.missing = lease.UID == ""
 	if m.last = now; !last.IsReached(now) {
 		m.Log.Warn("Detected that the broker may have been wiped or restored, because this cluster's heartbeat on the broker is not the last heartbeat that the agent wrote. The agent reads and publishes all objects again")
 		m.Restored()

@@ -139,6 +139,40 @@ func TestHeartbeatThatIsGoneForAMoment(t *testing.T) {
 	}
 }
 
+// A broker that is wiped may be wiped again before there is a heartbeat to notice it, so everything is read again when there is one.
+func TestHeartbeatIsMissingForAWhile(t *testing.T) {
+	c := newBroker(t)
+	clock, restored := time.Unix(0, 0), 0
+	a := newReplica(c, "a", &clock)
+	a.Restored = func() { restored++ }
+	set := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set"}}
+	renew := func() error { return a.renew(t.Context(), false) }
+	compare := func() error {
+		_, err := a.Counter(t.Context())
+		return err
+	}
+	for i, step := range []struct {
+		act      func() error
+		fails    bool
+		restored int
+	}{
+		{renew, false, 0},
+		{func() error { return c.Delete(t.Context(), set.DeepCopy()) }, false, 0},
+		{renew, true, 0}, // the MemberCluster comes first
+		{compare, true, 1},
+		{compare, true, 1},
+		{func() error { return c.Create(t.Context(), set.DeepCopy()) }, false, 1},
+		{renew, false, 2},
+		{renew, false, 2},
+		{compare, false, 2},
+	} {
+		clock = clock.Add(5 * time.Second)
+		if err := step.act(); (err != nil) != step.fails || restored != step.restored {
+			t.Errorf("step %d: %v, %d restores", i, err, restored)
+		}
+	}
+}
+
 // The leader's heartbeat says at once which drains the cluster follows, although another replica has renewed it, and other replicas
 // leave that as it is.
 func TestHeartbeatSaysWhichDrainsAreFollowed(t *testing.T) {

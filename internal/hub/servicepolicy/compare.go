@@ -42,6 +42,8 @@ type Comparer struct {
 	Log    *slog.Logger
 
 	last layout.Mark // of the hub's Lease, as last seen
+	// unwritten is set if the Lease was missing and could not be written.
+	unwritten bool
 }
 
 // errRestored says that the broker shows an older Lease than before. Watches of a restored server can stay silent.
@@ -93,9 +95,14 @@ func (v *Comparer) renew(ctx context.Context) (*coordinationv1.Lease, error) {
 	if err != nil {
 		write = func(o client.Object) error { return v.Client.Create(ctx, o) }
 	}
+	missing := err != nil
 	lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
 	if err := write(lease); err != nil { // such as a conflict
+		v.unwritten = v.unwritten || missing
 		return nil, fmt.Errorf("writing the hub's Lease: %w", err)
+	}
+	if v.unwritten { // without a Lease nobody can tell whether the broker was wiped meanwhile
+		return nil, errRestored
 	}
 	v.last = layout.MarkOf(lease)
 	return lease, nil

@@ -415,6 +415,16 @@ func TestCompare(t *testing.T) {
 	if _, err := c.renew(t.Context()); !errors.Is(err, errRestored) {
 		t.Errorf("no Lease any more: %v", err)
 	}
+	w = newWorld(t)
+	w.err = apierrors.NewNotFound(corev1.Resource("namespaces"), "set")
+	c = &Comparer{Client: w, Reader: w, Clusterset: "set", Failed: &Failed{}}
+	if _, err := c.renew(t.Context()); err == nil || errors.Is(err, errRestored) {
+		t.Errorf("the Lease cannot be written: %v", err)
+	}
+	w.err = nil
+	if _, err := c.renew(t.Context()); !errors.Is(err, errRestored) {
+		t.Errorf("the broker may have been wiped before the Lease could be written: %v", err)
+	}
 	w = newWorld(t, lease()) // as after a restore to a time before the MultiClusterService was created
 	if right, err := (&Comparer{Client: newWorld(t, usual), Reader: w, Clusterset: "set", Failed: &Failed{}}).compare(t.Context(), lease()); err != nil || right {
 		t.Errorf("a policy that exists only in the cache counts as correct: %v", err)
