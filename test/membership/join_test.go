@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -65,6 +68,18 @@ func TestJoinAndLeave(t *testing.T) {
 		expectImport(t, c, ns, "web", all...)
 	}
 
+	policy := &trafficv1alpha1.TrafficPolicy{ObjectMeta: objects.Meta(ns, "mine"), Spec: trafficv1alpha1.TrafficPolicySpec{
+		TargetRefs: []trafficv1alpha1.LocalPolicyTargetReference{{Group: "multicluster.x-k8s.io", Kind: "ServiceImport", Name: "web"}},
+		Preference: render.PreferLocal.Policy().Spec.Preference,
+	}}
+	create(t, "c1", policy)
+	planes.Until(t, "the policy has a status", on["c1"], policy, func() error {
+		if len(policy.Status.Targets) == 0 {
+			return errors.New("no status")
+		}
+		return nil
+	})
+
 	const corefile = ".:53 {\n    errors\n    kubernetes cluster.local\n}\n"
 	dns := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "coredns"}, Data: map[string]string{"Corefile": corefile}}
 	create(t, "c1", dns)
@@ -92,10 +107,18 @@ func TestJoinAndLeave(t *testing.T) {
 				t.Errorf("after leaving the Corefile is %q, %v", dns.Data["Corefile"], err)
 			}
 			planes.Delete(t, on[c], dns)
+			planes.Read(t, on[c], policy)
+			if len(policy.Status.Targets) > 0 {
+				t.Errorf("after leaving the policy's status is %+v", policy.Status)
+			}
+			planes.Delete(t, on[c], policy)
 		}
 		mine := service(ns, "web")
 		planes.Read(t, on[c], mine)
 		kept := []string{"/" + ns, " shop/", "serviceexports.multicluster.x-k8s.io", mine.Spec.ClusterIP}
+		if c == "c1" {
+			kept = append(kept, "trafficpolicies.traffic.atoll.dev") // it had an object
+		}
 		if c == lab.Broker {
 			planes.Read(t, on[c], others)
 			expectInventory(t, c, deployed, append(kept, removed, others.Name)...)

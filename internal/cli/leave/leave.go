@@ -24,7 +24,7 @@ accounts and exports on the broker, then its imports, and then Atoll itself. Pod
 no longer reach services of other clusters by their clusterset names, and other clusters lose this
 cluster's endpoints. The command lists these services and asks for confirmation.
 
-Your Services and ServiceExports stay, but the ServiceExports lose their conditions.
+Your Services, ServiceExports and TrafficPolicies stay, but lose the conditions that Atoll has written.
 CustomResourceDefinitions that still have objects also stay. You can repeat the command, even after
 an interruption.`,
 		Example: `  atoll leave --context c1 --dry-run

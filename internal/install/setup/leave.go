@@ -10,10 +10,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
@@ -247,7 +249,7 @@ func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
 	return list
 }
 
-// forgetConditions removes the agent's conditions from users' ServiceExports.
+// forgetConditions removes the agent's conditions from users' ServiceExports and TrafficPolicies.
 func forgetConditions(ctx context.Context, cluster *install.Target) error {
 	exports := listOf(mcsKind("ServiceExport"))
 	if err := cluster.List(ctx, exports); err != nil {
@@ -259,6 +261,22 @@ func forgetConditions(ctx context.Context, cluster *install.Target) error {
 	for _, e := range exports.Items {
 		if err := cluster.Disown(ctx, &e, names.ManagerExport); err != nil {
 			return fmt.Errorf("removing conditions from %s: %w", install.Name(&e), err)
+		}
+	}
+	policies := listOf(trafficv1alpha1.GroupVersion.WithKind(trafficv1alpha1.TrafficPolicyKind))
+	if err := cluster.List(ctx, policies); err != nil {
+		if noSuchKind(err) {
+			return nil
+		}
+		return fmt.Errorf("listing TrafficPolicies: %w", err)
+	}
+	for _, p := range policies.Items {
+		if p.Object["status"] == nil || cluster.DryRun {
+			continue
+		}
+		nothing := client.RawPatch(types.MergePatchType, []byte(`{"status":null}`)) // only agents write it
+		if err := client.IgnoreNotFound(cluster.Client.Status().Patch(ctx, &p, nothing)); err != nil {
+			return fmt.Errorf("removing the status of %s: %w", install.Name(&p), err)
 		}
 	}
 	return nil
