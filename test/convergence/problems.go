@@ -364,7 +364,7 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 			sliceProblems(f, &s, have, imp)
 		}
 	}
-	if drains(exports) {
+	if c.hasRoles(imp, exports) {
 		w.roleProblems(f, c, imp, exports, parts)
 		return
 	}

@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -26,22 +27,62 @@ func atPorts(cluster, source string, ports []discoveryv1.EndpointPort, e discove
 	return all
 }
 
-// drains reports whether a cluster drains one of the exports.
-func drains(exports []merge.Export) bool {
-	for _, e := range exports {
-		if e.Drained {
-			return true
-		}
-	}
-	return false
+// hasRoles reports whether the endpoints of an import have roles: a cluster drains one of the exports, or the importing cluster prefers
+// some clusters.
+func (c *cluster) hasRoles(imp *mcsv1beta1.ServiceImport, exports []merge.Export) bool {
+	return slices.ContainsFunc(exports, func(e merge.Export) bool { return e.Drained }) || len(c.preferred(imp)) > 0
 }
 
-// roleProblems checks the endpoints of an import of which a cluster drains its part: at each port, the ready endpoints of drained
-// clusters stand by while another cluster has a ready one. Headless services have one list of addresses for all ports.
+// preferred returns the ids of the clusters that a cluster prefers for a service, the best ones first.
+func (c *cluster) preferred(imp *mcsv1beta1.ServiceImport) [][]string {
+	if imp.Spec.Type == mcsv1beta1.Headless {
+		return nil // headless services have no order
+	}
+	return c.users.prefers[keyOf(imp)]
+}
+
+// order is what the clusters of a port are compared with.
+type order struct {
+	usable map[string]bool // clusters with a ready endpoint
+	drains map[string]bool // clusters that are drained, while another usable one is not
+	// best is the first preferred group with a usable cluster that is not drained, and next the first one behind it.
+	best, next int
+}
+
+const last = 1 << 20
+
+// rank returns the group of a cluster: those that are not preferred are behind.
+func rank(preferred [][]string, id string) int {
+	if i := slices.IndexFunc(preferred, func(ids []string) bool { return slices.Contains(ids, id) }); i >= 0 {
+		return i
+	}
+	return len(preferred)
+}
+
+func orderOf(usable, drained map[string]bool, preferred [][]string) order {
+	o := order{usable: usable, drains: map[string]bool{}, best: last, next: last}
+	for id := range usable {
+		if !drained[id] {
+			o.drains = drained
+		}
+	}
+	for _, pass := range []*int{&o.best, &o.next} {
+		for id := range usable {
+			if r := rank(preferred, id); !o.drains[id] && r < *pass && (pass == &o.best || r > o.best) {
+				*pass = r
+			}
+		}
+	}
+	return o
+}
+
+// roleProblems checks the endpoints of an import with roles: at each port, the ready endpoints of drained clusters stand by while
+// another cluster has a ready one, and so do those of the next preferred clusters. Those behind are missing. Headless services have one
+// list of addresses for all ports.
 func (w *world) roleProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImport, exports []merge.Export, have map[part][]discoveryv1.EndpointSlice) {
-	headless := imp.Spec.Type == mcsv1beta1.Headless
+	headless, preferred := imp.Spec.Type == mcsv1beta1.Headless, c.preferred(imp)
 	truth, drained := map[served]discoveryv1.EndpointConditions{}, map[string]bool{}
-	others, usable := map[string]bool{}, map[string]bool{} // ports with a ready endpoint of a cluster that is not drained, or of any
+	usable := map[string]map[string]bool{} // clusters with a ready endpoint, by port
 	list := func(s served) string {
 		if headless {
 			return ""
@@ -58,9 +99,11 @@ func (w *world) roleProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImp
 			for _, endpoint := range usableOf(c, from, slice) {
 				for _, s := range atPorts(e.ClusterID, slice.Name, portsOf(slice.Ports, imp, e), endpoint) {
 					truth[s] = endpoint.Conditions
+					if usable[list(s)] == nil {
+						usable[list(s)] = map[string]bool{}
+					}
 					if ptr.Deref(endpoint.Conditions.Ready, true) {
-						usable[list(s)] = true
-						others[list(s)] = others[list(s)] || !e.Drained
+						usable[list(s)][s.cluster] = true
 					}
 				}
 			}
@@ -70,11 +113,12 @@ func (w *world) roleProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImp
 	for s, conditions := range truth {
 		ready := ptr.Deref(conditions.Ready, true)
 		terminates := ptr.Deref(conditions.Serving, ready) && ptr.Deref(conditions.Terminating, false)
-		switch {
-		case drained[s.cluster] && others[list(s)] && headless:
-		case ready && drained[s.cluster] && others[list(s)]:
+		o := orderOf(usable[list(s)], drained, preferred)
+		switch r := rank(preferred, s.cluster); {
+		case r > o.next, o.drains[s.cluster] && headless: // missing
+		case ready && (o.drains[s.cluster] || r > o.best):
 			want[s] = "standby"
-		case !ready && terminates && usable[list(s)]:
+		case !ready && terminates && o.best < last:
 			want[s] = "off"
 		default:
 			want[s] = writeConditions(conditions)
