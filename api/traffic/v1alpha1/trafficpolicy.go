@@ -196,7 +196,7 @@ type TargetStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	ClusterSelectorResults []ClusterSelectorResult `json:"clusterSelectorResults,omitempty"`
-	// Weights are the shares of clusters in this cluster, by cluster id. It is empty if weights have no effect.
+	// Weights are the shares of clusters in this cluster, by cluster id. It is empty if the policy has no weights.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000

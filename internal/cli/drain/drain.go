@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/drain"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -93,7 +94,7 @@ func (o *options) complete(command *cobra.Command, run func(*cobra.Command, *ins
 		if err != nil {
 			return err
 		}
-		found, err := survey.Read(cmd.Context(), cluster.Config, survey.Scope{Namespace: o.namespace, Service: o.service, Broker: o.Broker(), On: o.Command()})
+		found, err := survey.Read(cmd.Context(), cluster.Config, survey.Scope{Namespace: o.namespace, Service: o.service, Endpoints: true, Broker: o.Broker(), On: o.Command()})
 		if err != nil {
 			return err
 		}
@@ -171,7 +172,15 @@ func (o *options) undrain(cmd *cobra.Command, cluster *install.Target, found *su
 		return err
 	}
 	say := steps.Say(cmd)
-	say("%s is no longer drained%s", o.what(), o.suffix())
+	around, within := o.remaining(found)
+	if len(around) == 0 {
+		say("%s is no longer drained%s", o.what(), o.suffix())
+	} else {
+		say("warning: %s is still drained, by the drain of %s%s", o.what(), strings.Join(around, " and of "), o.suffix())
+	}
+	if len(within) > 0 {
+		say("warning: these have drains of their own: %s", strings.Join(within, ", "))
+	}
 	if found.Broker != nil && found.Broker.Permissions.Drains(o.cluster) {
 		say("warning: the broker's administrator still drains cluster %s", o.cluster)
 	}
@@ -212,6 +221,34 @@ func (o *options) awaitFollowers(cmd *cobra.Command, cluster *install.Target) er
 		return fmt.Errorf("after %v, this cluster's agent has not published the drain of %s: look at its log: %s", o.timeout, strings.Join(last.Unpublished, ", "), render.ShowAgentLog(o.Command()))
 	}
 	return fmt.Errorf("after %v, these clusters do not follow the drain yet, or run an agent that does not say so: %s", o.timeout, strings.Join(last.Await, ", "))
+}
+
+// remaining returns what else drains all of what was undrained, and a part of it.
+func (o *options) remaining(found *survey.Survey) (around, within []string) {
+	add := func(object client.Object, name string, contains, isPart bool) {
+		if end, drained := drain.End(object); !drained || !end.IsZero() && end.Before(time.Now()) {
+			return
+		}
+		if contains {
+			around = append(around, name)
+		} else if isPart {
+			within = append(within, name)
+		}
+	}
+	for i := range found.Cluster.Namespaces {
+		n := &found.Cluster.Namespaces[i]
+		switch isSystem := n.Name == names.SystemNamespace; {
+		case isSystem:
+			add(n, "cluster "+o.cluster.String(), o.namespace != "", false)
+		default:
+			add(n, "namespace "+n.Name, n.Name == o.namespace && o.service != "", o.namespace == "")
+		}
+	}
+	for i := range found.Cluster.Exports {
+		e := &found.Cluster.Exports[i]
+		add(e, "service "+e.Namespace+"/"+e.Name, false, o.service == "" && (o.namespace == "" || o.namespace == e.Namespace))
+	}
+	return around, within
 }
 
 // annotate sets the annotation, or removes it.

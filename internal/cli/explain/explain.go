@@ -52,7 +52,7 @@ The first line is the verdict, which also determines the exit status:
 				return err
 			}
 			found, err := survey.Read(cmd.Context(), config, survey.Scope{
-				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, Traffic: without != "",
+				Namespace: service.Namespace, Service: service.Name, Endpoints: true, Installation: true, Traffic: true,
 				Broker: cluster.Broker(), On: cluster.Command(),
 			})
 			if err != nil {
@@ -173,6 +173,11 @@ func print(w io.Writer, x report.Explanation) error {
 		}
 		if err := table.Flush(); err != nil {
 			return err
+		}
+		for _, s := range x.Sources {
+			if s.Unproven {
+				fmt.Fprintf(w, "  No endpoint of cluster %s has answered a TCP connection of this cluster's agent: if it fails, its endpoints stay in use until they are withdrawn.\n", s.Cluster)
+			}
 		}
 	}
 	if len(x.Records) > 0 {

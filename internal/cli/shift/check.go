@@ -97,6 +97,9 @@ func (o *options) begin(p *place, others []string, active, usable map[string]int
 		return err
 	}
 	switch {
+	case have != nil && have.isSame(o.to, o.steps) && have.isComplete() && !isAt(p.policy, have):
+		p.state = &state{To: o.to, Steps: o.steps, Others: have.Others} // somebody has changed the weights since: begin again
+		return nil
 	case have != nil && have.isSame(o.to, o.steps):
 		p.state = have
 		return nil
@@ -113,6 +116,11 @@ func (o *options) begin(p *place, others []string, active, usable map[string]int
 	}
 	p.state, p.isNew = &state{To: o.to, Steps: o.steps, Others: partsOf(others, earlier, active, usable)}, true
 	return nil
+}
+
+// isAt reports whether a policy has the weights of a shift's last step.
+func isAt(policy *trafficv1alpha1.TrafficPolicy, s *state) bool {
+	return slices.Equal(policy.Spec.Weights, nextWeights(s.Others, s.To, s.Steps[len(s.Steps)-1]))
 }
 
 // warn says what the command cannot see or move.

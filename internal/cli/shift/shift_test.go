@@ -233,6 +233,14 @@ func TestExistingPolicy(t *testing.T) {
 		if got := strings.Join(w.wrote, "; "); got != "c2=5 c1=4 c3=1; c2=1 c1=0 c3=0" {
 			t.Error(got)
 		}
+		// Somebody changes the weights: the same command moves the traffic again.
+		p := w.one("mine")
+		p.Spec.Weights = []trafficv1alpha1.ClusterWeight{{Cluster: "c1", Weight: 1}, {Cluster: "c2", Weight: 1}}
+		if err := w.Client.Update(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		out, err = w.run(t.Context(), func(o *options) { o.steps = []int{100} })
+		has(t, out, err, "c3: 100 % to c2")
 		out, err = w.run(t.Context(), undo)
 		has(t, out, err, "c3: TrafficPolicy shop/mine has its earlier weights: c1=80 c3=20")
 		if p := w.one("mine"); weightsText(p.Spec.Weights) != "c1=80 c3=20" || len(p.Annotations) > 0 || w.one("web-shift") != nil {

@@ -148,7 +148,11 @@ func print(w io.Writer, s report.Status) error {
 		fmt.Fprintln(w)
 		table := output.NewTable(w, "CLUSTER", "STATE", "HEARTBEAT", "EXPORTS", "AGENT")
 		for _, m := range s.Members {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", m.Cluster, m.State, output.Heartbeat(m), m.Exports, output.Text(m.Agent))
+			state := string(m.State)
+			if m.Drained != "" {
+				state += ", drained: " + m.Drained
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", m.Cluster, state, output.Heartbeat(m), m.Exports, output.Text(m.Agent))
 		}
 		if err := table.Flush(); err != nil {
 			return err

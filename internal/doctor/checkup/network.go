@@ -105,16 +105,10 @@ func podAddresses(pod *corev1.Pod) (all []check.PodAddress) {
 func (r *reader) services() {
 	c := r.cluster
 	c.Proxy = check.ProxyOf(r.proxyFacts())
-	agent := c.Survey.Cluster.Deployments[render.AgentName].Spec.Template.Spec
-	for _, container := range agent.Containers {
-		c.OmitsStandby = c.OmitsStandby || slices.Contains(container.Args, "--"+flagOmitStandby) || slices.Contains(container.Args, "--"+flagOmitStandby+"=true")
-	}
+	c.OmitsStandby = c.Survey.Cluster.OmitsStandby()
 	c.ClusterDNS = r.clusterIPs(metav1.NamespaceSystem, "kube-dns", "coredns", "rke2-coredns-rke2-coredns")
 	c.AtollDNS = r.clusterIPs(names.SystemNamespace, render.DNSName)
 }
-
-// flagOmitStandby is the agent's flag for proxies that use endpoints on standby like ready ones.
-const flagOmitStandby = "omit-standby-endpoints"
 
 // proxyFacts reads what shows which node proxy the cluster has, as far as it may be read.
 func (r *reader) proxyFacts() (facts check.ProxyFacts) {

@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -26,10 +27,10 @@ func DrainImpact(s *survey.Survey) (texts []string) {
 			continue
 		}
 		name := e.Spec.Service().String()
-		if !slices.ContainsFunc(s.Broker.Exports, func(o brokerv1alpha1.ExportedService) bool {
-			return o.Spec.ClusterID != e.Spec.ClusterID && o.Spec.Service() == e.Spec.Service() && !isDrained(s, o.Spec)
-		}) {
+		if ports, all := onlyHere(s, e.Spec); all {
 			alone = append(alone, name)
+		} else if len(ports) > 0 {
+			alone = append(alone, fmt.Sprintf("%s (port %s)", name, strings.Join(ports, ", ")))
 		}
 		for _, p := range e.Spec.Ports {
 			if p.Protocol == corev1.ProtocolUDP && !slices.Contains(udp, name) {
@@ -50,6 +51,40 @@ func DrainImpact(s *survey.Survey) (texts []string) {
 	add(udp, "%s has UDP ports: clients that keep their source port keep their endpoint")
 	add(stays, "%s has internalTrafficPolicy Local: clients of this cluster keep using the endpoints on their node")
 	return texts
+}
+
+// onlyHere returns the names of the ports at which the cluster has ready endpoints of a service, and no other cluster that is not
+// drained has, and whether these are all its ports. It needs the EndpointSlices on the broker.
+func onlyHere(s *survey.Survey, own merge.Export) (ports []string, all bool) {
+	exports := constituents(s, own.Service())
+	serves := func(id string) bool {
+		return s.Cluster.Withdrawn[id] == "" && slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID == id && !isDrained(s, e) })
+	}
+	type key struct{ family, port string }
+	here, others := map[key]bool{}, map[key]bool{}
+	for i := range s.Broker.Slices {
+		slice := &s.Broker.Slices[i]
+		id := layout.Cluster(slice).String()
+		if slice.Labels[names.LabelServiceName] != own.ServiceName || slice.Labels[names.LabelServiceNamespace] != own.ServiceNamespace ||
+			!slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return state(e) == EndpointReady }) {
+			continue
+		}
+		for _, p := range slice.Ports {
+			if k := (key{string(slice.AddressType), ptr.Deref(p.Name, "")}); id == own.ClusterID {
+				here[k] = true
+			} else if serves(id) {
+				others[k] = true
+			}
+		}
+	}
+	for k := range here {
+		if !others[k] {
+			ports = append(ports, k.port)
+		}
+	}
+	all = len(ports) > 0 && len(ports) == len(here)
+	slices.Sort(ports)
+	return slices.Compact(ports), all
 }
 
 // isDrained reports whether a cluster's part in a service is drained.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
@@ -33,6 +35,24 @@ func TestDrainImpact(t *testing.T) {
 		"the broker drains the others": {func(s *survey.Survey) {
 			s.Broker.Permissions = permissions.Members{names.ClusterID(s.Broker.Exports[1].Spec.ClusterID): {Drained: true}}
 		}, "no other cluster can serve shop/web"},
+		"the others have no ready endpoint": {func(s *survey.Survey) {
+			for i := range s.Broker.Slices {
+				if s.Broker.Slices[i].Labels[names.LabelSourceCluster] != s.ClusterID.String() {
+					s.Broker.Slices[i].Endpoints[0].Conditions.Ready = ptr.To(false)
+				}
+			}
+		}, "no other cluster can serve shop/web, so"},
+		"a port that the others lack": {func(s *survey.Survey) {
+			for i := range s.Broker.Slices {
+				if slice := &s.Broker.Slices[i]; slice.Labels[names.LabelSourceCluster] == s.ClusterID.String() {
+					slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To("admin"), Port: ptr.To(int32(81))})
+				}
+			}
+		}, "no other cluster can serve shop/web (port admin), so"},
+		"the others export for the hub only": {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Scope = brokerv1alpha1.ScopeHub }, "no other cluster can serve shop/web"},
+		"the others are lost": {func(s *survey.Survey) {
+			s.Cluster.Withdrawn = map[string]string{s.Broker.Exports[1].Spec.ClusterID: "2026"}
+		}, "no other cluster can serve shop/web"},
 		"UDP": {func(s *survey.Survey) { s.Broker.Exports[0].Spec.Ports[0].Protocol = corev1.ProtocolUDP }, "shop/web has UDP ports"},
 		"local": {func(s *survey.Survey) {
 			s.Broker.Exports[0].Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
@@ -42,6 +62,9 @@ func TestDrainImpact(t *testing.T) {
 	} {
 		s := clusterset()
 		s.ClusterID = names.ClusterID(s.Broker.Exports[0].Spec.ClusterID)
+		for i := range s.Broker.Slices {
+			s.Broker.Slices[i].Labels[names.LabelServiceNamespace] = "shop"
+		}
 		tt.change(s)
 		if got := strings.Join(DrainImpact(s), "; "); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
@@ -84,6 +107,29 @@ func TestStandby(t *testing.T) {
 	}
 	if got := strings.Join(all, ", "); !strings.HasPrefix(got, `c1 "all", c2 ""`) {
 		t.Error(got)
+	}
+}
+
+// Endpoints that a preference leaves out are no fault, and explain says why. Those that are missing besides are one.
+func TestLeftOut(t *testing.T) {
+	s := clusterset()
+	s.Cluster.TrafficPolicies = []trafficv1alpha1.TrafficPolicy{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "policy"}, Spec: trafficv1alpha1.TrafficPolicySpec{
+			TargetRefs: []trafficv1alpha1.LocalPolicyTargetReference{{Group: "multicluster.x-k8s.io", Kind: "ServiceImport", Name: "web"}},
+			Preference: trafficv1alpha1.Preference{Fallback: trafficv1alpha1.FallbackNone, ClusterSelectors: []trafficv1alpha1.ClusterGroup{{PropertySelector: trafficv1alpha1.PropertySelector{
+				MatchExpressions: []trafficv1alpha1.PropertyExpression{{Key: "cluster.clusterset.k8s.io", Operator: metav1.LabelSelectorOpIn, Values: []string{"c2"}}},
+			}}}},
+		},
+	}}
+	s.Cluster.Slices = s.Cluster.Slices[1:] // without c1's
+	s.Cluster.Unproven = map[string]string{"c2": "2026-11-28T12:00:00Z"}
+	x := Explain(s, web)
+	if x.Verdict != Works || x.Sources[0].Reason != "1 left out: FallbackNone" || x.Sources[0].incomplete || x.Sources[0].Unproven || !x.Sources[1].Unproven {
+		t.Errorf("%s, %+v, %v", x.Verdict, x.Sources, x.Findings)
+	}
+	s.Broker.Slices[1].Endpoints = append(s.Broker.Slices[1].Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.2.0.2"}})
+	if x := Explain(s, web); x.Verdict == Works || !x.Sources[1].incomplete {
+		t.Errorf("an endpoint of c2 is missing: %s, %+v", x.Verdict, x.Sources)
 	}
 }
 

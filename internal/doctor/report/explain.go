@@ -82,7 +82,7 @@ func Explain(s *survey.Survey, service types.NamespacedName) Explanation {
 	}
 	x.Exports = ordered(Exports(s), exports)
 	x.imported(s)
-	x.sources(s, service.Namespace, exports)
+	x.sources(s, service, exports)
 	x.Records = x.records(s)
 	x.Verdict = x.verdict(s, exports, x.findings(s, service, exports))
 	return x

@@ -212,7 +212,7 @@ func TestExplain(t *testing.T) {
 	if got, want := strings.Join(values, "; "), "session affinity None of c1, not map[c2:ClientIP]; port http 80/TCP of c1, not map[c2:http 8080/TCP]"; got != want {
 		t.Errorf("values: %s\nwant %s", got, want)
 	}
-	if got, want := fmt.Sprintf("%+v", x.Sources), "[{Cluster:c1 Published:1 Imported:1 ReadyHere:1 Standby:0 Reason: incomplete:false} {Cluster:c2 Published:1 Imported:0 ReadyHere:0 Standby:0 Reason:no endpoint is imported: see the findings above and the Events of the ServiceImport incomplete:true}]"; got != want {
+	if got, want := fmt.Sprintf("%+v", x.Sources), "[{Cluster:c1 Published:1 Imported:1 ReadyHere:1 Standby:0 LeftOut:0 Unproven:false Reason: incomplete:false} {Cluster:c2 Published:1 Imported:0 ReadyHere:0 Standby:0 LeftOut:0 Unproven:false Reason:no endpoint is imported: see the findings above and the Events of the ServiceImport incomplete:true}]"; got != want {
 		t.Errorf("sources: %s\nwant %s", got, want)
 	}
 	if len(x.Records) != 1 || x.Records[0].Type != "A" || x.Records[0].Values[0] != "10.96.0.9" {

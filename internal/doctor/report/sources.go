@@ -8,9 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -26,13 +28,17 @@ type Source struct {
 	ReadyHere int `json:"readyHere"`
 	// Standby is how many of them are on standby here.
 	Standby int `json:"standby,omitempty"`
+	// LeftOut is how many of them are not imported because other endpoints are preferred, or the cluster is drained.
+	LeftOut int `json:"leftOut,omitempty"`
+	// Unproven is set if no endpoint of the cluster has ever answered the agent: it is not put on standby if it does not answer.
+	Unproven bool `json:"unproven,omitempty"`
 	// Reason explains a lower number here.
 	Reason string `json:"reason,omitempty"`
 
 	incomplete bool // fewer endpoints than published are imported, or get new connections
 }
 
-func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merge.Export) {
+func (x *Explanation) sources(s *survey.Survey, service types.NamespacedName, exports []merge.Export) {
 	clusters := merge.Precedence(exports)
 	count := func(list []discoveryv1.EndpointSlice, cluster string, usable func(Endpoint) bool) (total, ready int) {
 		for _, e := range endpoints(list) {
@@ -53,9 +59,10 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 			clusters = append(clusters, id)
 		}
 	}
-	rules := rulesIn(s, namespace)
+	rules, leftOut := rulesIn(s, service.Namespace), x.leftOutOf(s, service, exports)
 	for _, id := range clusters {
-		source := Source{Cluster: id}
+		absent := leftOut[id]
+		source := Source{Cluster: id, LeftOut: absent.endpoints, Unproven: s.Cluster.Unproven[id] != ""}
 		source.Imported, source.ReadyHere = count(s.Cluster.Slices, id, serves)
 		standby, off, because := onStandby(s.Cluster.Slices, id)
 		source.Standby = standby
@@ -65,20 +72,71 @@ func (x *Explanation) sources(s *survey.Survey, namespace string, exports []merg
 		}
 		_, readyHere := count(s.Cluster.Slices, id, func(e Endpoint) bool { return e.State == EndpointReady })
 		// The queried cluster imports its own endpoints directly, whatever it publishes.
-		source.incomplete = id != x.Cluster && (source.Imported < source.Published || source.ReadyHere+standby+off < ready) || source.ReadyHere < readyHere
+		source.incomplete = id != x.Cluster && (source.Imported+absent.endpoints < source.Published || source.ReadyHere+standby+off+absent.ready < ready) || source.ReadyHere < readyHere
 		source.Reason = why(s, source, ready, readyHere, id != x.Cluster && x.Import.warnsOf(id))
-		switch {
-		case source.ReadyHere > 0:
-		case standby > 0:
-			source.Reason = fmt.Sprintf("%d on standby: %s", standby, because)
-		case off > 0:
-			source.Reason = fmt.Sprintf("%d get no connections: %s", off, because)
+		if role := roleOf(standby, off, absent, because); role != "" && (source.ReadyHere == 0 || source.Reason == "") && !source.incomplete {
+			source.Reason = role
 		}
-		if because, _ := rules.Reason(names.ClusterID(id)).Explain(namespace, s.On); because != "" && id != x.Cluster {
+		if because, _ := rules.Reason(names.ClusterID(id)).Explain(service.Namespace, s.On); because != "" && id != x.Cluster {
 			source.Reason = because
 		}
 		x.Sources = append(x.Sources, source)
 	}
+}
+
+// roleOf says why endpoints of a cluster get no connections, or "" if all do.
+func roleOf(standby, off int, absent absentees, because string) string {
+	switch {
+	case standby > 0:
+		return fmt.Sprintf("%d on standby: %s", standby, because)
+	case off > 0:
+		return fmt.Sprintf("%d get no connections: %s", off, because)
+	case absent.endpoints > 0:
+		return fmt.Sprintf("%d left out: %s", absent.endpoints, absent.because)
+	}
+	return ""
+}
+
+// absentees are the endpoints of a cluster that the agent does not write: some of them are ready.
+type absentees struct {
+	endpoints, ready int
+	because          choice.Reason
+}
+
+// leftOutOf returns which endpoints on the broker the agent leaves out by preferences and drains, by cluster.
+func (x *Explanation) leftOutOf(s *survey.Survey, service types.NamespacedName, exports []merge.Export) map[string]absentees {
+	rules := rulesIn(s, service.Namespace)
+	exports = slices.DeleteFunc(slices.Clone(exports), func(e merge.Export) bool {
+		return e.ClusterID != s.ClusterID.String() && rules.Reason(names.ClusterID(e.ClusterID)) != ""
+	})
+	if s.Broker == nil || len(exports) == 0 {
+		return nil
+	}
+	input := choiceOf(s, service, exports)
+	result := choice.Decide(input)
+	all := map[string]absentees{}
+	for _, c := range input.Clusters {
+		for i := range c.Slices {
+			slice := c.Slices[i]
+			if len(x.ofFamilies([]discoveryv1.EndpointSlice{*slice})) == 0 {
+				continue
+			}
+			groups := result.Groups(c.ID, slice)
+			for k, e := range slice.Endpoints {
+				written := slices.ContainsFunc(groups, func(g choice.Group) bool { return g.Endpoints == nil || g.Endpoints[k].Role != choice.Absent })
+				if written {
+					continue
+				}
+				one := all[c.ID.String()]
+				one.endpoints, one.because = one.endpoints+1, groups[0].Endpoints[k].Reason
+				if state(e) == EndpointReady {
+					one.ready++
+				}
+				all[c.ID.String()] = one
+			}
+		}
+	}
+	return all
 }
 
 // onStandby counts the endpoints of a cluster that are on standby here, and those that get no connections at all, and says why.
@@ -132,7 +190,7 @@ func why(s *survey.Survey, source Source, publishedReady, readyHere int, inCondi
 		return "withdrawn: the cluster has been unreachable since " + since
 	case source.ReadyHere < readyHere:
 		return fmt.Sprintf("%d ready endpoints have no port of the service", readyHere-source.ReadyHere)
-	case source.ReadyHere > 0 && source.Imported >= source.Published:
+	case source.ReadyHere > 0 && source.Imported+source.LeftOut >= source.Published:
 		return ""
 	case s.Broker == nil:
 		return "unknown: the broker cannot be read"

@@ -101,7 +101,7 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 	accepted, _ := refusal.Parse(s.Cluster.AcceptWeights)
 	preference, _ := choice.PreferenceOf(choice.Oldest(own), byDefault, exports, s.ClusterID, accepted.Has)
 	oldest := choice.OldestExport(exports)
-	c := choice.Service{Name: service, Importer: s.ClusterID, Headless: oldest.Type == mcsv1beta1.Headless}
+	c := choice.Service{Name: service, Importer: s.ClusterID, Headless: oldest.Type == mcsv1beta1.Headless, OmitStandby: s.Cluster.OmitsStandby()}
 	members := map[string]*brokerv1alpha1.MemberCluster{}
 	for i := range s.Broker.Members {
 		members[s.Broker.Members[i].Name] = &s.Broker.Members[i]
@@ -114,7 +114,11 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 			one.Properties = choice.PropertiesOf(m)
 			clusterIPs = clusterIPs || id != s.ClusterID && m.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
 		}
+		isWithdrawn := s.Cluster.Withdrawn[e.ClusterID] != "" && e.OnClusterLoss != names.OnLossKeep
 		for i := range s.Broker.Slices {
+			if isWithdrawn {
+				break
+			}
 			if slice := &s.Broker.Slices[i]; slice.Labels[names.LabelSourceCluster] == e.ClusterID {
 				one.Slices = append(one.Slices, slice)
 			}

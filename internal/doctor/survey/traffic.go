@@ -2,11 +2,13 @@ package survey
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -25,4 +27,15 @@ func (s *Survey) readTraffic(ctx context.Context, c client.Reader, scope Scope) 
 	}
 	s.Cluster.AcceptWeights = namespace.Annotations[names.AnnotationAcceptWeights]
 	return nil
+}
+
+// OmitsStandby reports whether the agent writes no endpoints on standby. It needs Scope.Installation.
+func (c *Cluster) OmitsStandby() bool {
+	const flag = "--omit-standby-endpoints"
+	for _, container := range c.Deployments[render.AgentName].Spec.Template.Spec.Containers {
+		if slices.Contains(container.Args, flag) || slices.Contains(container.Args, flag+"=true") {
+			return true
+		}
+	}
+	return false
 }

@@ -106,8 +106,8 @@ type Result struct {
 	Clusters []ClusterResult
 	// Ports has the decision for each port of each address family, sorted.
 	Ports []PortResult
-	// SelectorResults are the clusters that match each selector of the policy, sorted. Endpoints do not matter (KEP-5939
-	// draft, clusterSelectorResults).
+	// SelectorResults are the clusters that match each selector of the policy and are neither drained nor silent, sorted. Endpoints do
+	// not matter (KEP-5939 draft, clusterSelectorResults).
 	SelectorResults [][]names.ClusterID
 
 	service  types.NamespacedName

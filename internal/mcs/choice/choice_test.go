@@ -397,3 +397,22 @@ func TestReport(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Drained and silent clusters are not eligible, so they are in no selector's result.
+func TestSelectorResultsAreEligible(t *testing.T) {
+	s := service(&Policy{Selectors: near})
+	for _, id := range []names.ClusterID{"c1", "c2", "c3"} {
+		s.Clusters = append(s.Clusters, cluster(id, "eu", nil))
+	}
+	s.Clusters[1].Drained, s.Clusters[2].Silent = true, true
+	found := false
+	for _, ids := range Decide(s).SelectorResults {
+		if slices.Contains(ids, "c2") || slices.Contains(ids, "c3") {
+			t.Errorf("a selector selects %v", ids)
+		}
+		found = found || slices.Contains(ids, "c1")
+	}
+	if !found {
+		t.Error("no selector selects c1")
+	}
+}

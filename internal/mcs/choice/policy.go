@@ -175,8 +175,9 @@ func (s *Service) groups() (groups []int, results [][]names.ClusterID) {
 		groups[i] = last
 		for j := len(results) - 1; j >= 0; j-- {
 			if matches(s.Policy.Selectors[j], properties{c.ID, c.Properties}, importer) {
-				groups[i] = j
-				results[j] = append(results[j], c.ID)
+				if groups[i] = j; !c.Drained && !c.Silent {
+					results[j] = append(results[j], c.ID)
+				}
 			}
 		}
 	}
