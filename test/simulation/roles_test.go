@@ -348,3 +348,37 @@ func TestOmitStandby(t *testing.T) {
 	p.isReady(t, "undrained", ports[0], addressOf(2))
 	p.isNeverEmpty(t)
 }
+
+// A policy with weights for an export says that it has no effect while another exporter publishes cluster IPs instead of pods.
+func TestWeightsBesideClusterIPs(t *testing.T) {
+	t.Parallel()
+	b, err := MemoryBroker()
+	planes.NoError(t, err)
+	var members []*Member
+	for i, args := range [][]string{nil, {"--advertise-mode=cluster-ip"}} {
+		m, err := Join(t.Context(), b, i+1, Options{Args: args})
+		planes.NoError(t, err)
+		t.Cleanup(func() { planes.NoError(t, m.Stop()) })
+		members = append(members, m)
+	}
+	shop(t, members...)
+	for i, m := range members {
+		planes.Create(t, m.Client, objects.Service("shop", "web", 80), objects.Slice("shop", "web-1", "web", addressOf(i)))
+	}
+	policy := policyFor("ServiceExport", trafficv1alpha1.Preference{Weights: []trafficv1alpha1.ClusterWeight{{Cluster: members[0].ID.String(), Weight: 1}}})
+	planes.Create(t, members[0].Client, objects.Export("shop", "web"), policy)
+	is := func(want metav1.ConditionStatus) {
+		t.Helper()
+		planes.Until(t, "the policy is accepted: "+string(want), members[0].Client, policy, func() error {
+			if len(policy.Status.Targets) != 1 || policy.Status.Targets[0].Conditions[0].Status != want {
+				return fmt.Errorf("the status is %+v", policy.Status)
+			}
+			return nil
+		})
+	}
+	is(metav1.ConditionTrue)
+	planes.Create(t, members[1].Client, objects.Export("shop", "web"))
+	is(metav1.ConditionFalse)
+	planes.Delete(t, members[1].Client, objects.Export("shop", "web"))
+	is(metav1.ConditionTrue)
+}

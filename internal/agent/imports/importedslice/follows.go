@@ -3,13 +3,13 @@ package importedslice
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/drain"
@@ -37,9 +37,18 @@ func (r *Reconciler) FollowsDrains(ctx context.Context, own map[types.Namespaced
 	}
 	digests := map[names.ClusterID]string{}
 	for id, drained := range revisions {
-		services := slices.Collect(maps.Keys(drained))
+		services := map[types.NamespacedName]bool{}
+		for service := range drained {
+			services[service] = true
+		}
 		if permitted.Drains(id) {
-			services = append(services, r.Cluster.View.ServicesOf(id)...)
+			all, err := r.Cluster.ImportedFrom(ctx, id)
+			if err != nil {
+				return nil, fmt.Errorf("reading the imported EndpointSlices of cluster %s: %w", id, err)
+			}
+			for _, slice := range all {
+				services[inputs.ImportService(slice)] = true
+			}
 		}
 		follows, err := r.follow(ctx, id, services)
 		if err != nil {
@@ -53,8 +62,8 @@ func (r *Reconciler) FollowsDrains(ctx context.Context, own map[types.Namespaced
 }
 
 // follow reports whether the imported slices of drained services of a cluster have the endpoints on standby that can be.
-func (r *Reconciler) follow(ctx context.Context, id names.ClusterID, services []types.NamespacedName) (bool, error) {
-	for _, service := range services {
+func (r *Reconciler) follow(ctx context.Context, id names.ClusterID, services map[types.NamespacedName]bool) (bool, error) {
+	for service := range services {
 		imported, err := r.Cluster.Imported(ctx, service)
 		if err != nil {
 			return false, fmt.Errorf("reading the imported EndpointSlices of %s: %w", service, err)

@@ -16,10 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
@@ -145,8 +147,12 @@ func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.Traffic
 		t.invalid = errors.New("the ServiceExport exports nothing. See its conditions")
 		return t, nil
 	}
-	_, t.invalid = choice.PolicyOf(&policy.Spec.Preference, own.Contribution.Type == mcsv1beta1.Headless, own.Contribution.TrafficDistribution != nil, !r.cluster.PublishesPods)
 	exports, err := r.cluster.Conflicting(ctx, name, own.Contribution) // importers decide, whatever this namespace refuses
+	clusterIPs := !r.cluster.PublishesPods || slices.ContainsFunc(exports, func(e merge.Export) bool {
+		member := r.cluster.View.Cluster(names.ClusterID(e.ClusterID))
+		return member != nil && member.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
+	})
+	_, t.invalid = choice.PolicyOf(&policy.Spec.Preference, own.Contribution.Type == mcsv1beta1.Headless, own.Contribution.TrafficDistribution != nil, clusterIPs)
 	if err != nil || len(exports) == 0 {
 		return t, err
 	}
