@@ -140,6 +140,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if left := in.changes.Sub(now); !in.changes.IsZero() && (again == 0 || left < again) {
 		again = max(left, time.Millisecond)
 	}
+	if have, err = r.current(ctx, req, set, have, d.want); err != nil {
+		return reconcile.Result{}, err
+	}
 	wait, err := r.wait(ctx, req, set, have, d.want, now)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the other EndpointSlices of the service of %v: %w", req, err)

@@ -7,8 +7,11 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 )
 
 // promoteTime is how long a write that takes endpoints out of use waits for the writes that bring others into use. Without the
@@ -97,6 +100,19 @@ func (s *roleSet) asWritten(req Request, have *discoveryv1.EndpointSlice) *disco
 		return last
 	}
 	return have
+}
+
+// current returns a slice as it is. If the cache shows what is wanted, but this process wrote something else last, it reads the slice: the
+// cache may not show that write yet, and others must not take for written what is not.
+func (r *Reconciler) current(ctx context.Context, req Request, set *roleSet, have, want *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, error) {
+	if set == nil || have == nil || want == nil || !endpoints.Same(have, want) || endpoints.Same(have, set.asWritten(req, have)) {
+		return have, nil
+	}
+	live, err := kit.Get(ctx, r.Cluster.Live, client.ObjectKeyFromObject(have), &discoveryv1.EndpointSlice{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the imported EndpointSlice of %v: %w", req, err)
+	}
+	return live, nil
 }
 
 // failed records that a slice may have been written or not.

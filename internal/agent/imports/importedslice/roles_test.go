@@ -6,10 +6,14 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -101,5 +105,34 @@ func TestDecisionsAreFromTheNewestExports(t *testing.T) {
 	result, err := w.Decision(web)
 	if err != nil || len(result.Clusters) != 1 || result.Clusters[0].Reason != choice.AllDrained {
 		t.Errorf("%+v, %v", result.Clusters, err)
+	}
+}
+
+// If the cache does not show this process's last write yet, what is wanted is not taken for written: it is read.
+func TestCacheThatLags(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := discoveryv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	slice := func(ready bool) *discoveryv1.EndpointSlice {
+		return &discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1.c1"}, AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+		}
+	}
+	req := Request{Cluster: "c1", Source: types.NamespacedName{Namespace: "shop", Name: "web-1"}}
+	for name, tt := range map[string]struct {
+		last, have, want, is bool // whether the endpoint is ready as written last, in the cache, as wanted, and as is then assumed
+	}{
+		"the cache lags":             {false, true, true, false},
+		"the cache is current":       {true, true, true, true},
+		"the write is not redundant": {false, true, false, true},
+	} {
+		r := &Reconciler{Dependencies: Dependencies{Cluster: &inputs.Cluster{Live: fake.NewClientBuilder().WithScheme(scheme).WithObjects(slice(tt.last)).Build()}}}
+		set := &roleSet{last: map[Request]*discoveryv1.EndpointSlice{req: slice(tt.last)}}
+		got, err := r.current(t.Context(), req, set, slice(tt.have), slice(tt.want))
+		if err != nil || *got.Endpoints[0].Conditions.Ready != tt.is {
+			t.Errorf("%s: %v, %+v", name, err, got)
+		}
 	}
 }
