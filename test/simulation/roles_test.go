@@ -218,8 +218,9 @@ func TestReturnOfThePreferredIsPaced(t *testing.T) {
 	t.Parallel()
 	_, members := joinAll(t, 2, Options{Args: []string{"--slice-write-interval=3s"}})
 	ports := exportWeb(t, members...)
-	planes.Create(t, members[1].Client, policyFor("ServiceImport", trafficv1alpha1.Preference{ClusterSelectors: []trafficv1alpha1.ClusterGroup{inCluster(members[1].ID.String())}}))
 	p := follow(t, members[1], "web")
+	p.isReady(t, "both", ports[0], addressOf(0), addressOf(1))
+	planes.Create(t, members[1].Client, policyFor("ServiceImport", trafficv1alpha1.Preference{ClusterSelectors: []trafficv1alpha1.ClusterGroup{inCluster(members[1].ID.String())}}))
 	p.isReady(t, "the preferred one", ports[0], addressOf(1))
 	for range 6 {
 		setReady(t, members[1], false)
