@@ -9,8 +9,11 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -252,14 +255,21 @@ func (c *Controller) endpointsOf(ctx context.Context, id names.ClusterID) map[ne
 	return all
 }
 
-// allOf returns a member's slices, of this cluster those that are imported here.
+// allOf returns a member's slices that have endpoints. Of services of which the broker shows none, and of this cluster, they are those
+// that are imported here.
 func (c *Controller) allOf(ctx context.Context, id names.ClusterID) (all []*discoveryv1.EndpointSlice) {
-	for _, service := range c.cluster.View.ServicesOf(id) { // none of this cluster
-		published, here := c.slicesOf(ctx, service, id)
-		all = append(append(all, published...), here...)
+	published := map[types.NamespacedName]bool{}
+	for _, key := range c.cluster.View.SlicesBy(id) {
+		if slice, _ := c.cluster.View.Slice(key.Member, key.Slice); slice != nil && slice.Value != nil && len(slice.Value.Endpoints) > 0 {
+			all = append(all, slice.Value)
+			published[layout.Service(slice.Value)] = true
+		}
 	}
-	if len(all) == 0 {
-		all, _ = c.cluster.ImportedFrom(ctx, id) // a synced cache fails only when the agent ends
+	imported, _ := c.cluster.ImportedFrom(ctx, id) // a synced cache fails only when the agent ends
+	for _, slice := range imported {
+		if !published[inputs.ImportService(slice)] {
+			all = append(all, slice)
+		}
 	}
 	return all
 }

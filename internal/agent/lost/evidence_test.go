@@ -37,8 +37,7 @@ func pods(first, count int) map[netip.AddrPort]bool {
 }
 
 // After any changes of a member's endpoints there is evidence of those that it has now within two looks, however it was before.
-// Without changes, a member is asked every
-// five minutes, and once more for what is too old.
+// Without changes, a member is asked every five minutes, and once more for what is too old.
 func TestEvidenceFollowsChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e, at, first := newEvidence(timeout), start, 0

@@ -105,11 +105,7 @@ type absentees struct {
 
 // leftOutOf returns which endpoints on the broker the agent leaves out by preferences and drains, by cluster.
 func (x *Explanation) leftOutOf(s *survey.Survey, service types.NamespacedName, exports []merge.Export) map[string]absentees {
-	rules := rulesIn(s, service.Namespace)
-	exports = slices.DeleteFunc(slices.Clone(exports), func(e merge.Export) bool {
-		return e.ClusterID != s.ClusterID.String() && rules.Reason(names.ClusterID(e.ClusterID)) != ""
-	})
-	if s.Broker == nil || len(exports) == 0 {
+	if exports = notRefused(s, service, exports); s.Broker == nil || len(exports) == 0 {
 		return nil
 	}
 	input := choiceOf(s, service, exports)

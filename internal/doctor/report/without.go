@@ -52,10 +52,7 @@ func Without(s *survey.Survey, service types.NamespacedName, without names.Clust
 	if s.Broker == nil {
 		return p, fmt.Errorf("the broker cannot be read: %w", s.BrokerErr)
 	}
-	rules := rulesIn(s, service.Namespace)
-	exports := slices.DeleteFunc(constituents(s, service), func(e merge.Export) bool {
-		return e.ClusterID != p.Cluster && rules.Reason(names.ClusterID(e.ClusterID)) != ""
-	})
+	exports := notRefused(s, service, constituents(s, service))
 	if !slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID == without.String() }) {
 		return p, fmt.Errorf("cluster %s does not export %s, or cluster %s does not import from it", without, service, p.Cluster)
 	}
@@ -81,6 +78,14 @@ func predicted(port choice.PortResult, without names.ClusterID) PredictedPort {
 		})
 	}
 	return p
+}
+
+// notRefused returns the exports of a service from clusters that its namespace does not refuse.
+func notRefused(s *survey.Survey, service types.NamespacedName, exports []merge.Export) []merge.Export {
+	rules := rulesIn(s, service.Namespace)
+	return slices.DeleteFunc(slices.Clone(exports), func(e merge.Export) bool {
+		return e.ClusterID != s.ClusterID.String() && rules.Reason(names.ClusterID(e.ClusterID)) != ""
+	})
 }
 
 // choiceOf returns what the agents decide from.

@@ -66,8 +66,14 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) (all []Request) {
 			return nil // the cache has stopped
 		}
 		all = append(requests(r.Cluster.View.SlicesBy(s.Member)), sources(here...)...)
+		imported := map[types.NamespacedName]bool{}
+		for _, slice := range here {
+			imported[inputs.ImportService(slice)] = true
+		}
 		for _, service := range r.Cluster.View.ServicesOf(s.Member) {
-			all = append(all, r.decides(ctx, service, s.Member)...)
+			if !imported[service] { // else all has a slice of it
+				all = append(all, r.decides(ctx, service, s.Member)...)
+			}
 		}
 		return all
 	}
