@@ -53,7 +53,7 @@ func withFaults(t *testing.T, f func(*faultTest)) {
 	})
 }
 
-func (p *faultTest) dial(context.Context, string, string) (net.Conn, error) {
+func (p *faultTest) dial(context.Context, names.ClusterID, string, string) (net.Conn, error) {
 	<-time.After(10 * time.Millisecond)
 	if p.dead.Load() {
 		return nil, &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}

@@ -30,8 +30,8 @@ type network struct {
 	dead    map[string]bool          // by prefix of the pods' addresses
 	ended   map[names.ClusterID]context.CancelFunc
 	during  map[names.ClusterID]context.Context
-	dialled map[string]int
-	accept  bool // connections to pods
+	dialled map[names.ClusterID]map[string]int // by who connected, and by prefix
+	accept  bool                               // connections to pods
 }
 
 // joinOver starts members that use a network. A member counts as lost after 2 s.
@@ -40,7 +40,7 @@ func joinOver(t *testing.T, count int) (*network, []*Member) {
 	b, err := MemoryBroker()
 	planes.NoError(t, err)
 	n := &network{
-		broker: b, cut: map[names.ClusterID]bool{}, dead: map[string]bool{}, dialled: map[string]int{},
+		broker: b, cut: map[names.ClusterID]bool{}, dead: map[string]bool{}, dialled: map[names.ClusterID]map[string]int{},
 		ended: map[names.ClusterID]context.CancelFunc{}, during: map[names.ClusterID]context.Context{},
 	}
 	b.Invite = func(_ context.Context, id names.ClusterID) (*rest.Config, error) {
@@ -94,7 +94,7 @@ func (n *network) pods(prefix string, alive bool) {
 }
 
 // dial simulates connections to pods. No pod listens, so a live pod refuses the connection.
-func (n *network) dial(_ context.Context, network, address string) (net.Conn, error) {
+func (n *network) dial(_ context.Context, from names.ClusterID, network, address string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	host, _, err := net.SplitHostPort(address)
@@ -102,7 +102,10 @@ func (n *network) dial(_ context.Context, network, address string) (net.Conn, er
 		return nil, fmt.Errorf("%s %s: %w", network, address, err)
 	}
 	prefix := host[:strings.LastIndex(host, ".")]
-	n.dialled[prefix]++
+	if n.dialled[from] == nil {
+		n.dialled[from] = map[string]int{}
+	}
+	n.dialled[from][prefix]++
 	if n.dead[prefix] {
 		return nil, &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}
 	}
@@ -113,10 +116,11 @@ func (n *network) dial(_ context.Context, network, address string) (net.Conn, er
 	return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 }
 
-func (n *network) dials(prefix string) int {
+// dials returns how often a member has connected to pods with an address prefix.
+func (n *network) dials(from *Member, prefix string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.dialled[prefix]
+	return n.dialled[from.ID][prefix]
 }
 
 func expect(t *testing.T, what string, m *Member, want ...string) {
@@ -211,11 +215,11 @@ func TestEndpointsThatCeaseToAnswer(t *testing.T) {
 		t.Helper()
 		want := map[string]int{}
 		for _, prefix := range []string{"10.202.0", "10.202.1", "10.202.2"} {
-			want[prefix] = n.dials(prefix) + times
+			want[prefix] = n.dials(importing, prefix) + times
 		}
 		eventually(t, "the endpoints are probed", func(context.Context) error {
 			for prefix, times := range want {
-				if have := n.dials(prefix); have < times {
+				if have := n.dials(importing, prefix); have < times {
 					return fmt.Errorf("%s: %d times, want %d", prefix, have, times)
 				}
 			}
@@ -253,10 +257,10 @@ func TestImportedEndpointsAreAsked(t *testing.T) {
 	n.cutOff(silent.ID)
 	slice := objects.Published(silent.ID.String(), "shop", "web-1", "web")
 	planes.Delete(t, n.broker.Admin, slice)
-	before := n.dials("10.202.0")
+	before := n.dials(importing, "10.202.0")
 	planes.NoError(t, importing.Start(t.Context()))
 	eventually(t, "it is asked several times after its heartbeat is missing", func(context.Context) error {
-		if dials := n.dials("10.202.0") - before; dials < 20 {
+		if dials := n.dials(importing, "10.202.0") - before; dials < 20 {
 			return fmt.Errorf("%d connections", dials)
 		}
 		return nil

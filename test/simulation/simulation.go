@@ -133,7 +133,7 @@ type Options struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Dial replaces the network for probes of other members' endpoints. If nil, all endpoints refuse connections, as
 	// pods without a listener do.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Dial func(ctx context.Context, from names.ClusterID, network, address string) (net.Conn, error)
 }
 
 // Join starts a member and returns when its agent has registered it. Each member needs a
@@ -167,10 +167,11 @@ func Join(ctx context.Context, b *Broker, number int, o Options) (*Member, error
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	if options.Dial = o.Dial; options.Dial == nil {
-		options.Dial = func(_ context.Context, network, _ string) (net.Conn, error) {
-			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	options.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if o.Dial != nil {
+			return o.Dial(ctx, id, network, address)
 		}
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
 	m := &Member{ID: id, API: api, Client: c, options: options, log: log, broker: b}
 	if err := m.Start(ctx); err != nil {
