@@ -16,7 +16,4 @@ const (
 	ReasonTargetNotFound = "TargetNotFound"
 	// ReasonInvalid means that the policy contradicts the service, for example weights and a trafficDistribution.
 	ReasonInvalid = "Invalid"
-	// ReasonNotAllowed means that the importing cluster does not allow weights or the fallback None from the exporting
-	// cluster.
-	ReasonNotAllowed = "NotAllowed"
 )

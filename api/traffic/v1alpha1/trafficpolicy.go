@@ -9,6 +9,8 @@ const (
 	DefaultPolicy = "default"
 	// SameAsImporter is the value of a property that stands for the value in the importing cluster (KEP-5939 draft).
 	SameAsImporter = "@SameAsImporter@"
+	// RegionProperty is the property that has the value of the agent's flag --region where a cluster has no ClusterProperty of the name.
+	RegionProperty = "region"
 )
 
 // TrafficPolicy says which clusters the endpoints of a multi-cluster service are used from. A policy for a

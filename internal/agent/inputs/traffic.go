@@ -84,14 +84,14 @@ func (c *Cluster) defaultPolicy(ctx context.Context) (*trafficv1alpha1.TrafficPo
 
 // Preference returns the preference of clusters for an imported service, or nil. ignored is set if a part of another cluster's
 // policy does not count here.
-func (c *Cluster) Preference(ctx context.Context, service types.NamespacedName, exports []merge.Export) (p *trafficv1alpha1.Preference, ignored bool, _ error) {
+func (c *Cluster) Preference(ctx context.Context, service types.NamespacedName, exports []merge.Export) (p choice.Applied, _ error) {
 	own, err := c.TrafficPolicy(ctx, KindImport, service)
 	if err != nil {
-		return nil, false, err
+		return p, err
 	}
 	byDefault, err := c.defaultPolicy(ctx)
 	if err != nil {
-		return nil, false, err
+		return p, err
 	}
 	accepts := func(id names.ClusterID) bool { // few policies ask
 		namespace, readErr := c.namespace(ctx, service.Namespace)
@@ -101,6 +101,6 @@ func (c *Cluster) Preference(ctx context.Context, service types.NamespacedName, 
 		accepted, _ := refusal.Parse(namespace.Annotations[names.AnnotationAcceptWeights]) // of invalid ids, none
 		return accepted.Has(id)
 	}
-	p, ignored = choice.PreferenceOf(own, byDefault, exports, c.ID, accepts)
-	return p, ignored, err
+	p = choice.PreferenceOf(own, byDefault, exports, c.ID, accepts)
+	return p, err
 }

@@ -174,6 +174,7 @@ func print(w io.Writer, x report.Explanation) error {
 		if err := table.Flush(); err != nil {
 			return err
 		}
+		preference(w, x.Preference)
 		for _, s := range x.Sources {
 			if s.Unproven {
 				fmt.Fprintf(w, "  No endpoint of cluster %s has answered a TCP connection of this cluster's agent: if it fails, its endpoints stay in use until they are withdrawn.\n", s.Cluster)
@@ -194,6 +195,21 @@ func print(w io.Writer, x report.Explanation) error {
 		}
 	}
 	return nil
+}
+
+// preference names the TrafficPolicy that applies.
+func preference(w io.Writer, p *report.Preference) {
+	if p == nil {
+		return
+	}
+	what := "TrafficPolicy " + p.Policy
+	if p.Exporter != "" {
+		what = "the TrafficPolicy for the export of cluster " + p.Exporter
+	}
+	if p.NoEffect != "" {
+		what += ", but " + p.NoEffect
+	}
+	fmt.Fprintf(w, "  Preference: %s.\n", what)
 }
 
 func values(w io.Writer, choices []merge.Choice) error {

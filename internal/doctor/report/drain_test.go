@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -90,6 +91,13 @@ func TestStandby(t *testing.T) {
 	if e := Endpoints(s)[0]; e.State != EndpointTerminating {
 		t.Errorf("without the label: %+v", e)
 	}
+	s.Broker.Permissions = permissions.Members{"c1": {Drained: true}, "c2": {Drained: true}} // where all are drained, all are used
+	slice.Endpoints[0].Conditions = discoveryv1.EndpointConditions{}
+	if x := Explain(s, web); x.Verdict != Works || x.Sources[0].Reason != "1 active: AllDrained" {
+		t.Errorf("%s, %+v", x.Verdict, x.Sources)
+	}
+	s.Broker.Permissions = nil
+	slice.Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: ptr.To(true), Terminating: ptr.To(true)}
 	slice.Annotations = map[string]string{names.LabelStandby: "BeyondShare=1,Drained=2"}
 	if e := Endpoints(s)[0]; e.Reason != "BeyondShare or Drained" {
 		t.Errorf("%+v", e)
@@ -100,6 +108,11 @@ func TestStandby(t *testing.T) {
 	}
 	if x := Explain(s, web); x.Sources[0].Reason != "1 get no connections: Silent" || x.Sources[0].incomplete {
 		t.Errorf("%+v", x.Sources)
+	}
+	delete(slice.Labels, names.LabelStandby)
+	slice.Annotations[names.LabelStandby] = "Silent=1" // another endpoint of the slice is not ready
+	if e := Endpoints(s)[0]; e.State != EndpointNotReady || e.Reason != "Silent" {
+		t.Errorf("a silent cluster's endpoint beside one that is not ready: %+v", e)
 	}
 	var all []string
 	for _, m := range Members(s) {
@@ -127,9 +140,35 @@ func TestLeftOut(t *testing.T) {
 	if x.Verdict != Works || x.Sources[0].Reason != "1 left out: FallbackNone" || x.Sources[0].incomplete || x.Sources[0].Unproven || !x.Sources[1].Unproven {
 		t.Errorf("%s, %+v, %v", x.Verdict, x.Sources, x.Findings)
 	}
+	if diff := cmp.Diff(x.Preference, &Preference{Policy: "shop/policy"}); diff != "" {
+		t.Error(diff)
+	}
 	s.Broker.Slices[1].Endpoints = append(s.Broker.Slices[1].Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.2.0.2"}})
 	if x := Explain(s, web); x.Verdict == Works || !x.Sources[1].incomplete {
 		t.Errorf("an endpoint of c2 is missing: %s, %+v", x.Verdict, x.Sources)
+	}
+}
+
+// explain names the policy that applies, and says what of it has no effect.
+func TestPreferenceApplies(t *testing.T) {
+	weights := &trafficv1alpha1.Preference{Weights: []trafficv1alpha1.ClusterWeight{{Cluster: "c2", Weight: 1}}}
+	for name, tt := range map[string]struct {
+		change func(*survey.Survey)
+		want   *Preference
+	}{
+		"none":                {func(*survey.Survey) {}, nil},
+		"the broker is away":  {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, errors.New("timeout") }, nil},
+		"an export's weights": {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Preference = weights }, &Preference{Exporter: "c1", NoEffect: "its weights and fallback None do not count in this cluster"}},
+		"accepted, but a cluster advertises cluster IPs": {func(s *survey.Survey) {
+			s.Broker.Exports[1].Spec.Preference, s.Cluster.AcceptWeights = weights, "c1"
+			s.Broker.Members[0].Spec.AdvertiseMode = brokerv1alpha1.AdvertiseClusterIP
+		}, &Preference{Exporter: "c1", NoEffect: "it has no effect: the policy has weights, but a cluster that exports the service advertises its cluster IPs, so its pods cannot be counted"}},
+	} {
+		s := clusterset()
+		tt.change(s)
+		if diff := cmp.Diff(Explain(s, web).Preference, tt.want); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 

@@ -52,6 +52,8 @@ func Endpoints(s *survey.Survey) []Endpoint { return endpoints(s.Cluster.Slices)
 func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
 	var all []Endpoint
 	for _, slice := range list {
+		// Where some stand by, the agent writes endpoints whose pods terminate as not serving. Where none does, it wrote others so, too.
+		reason, standby := strings.Join(layout.StandbyReasons(&slice), " or "), slices.ContainsFunc(slice.Endpoints, isFallback)
 		for _, e := range slice.Endpoints {
 			one := Endpoint{
 				Namespace: cmp.Or(slice.Labels[names.LabelServiceNamespace], slice.Namespace), Service: slice.Labels[names.LabelServiceName],
@@ -59,13 +61,12 @@ func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
 				Hostname: ptr.Deref(e.Hostname, ""), Zone: ptr.Deref(e.Zone, ""), Slice: slice.Name,
 				usable: usablePorts(slice.Ports),
 			}
-			one.fallback = one.State == EndpointTerminating && ptr.Deref(e.Conditions.Serving, true)
-			// Where some stand by, the agent writes endpoints whose pods terminate as not serving.
-			switch reason := strings.Join(layout.StandbyReasons(&slice), " or "); {
+			one.fallback = isFallback(e)
+			switch {
 			case reason == "" || one.State != EndpointTerminating:
 			case one.fallback:
 				one.State, one.Reason = EndpointStandby, reason
-			case slice.Labels[names.LabelStandby] != "": // all of the slice
+			case !standby:
 				one.State, one.Reason = EndpointNotReady, reason
 			}
 			all = append(all, one)
@@ -76,6 +77,11 @@ func endpoints(list []discoveryv1.EndpointSlice) []Endpoint {
 			strings.Compare(a.Cluster, b.Cluster), slices.Compare(a.Addresses, b.Addresses))
 	})
 	return all
+}
+
+// isFallback reports whether kube-proxy uses an endpoint while none is ready.
+func isFallback(e discoveryv1.Endpoint) bool {
+	return state(e) == EndpointTerminating && ptr.Deref(e.Conditions.Serving, true)
 }
 
 // state follows the Kubernetes API: unknown readiness means ready.

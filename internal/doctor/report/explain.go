@@ -33,6 +33,8 @@ type Explanation struct {
 	Import *Import `json:"import,omitempty"`
 	// DerivedService is the Service that makes kube-proxy route the clusterset IP.
 	DerivedService string `json:"derivedService,omitempty"`
+	// Preference is the TrafficPolicy that applies; absent if there is none, or the broker cannot be read.
+	Preference *Preference `json:"preference,omitempty"`
 	// Sources are the exporting clusters with their endpoints.
 	Sources []Source `json:"sources,omitempty"`
 	// Records are the DNS answers.

@@ -59,7 +59,7 @@ func (x *Explanation) sources(s *survey.Survey, service types.NamespacedName, ex
 			clusters = append(clusters, id)
 		}
 	}
-	rules, leftOut := rulesIn(s, service.Namespace), x.leftOutOf(s, service, exports)
+	rules, leftOut := rulesIn(s, service.Namespace), x.decided(s, service, exports)
 	for _, id := range clusters {
 		absent := leftOut[id]
 		source := Source{Cluster: id, LeftOut: absent.endpoints, Unproven: s.Cluster.Unproven[id] != ""}
@@ -74,7 +74,7 @@ func (x *Explanation) sources(s *survey.Survey, service types.NamespacedName, ex
 		// The queried cluster imports its own endpoints directly, whatever it publishes.
 		source.incomplete = id != x.Cluster && (source.Imported+absent.endpoints < source.Published || source.ReadyHere+standby+off+absent.ready < ready) || source.ReadyHere < readyHere
 		source.Reason = why(s, source, ready, readyHere, id != x.Cluster && x.Import.warnsOf(id))
-		if role := roleOf(standby, off, absent, because); role != "" && (source.ReadyHere == 0 || source.Reason == "") && !source.incomplete {
+		if role := roleOf(source.ReadyHere, standby, off, absent, because); role != "" && (source.ReadyHere == 0 || source.Reason == "") && !source.incomplete {
 			source.Reason = role
 		}
 		if because, _ := rules.Reason(names.ClusterID(id)).Explain(service.Namespace, s.On); because != "" && id != x.Cluster {
@@ -84,33 +84,47 @@ func (x *Explanation) sources(s *survey.Survey, service types.NamespacedName, ex
 	}
 }
 
-// roleOf says why endpoints of a cluster get no connections, or "" if all do.
-func roleOf(standby, off int, absent absentees, because string) string {
-	switch {
-	case standby > 0:
-		return fmt.Sprintf("%d on standby: %s", standby, because)
-	case off > 0:
-		return fmt.Sprintf("%d get no connections: %s", off, because)
-	case absent.endpoints > 0:
-		return fmt.Sprintf("%d left out: %s", absent.endpoints, absent.because)
+// roleOf says which endpoints of a cluster get no connections, or get some only because no others are ready, and why. It is "" if there
+// is nothing to say.
+func roleOf(active, standby, off int, absent absentees, because string) string {
+	var roles []string
+	if active > 0 && absent.active != "" {
+		roles = append(roles, fmt.Sprintf("%d active: %s", active, absent.active))
 	}
-	return ""
+	if standby > 0 {
+		roles = append(roles, fmt.Sprintf("%d on standby: %s", standby, because))
+	}
+	if off > 0 {
+		roles = append(roles, fmt.Sprintf("%d get no connections: %s", off, because))
+	}
+	if absent.endpoints > 0 {
+		roles = append(roles, fmt.Sprintf("%d left out: %s", absent.endpoints, absent.because))
+	}
+	return strings.Join(roles, ", ")
 }
 
 // absentees are the endpoints of a cluster that the agent does not write: some of them are ready.
 type absentees struct {
 	endpoints, ready int
 	because          choice.Reason
+	// active is why the cluster's active endpoints are used although they should not be, or "".
+	active choice.Reason
 }
 
-// leftOutOf returns which endpoints on the broker the agent leaves out by preferences and drains, by cluster.
-func (x *Explanation) leftOutOf(s *survey.Survey, service types.NamespacedName, exports []merge.Export) map[string]absentees {
+// decided sets the preference, and returns which endpoints on the broker the agent leaves out by preferences and drains, by cluster.
+func (x *Explanation) decided(s *survey.Survey, service types.NamespacedName, exports []merge.Export) map[string]absentees {
 	if exports = notRefused(s, service, exports); s.Broker == nil || len(exports) == 0 {
 		return nil
 	}
-	input := choiceOf(s, service, exports)
+	input, preference := choiceOf(s, service, exports)
+	x.Preference = preference
 	result := choice.Decide(input)
 	all := map[string]absentees{}
+	for _, c := range result.Clusters {
+		if c.Reason == choice.AllDrained || c.Reason == choice.AllSilent {
+			all[c.Cluster.String()] = absentees{active: c.Reason}
+		}
+	}
 	for _, c := range input.Clusters {
 		for i := range c.Slices {
 			slice := c.Slices[i]

@@ -56,7 +56,7 @@ func Without(s *survey.Survey, service types.NamespacedName, without names.Clust
 	if !slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID == without.String() }) {
 		return p, fmt.Errorf("cluster %s does not export %s, or cluster %s does not import from it", without, service, p.Cluster)
 	}
-	input := choiceOf(s, service, exports)
+	input, _ := choiceOf(s, service, exports)
 	for i := range input.Clusters {
 		input.Clusters[i].Silent = input.Clusters[i].Silent || input.Clusters[i].ID == without
 	}
@@ -88,8 +88,8 @@ func notRefused(s *survey.Survey, service types.NamespacedName, exports []merge.
 	})
 }
 
-// choiceOf returns what the agents decide from.
-func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Export) choice.Service {
+// choiceOf returns what the agents decide from, and the preference in it.
+func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Export) (choice.Service, *Preference) {
 	var own []*trafficv1alpha1.TrafficPolicy
 	var byDefault *trafficv1alpha1.TrafficPolicy
 	for i := range s.Cluster.TrafficPolicies {
@@ -104,7 +104,7 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 		}
 	}
 	accepted, _ := refusal.Parse(s.Cluster.AcceptWeights)
-	preference, _ := choice.PreferenceOf(choice.Oldest(own), byDefault, exports, s.ClusterID, accepted.Has)
+	applied := choice.PreferenceOf(choice.Oldest(own), byDefault, exports, s.ClusterID, accepted.Has)
 	oldest := choice.OldestExport(exports)
 	c := choice.Service{Name: service, Importer: s.ClusterID, Headless: oldest.Type == mcsv1beta1.Headless, OmitStandby: s.Cluster.OmitsStandby()}
 	members := map[string]*brokerv1alpha1.MemberCluster{}
@@ -133,11 +133,35 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 	if self := members[s.ClusterID.String()]; self != nil {
 		c.ImporterProperties = choice.PropertiesOf(self)
 	}
-	if preference == nil {
-		return c
-	}
-	if policy, err := choice.PolicyOf(preference, c.Headless, oldest.TrafficDistribution != nil, clusterIPs); err == nil { // else it has no effect
+	policy, err := choice.PolicyOf(applied.Preference, c.Headless, oldest.TrafficDistribution != nil, clusterIPs)
+	if err == nil { // else it has no effect
 		c.Policy = policy
 	}
-	return c
+	return c, preferenceOf(applied, err)
+}
+
+// Preference is the TrafficPolicy that applies to a service.
+type Preference struct {
+	// Policy is the namespace and name of a TrafficPolicy of the queried cluster, or else Exporter is the cluster whose export has one.
+	Policy   string `json:"policy,omitempty"`
+	Exporter string `json:"exporter,omitempty"`
+	// NoEffect is why it, or a part of it, has no effect.
+	NoEffect string `json:"noEffect,omitempty"`
+}
+
+func preferenceOf(applied choice.Applied, invalid error) *Preference {
+	p := &Preference{Exporter: applied.Exporter.String()}
+	switch {
+	case applied.Preference == nil:
+		return nil
+	case applied.Policy != nil:
+		p.Policy = applied.Policy.Namespace + "/" + applied.Policy.Name
+	}
+	switch {
+	case invalid != nil:
+		p.NoEffect = "it has no effect: " + invalid.Error()
+	case applied.Ignored:
+		p.NoEffect = "its weights and fallback None do not count in this cluster"
+	}
+	return p
 }

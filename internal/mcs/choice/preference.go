@@ -25,36 +25,51 @@ func IsDefault(policy *trafficv1alpha1.TrafficPolicy) bool {
 	return policy.Namespace == names.SystemNamespace && policy.Name == trafficv1alpha1.DefaultPolicy && len(policy.Spec.TargetRefs) == 0
 }
 
-// PropertiesOf returns the values of a member's ClusterProperties by name.
+// PropertiesOf returns the values of a member's ClusterProperties by name. The region that topology hints use is one, unless the
+// cluster has a ClusterProperty of that name.
 func PropertiesOf(member *brokerv1alpha1.MemberCluster) map[string]string {
-	all := make(map[string]string, len(member.Spec.Properties))
+	all := make(map[string]string, len(member.Spec.Properties)+1)
+	if member.Spec.Region != "" {
+		all[trafficv1alpha1.RegionProperty] = member.Spec.Region
+	}
 	for name, value := range member.Spec.Properties {
 		all[name] = string(value)
 	}
 	return all
 }
 
+// Applied is the preference for an imported service, and where it is from.
+type Applied struct {
+	// Preference is nil if there is none.
+	*trafficv1alpha1.Preference
+	// Policy is the TrafficPolicy of this cluster that has it, or else Exporter is the cluster whose export has it.
+	Policy   *trafficv1alpha1.TrafficPolicy
+	Exporter names.ClusterID
+	// Ignored is set if the export has weights or fallback None, which do not count here.
+	Ignored bool
+}
+
 // PreferenceOf returns the preference for an imported service: that of the TrafficPolicy for its ServiceImport, or else of the
 // oldest export, or else the cluster's default. Of another cluster's export, weights and fallback None count only if accepts
-// says so: they could keep traffic from this cluster's own endpoints. ignored is set if they do not count.
-func PreferenceOf(own, byDefault *trafficv1alpha1.TrafficPolicy, exports []brokerv1alpha1.ExportedServiceSpec, self names.ClusterID, accepts func(names.ClusterID) bool) (p *trafficv1alpha1.Preference, ignored bool) {
+// says so: they could keep traffic from this cluster's own endpoints.
+func PreferenceOf(own, byDefault *trafficv1alpha1.TrafficPolicy, exports []brokerv1alpha1.ExportedServiceSpec, self names.ClusterID, accepts func(names.ClusterID) bool) Applied {
 	if own != nil {
-		return &own.Spec.Preference, false
+		return Applied{Preference: &own.Spec.Preference, Policy: own}
 	}
 	if len(exports) > 0 {
 		oldest := OldestExport(exports)
 		if p := oldest.Preference; p != nil {
 			id := names.ClusterID(oldest.ClusterID)
 			if id == self || accepts(id) || len(p.Weights) == 0 && p.Fallback != trafficv1alpha1.FallbackNone {
-				return p, false
+				return Applied{Preference: p, Exporter: id}
 			}
-			return &trafficv1alpha1.Preference{ClusterSelectors: p.ClusterSelectors}, true
+			return Applied{Preference: &trafficv1alpha1.Preference{ClusterSelectors: p.ClusterSelectors}, Exporter: id, Ignored: true}
 		}
 	}
 	if byDefault != nil {
-		return &byDefault.Spec.Preference, false
+		return Applied{Preference: &byDefault.Spec.Preference, Policy: byDefault}
 	}
-	return nil, false
+	return Applied{}
 }
 
 // OldestExport returns the export whose properties apply (KEP-1645). There must be one.

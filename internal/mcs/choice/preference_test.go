@@ -63,13 +63,31 @@ func TestPreferenceOf(t *testing.T) {
 		"accepted from another cluster":  {exports: []brokerv1alpha1.ExportedServiceSpec{export("c2", 1, weighted)}, accepts: "c3", want: "c2", ignored: true},
 		"an order alone needs no accept": {exports: []brokerv1alpha1.ExportedServiceSpec{young}, want: "c3"},
 	} {
-		p, ignored := PreferenceOf(tt.own, tt.byDefault, tt.exports, "c1", func(id names.ClusterID) bool { return id == tt.accepts })
+		p := PreferenceOf(tt.own, tt.byDefault, tt.exports, "c1", func(id names.ClusterID) bool { return id == tt.accepts })
 		got, weights := "", 0
-		if p != nil {
+		if p.Preference != nil {
 			got, weights = p.ClusterSelectors[0].PropertySelector.MatchProperties["a"], len(p.Weights)
 		}
-		if got != tt.want || weights != tt.weights || ignored != tt.ignored || p != nil && ignored && p.Fallback == trafficv1alpha1.FallbackNone {
-			t.Errorf("%s: %q with %d weights, ignored %t", name, got, weights, ignored)
+		if from := p.Policy; from != nil && from.Name != tt.want || (from != nil) == (p.Exporter != "") && tt.want != "" {
+			t.Errorf("%s: from %v, %q", name, from, p.Exporter)
+		}
+		if got != tt.want || weights != tt.weights || p.Ignored != tt.ignored || p.Ignored && p.Fallback == trafficv1alpha1.FallbackNone {
+			t.Errorf("%s: %q with %d weights, ignored %t", name, got, weights, p.Ignored)
+		}
+	}
+}
+
+// The agent's region is a property, unless the cluster has one of that name.
+func TestPropertiesOf(t *testing.T) {
+	for _, tt := range []struct {
+		region, property, want string
+	}{{"", "", ""}, {"eu", "", "eu"}, {"eu", "us", "us"}, {"", "us", "us"}} {
+		m := &brokerv1alpha1.MemberCluster{Spec: brokerv1alpha1.MemberClusterSpec{Region: tt.region}}
+		if tt.property != "" {
+			m.Spec.Properties = map[string]brokerv1alpha1.PropertyValue{"region": brokerv1alpha1.PropertyValue(tt.property)}
+		}
+		if got := PropertiesOf(m)["region"]; got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
 		}
 	}
 }

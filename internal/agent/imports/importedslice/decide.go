@@ -76,6 +76,8 @@ const (
 	ReasonOverBudget        = "OverBudget"
 	// ReasonWeightsNotAccepted means that a part of another cluster's TrafficPolicy does not count here.
 	ReasonWeightsNotAccepted = "WeightsNotAccepted"
+	// ReasonPolicyInvalid means that another cluster's TrafficPolicy cannot apply to the service here.
+	ReasonPolicyInvalid = "PolicyInvalid"
 )
 
 // decision is the desired slice, or nil, and a warning for users.

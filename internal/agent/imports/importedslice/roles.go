@@ -116,45 +116,51 @@ func (r *Reconciler) choiceOf(ctx context.Context, in inputsOf) (s choice.Servic
 		return s, false, nil, nil
 	}
 	s = choice.Service{Name: in.service, Importer: r.Cluster.ID, Headless: in.imp.Spec.Type == mcsv1beta1.Headless, OmitStandby: r.OmitStandby}
-	preference, ignored, err := r.Cluster.Preference(ctx, in.service, in.exports)
+	preference, err := r.Cluster.Preference(ctx, in.service, in.exports)
 	if err != nil {
 		return s, false, nil, fmt.Errorf("reading the TrafficPolicies for %s: %w", in.service, err)
 	}
-	r.Problems.Set(in.service, status.Part{Kind: trafficv1alpha1.TrafficPolicyKind}, notAccepted(in, ignored))
 	view, clusterIPs := r.Cluster.View, false
 	permitted := view.Permissions()
 	for i := range in.exports {
 		id := names.ClusterID(in.exports[i].ClusterID)
 		c := choice.Cluster{ID: id, Drained: in.exports[i].Drained || permitted.Drains(id), Silent: r.Lost.Silent(id)}
-		if member := view.Cluster(id); member != nil && preference != nil {
+		if member := view.Cluster(id); member != nil && preference.Preference != nil {
 			c.Properties = choice.PropertiesOf(member)
 			clusterIPs = clusterIPs || id != r.Cluster.ID && member.Spec.AdvertiseMode == brokerv1alpha1.AdvertiseClusterIP
 		}
 		decides = decides || c.Drained || c.Silent
 		s.Clusters = append(s.Clusters, c)
 	}
-	if preference == nil {
+	if preference.Preference == nil {
+		r.Problems.Set(in.service, status.Part{Kind: trafficv1alpha1.TrafficPolicyKind}, status.Problem{})
 		return s, decides, nil, nil
 	}
 	if self := view.Cluster(r.Cluster.ID); self != nil {
 		s.ImporterProperties = choice.PropertiesOf(self)
 	}
-	s.Policy, invalid = choice.PolicyOf(preference, s.Headless, in.imp.Spec.TrafficDistribution != nil, clusterIPs)
+	s.Policy, invalid = choice.PolicyOf(preference.Preference, s.Headless, in.imp.Spec.TrafficDistribution != nil, clusterIPs)
 	if invalid != nil {
 		s.Policy = nil
 	}
+	r.Problems.Set(in.service, status.Part{Kind: trafficv1alpha1.TrafficPolicyKind}, withoutEffect(in.service, preference, invalid))
 	return s, decides || s.Policy != nil, invalid, nil
 }
 
-// notAccepted returns the warning that a part of another cluster's TrafficPolicy does not count here.
-func notAccepted(in inputsOf, ignored bool) status.Problem {
-	if !ignored {
-		return status.Problem{}
+// withoutEffect returns the warning that another cluster's TrafficPolicy, or a part of it, does not count here. The status of a
+// TrafficPolicy of this cluster says it itself.
+func withoutEffect(service types.NamespacedName, p choice.Applied, invalid error) (problem status.Problem) {
+	switch {
+	case p.Exporter == "":
+	case invalid != nil:
+		problem.Warnings = []status.Warning{{Reason: ReasonPolicyInvalid, Message: fmt.Sprintf(
+			"The TrafficPolicy for the export of cluster %q has no effect in this cluster: %v.", p.Exporter, invalid)}}
+	case p.Ignored:
+		problem.Warnings = []status.Warning{{Reason: ReasonWeightsNotAccepted, Message: fmt.Sprintf(
+			"The TrafficPolicy for the export of cluster %q has weights or fallback None, which do not count in this cluster. To accept them: %s", p.Exporter,
+			command.Here.Kubectl("annotate namespace %s %s=%s", service.Namespace, names.AnnotationAcceptWeights, p.Exporter))}}
 	}
-	by := choice.OldestExport(in.exports).ClusterID
-	return status.Problem{Warnings: []status.Warning{{Reason: ReasonWeightsNotAccepted, Message: fmt.Sprintf(
-		"The TrafficPolicy for the export of cluster %q has weights or fallback None, which do not count in this cluster. To accept them: %s", by,
-		command.Here.Kubectl("annotate namespace %s %s=%s", in.service.Namespace, names.AnnotationAcceptWeights, by))}}}
+	return problem
 }
 
 // currentChoice is choiceOf with the service's exports as they are now.

@@ -2,6 +2,7 @@ package importedslice
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -133,6 +134,30 @@ func TestCacheThatLags(t *testing.T) {
 		got, err := r.current(t.Context(), req, set, slice(tt.have), slice(tt.want))
 		if err != nil || *got.Endpoints[0].Conditions.Ready != tt.is {
 			t.Errorf("%s: %v, %+v", name, err, got)
+		}
+	}
+}
+
+// What does not count of another cluster's policy is a warning here. The status of this cluster's own policies says it itself.
+func TestWithoutEffect(t *testing.T) {
+	own, invalid := &trafficv1alpha1.TrafficPolicy{}, errors.New("a contradiction")
+	for _, tt := range []struct {
+		applied choice.Applied
+		invalid error
+		want    string
+	}{
+		{choice.Applied{}, nil, ""},
+		{choice.Applied{Policy: own}, invalid, ""},
+		{choice.Applied{Exporter: "c2"}, nil, ""},
+		{choice.Applied{Exporter: "c2", Ignored: true}, nil, ReasonWeightsNotAccepted},
+		{choice.Applied{Exporter: "c2"}, invalid, ReasonPolicyInvalid},
+	} {
+		got := ""
+		for _, w := range withoutEffect(types.NamespacedName{Namespace: "shop", Name: "web"}, tt.applied, tt.invalid).Warnings {
+			got += w.Reason
+		}
+		if got != tt.want {
+			t.Errorf("%+v, %v: %q", tt.applied, tt.invalid, got)
 		}
 	}
 }

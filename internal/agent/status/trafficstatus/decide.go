@@ -72,11 +72,30 @@ func accepted(policy *trafficv1alpha1.TrafficPolicy, t target, isDefault bool) m
 	message := "The policy applies to the service in this cluster."
 	switch {
 	case isDefault:
-		message = "The policy applies to the imported services of this cluster that have no other policy."
+		message = "The policy applies to the imported services of this cluster that have no other policy, except headless ones."
+		if len(policy.Spec.Weights) > 0 {
+			message += " It has weights, so it does not apply to services with a trafficDistribution, nor to those of clusters that advertise their cluster IPs."
+		}
 	case t.Kind != kindImport:
 		message = "The policy applies to the service in all clusters that have no policy for their ServiceImport."
+	default:
+		message += unlisted(t.result)
 	}
 	return metav1.Condition{Type: trafficv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: trafficv1alpha1.ReasonAccepted, Message: message}
+}
+
+// unlisted names the clusters that no weight lists.
+func unlisted(result choice.Result) string {
+	var ids []string
+	for _, c := range result.Clusters {
+		if c.Reason == choice.NoWeight {
+			ids = append(ids, c.Cluster.String())
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" No weight lists %s: the endpoints there are on standby.", names.ListClusters(ids))
 }
 
 // results returns the clusters of each selector, and the shares by weight.

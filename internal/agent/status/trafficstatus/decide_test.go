@@ -34,7 +34,7 @@ func TestAccepted(t *testing.T) {
 	}{
 		"an import":             {inputs.KindImport, "p", true, "", nil, false, "Accepted", "in this cluster"},
 		"an export":             {inputs.KindExport, "p", true, "", nil, false, "Accepted", "in all clusters"},
-		"the default":           {"", "", false, "", nil, true, "Accepted", "no other policy"},
+		"the default":           {"", "", false, "", nil, true, "Accepted", "except headless ones."},
 		"an older policy":       {inputs.KindImport, "other", true, "", errors.New("x"), false, "Conflicted", "TrafficPolicy other"},
 		"no target":             {inputs.KindImport, "p", false, "", nil, false, "TargetNotFound", "no ServiceImport web"},
 		"an older export":       {inputs.KindExport, "p", true, "c2", nil, false, "Conflicted", `export of cluster "c2" is older`},
@@ -48,6 +48,17 @@ func TestAccepted(t *testing.T) {
 		if c.Reason != tt.reason || !strings.Contains(c.Message, tt.says) || (c.Status == metav1.ConditionTrue) != (tt.reason == "Accepted") || c.ObservedGeneration != 3 {
 			t.Errorf("%s: %+v", name, c)
 		}
+	}
+}
+
+// Accepted weights name the clusters that they leave out.
+func TestUnlisted(t *testing.T) {
+	one := target{exists: true, winner: "p", result: choice.Result{Clusters: []choice.ClusterResult{
+		{Cluster: "c1", Decision: choice.Decision{Role: choice.Active, Reason: choice.Preferred}}, {Cluster: "c3", Decision: choice.Decision{Role: choice.Standby, Reason: choice.NoWeight}},
+	}}}
+	one.Kind = inputs.KindImport
+	if got := accepted(policy(), one, false).Message; !strings.HasSuffix(got, ` No weight lists "c3": the endpoints there are on standby.`) {
+		t.Error(got)
 	}
 }
 
