@@ -39,7 +39,7 @@ func (l *Lab) startCluster(ctx context.Context, c *Cluster, p *progress) error {
 func (l *Lab) startNodes(ctx context.Context, c *Cluster) error {
 	units := []Unit{l.scheduler(c)}
 	for i := range c.Nodes {
-		units = append(units, l.kubeProxy(c, &c.Nodes[i], i+1))
+		units = append(units, l.kubeProxy(c, &c.Nodes[i], i+1, l.Spec.ProxyMode))
 	}
 	for _, u := range units {
 		if err := l.Run(ctx, u); err != nil {

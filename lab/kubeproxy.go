@@ -2,6 +2,8 @@ package lab
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -46,9 +48,35 @@ func (m ProxyMode) checkPrograms() error {
 	return nil
 }
 
+// UseProxyMode restarts kube-proxy on all nodes of a cluster in a mode, or in the lab's mode if mode is empty. The new
+// process deletes the other mode's rules.
+func (l *Lab) UseProxyMode(ctx context.Context, cluster string, mode ProxyMode) error {
+	mode = cmp.Or(mode, l.Spec.ProxyMode, ProxyNFTables)
+	if err := errors.Join(mode.validate(), mode.checkPrograms()); err != nil {
+		return err
+	}
+	c, err := l.Spec.Cluster(cluster)
+	if err != nil {
+		return err
+	}
+	if len(c.PodCIDRs) == 0 {
+		return fmt.Errorf("%w: %s has no kube-proxy", ErrUsage, cluster)
+	}
+	for i := range c.Nodes {
+		u := l.kubeProxy(c, &c.Nodes[i], i+1, mode)
+		if err := l.Run(ctx, u); err != nil {
+			return err
+		}
+		if err := l.waitProbe(ctx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // kubeProxy runs kube-proxy on one node. Zeros keep connection tracking settings that a network namespace cannot
 // change.
-func (l *Lab) kubeProxy(c *Cluster, n *Node, number int) Unit {
+func (l *Lab) kubeProxy(c *Cluster, n *Node, number int, mode ProxyMode) Unit {
 	name := onNode(unitKubeProxy, number)
 	health := net.JoinHostPort(n.Addresses[0].String(), "10256")
 	config := fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
@@ -70,7 +98,7 @@ conntrack:
   min: 0
   tcpEstablishedTimeout: 0s
   tcpCloseWaitTimeout: 0s
-`, cmp.Or(l.Spec.ProxyMode, ProxyNFTables), n.Name, filepath.Join(l.Dir(c.Name), "kube-proxy.conf"), join(c.PodCIDRs), health)
+`, cmp.Or(mode, ProxyNFTables), n.Name, filepath.Join(l.Dir(c.Name), "kube-proxy.conf"), join(c.PodCIDRs), health)
 	u := l.unit(c, name, health, "kube-proxy", "--config="+filepath.Join(l.Dir(c.Name), name+".yaml"))
 	u.Namespace, u.Probe = n.Namespace, "http://"+health+"/healthz"
 	u.Files = map[string]string{name + ".yaml": config}

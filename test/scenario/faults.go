@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/atoll-mcs/atoll/lab"
 )
 
 // apiServerPort is where the API servers of labs listen.
@@ -63,6 +65,18 @@ func faultVerbs() []Verb {
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				r.killed[args[0]] = true
 				return r.lab.Kill(ctx, args[0])
+			},
+		},
+		{
+			Name: "proxy-mode", Args: "CLUSTER MODE", Min: 2, Max: 2, Always: true,
+			Summary: "restarts the cluster's kube-proxy in mode `nftables` or `iptables`; reverted after the scenario",
+			Check: func(s *Script, _ bool, args []string) error {
+				_, err := choice(lab.ProxyMode(args[1]), lab.ProxyNFTables, lab.ProxyIPTables)
+				return errors.Join(s.checkCluster(args[0], false), err)
+			},
+			Run: func(ctx context.Context, r *Run, args []string) error {
+				r.proxied[args[0]] = true
+				return r.lab.UseProxyMode(ctx, args[0], lab.ProxyMode(args[1]))
 			},
 		},
 		{
@@ -177,6 +191,9 @@ func (r *Run) cleanUp(ctx context.Context) error {
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(r.rewired)) {
 		failed = errors.Join(failed, r.do(ctx, cluster, Command{Program: "atoll", Args: []string{"dns", "install"}}).Err)
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(r.proxied)) {
+		failed = errors.Join(failed, r.lab.UseProxyMode(ctx, cluster, ""))
 	}
 	if r.folder != "" {
 		failed = errors.Join(failed, os.RemoveAll(r.folder))

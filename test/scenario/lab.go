@@ -61,6 +61,8 @@ type Lab interface {
 	Rejoin(ctx context.Context, clusters ...string) error
 	// Rename removes a cluster from the clusterset and joins it under another id.
 	Rename(ctx context.Context, cluster, id string) error
+	// UseProxyMode restarts a cluster's kube-proxy in a mode. Empty means the lab's mode.
+	UseProxyMode(ctx context.Context, cluster string, mode lab.ProxyMode) error
 }
 
 // Command is a call of a program.

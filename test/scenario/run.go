@@ -51,6 +51,7 @@ type Run struct {
 	blocked    map[string]bool // clusters where "block" drops something
 	killed     map[string]bool // CLUSTER/UNIT that are still down
 	rewired    map[string]bool // clusters whose DNS may not forward to atoll-dns any more
+	proxied    map[string]bool // clusters whose kube-proxy may run in another mode than the lab's
 	renamed    map[string]bool // clusters whose id differs from their name
 	expelled   map[string]bool // clusters that may be missing on the broker
 	cut        bool
@@ -71,7 +72,7 @@ func executeIn(ctx context.Context, script *Script, lab Lab, going *deletions, l
 	r := &Run{
 		script: script, lab: lab, log: log, start: time.Now(),
 		env:        lab.Shape().env(),
-		namespaces: map[string][]string{}, blocked: map[string]bool{}, killed: map[string]bool{}, rewired: map[string]bool{}, expelled: map[string]bool{}, renamed: map[string]bool{},
+		namespaces: map[string][]string{}, blocked: map[string]bool{}, killed: map[string]bool{}, rewired: map[string]bool{}, expelled: map[string]bool{}, renamed: map[string]bool{}, proxied: map[string]bool{},
 	}
 	err := r.lines(ctx)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -90,6 +91,10 @@ func (f *fakeLab) Restore(_ context.Context, name string) error  { return f.note
 func (f *fakeLab) Wipe(context.Context) error                    { return f.note("wipe") }
 func (f *fakeLab) Rename(_ context.Context, cluster, id string) error {
 	return f.note("rename %s %s", cluster, id)
+}
+
+func (f *fakeLab) UseProxyMode(_ context.Context, cluster string, mode lab.ProxyMode) error {
+	return f.note("proxy mode of %s: %s", cluster, mode)
 }
 
 func (f *fakeLab) Rejoin(_ context.Context, clusters ...string) error {
@@ -285,9 +290,9 @@ func TestRunning(t *testing.T) {
 		{lab: saying(";; no servers could be reached\n"), script: "dig c2 web.x TXT", line: 1, want: "no answer: ;; no servers could be reached"},
 
 		{
-			lab: failing("fail", Result{Err: errors.New("no")}), script: "snapshot early\nrestore early\nrename c2 other\nwipe\nrejoin c2\non c1 kubectl fail",
-			line: 6, want: "c1: no",
-			calls: []string{"snapshot early", "restore early", "rename c2 other", "wipe", "rejoin c2", "c1 kubectl fail", "rename c2 c2", "rejoin c1,c3"},
+			lab: failing("fail", Result{Err: errors.New("no")}), script: "snapshot early\nrestore early\nrename c2 other\nproxy-mode c3 iptables\nwipe\nrejoin c2\non c1 kubectl fail",
+			line: 7, want: "c1: no",
+			calls: []string{"snapshot early", "restore early", "rename c2 other", "proxy mode of c3: iptables", "wipe", "rejoin c2", "c1 kubectl fail", "rename c2 c2", "rejoin c1,c3", "proxy mode of c3:"},
 		},
 	} {
 		t.Run(test.script, func(t *testing.T) {
