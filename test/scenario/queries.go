@@ -23,7 +23,35 @@ func queryVerbs() []Verb {
 		Summary: "checks that the pod's Prometheus (port 9090) can evaluate all queries in these dashboards (`.json`) and rule files, has series for all their metrics, and has only healthy rules",
 		Check:   func(s *Script, _ bool, args []string) error { return s.checkPod(args[0]) },
 		Run:     runQueries,
+	}, {
+		Name: "metric", Args: "CLUSTERS SERIES", Min: 2, Max: 2,
+		Summary: "prints the value of a series, such as `a_total{b=\"c\"}`, of each cluster's leading agent, in lines `CLUSTER VALUE`",
+		Check:   func(s *Script, _ bool, args []string) error { return s.checkClusters(args[0], false) },
+		Run:     runMetric,
 	}}
+}
+
+// runMetric reads the leader's metrics, because only the leader counts its work.
+func runMetric(ctx context.Context, r *Run, args []string) error {
+	series := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(args[1]) + ` (\S+)$`)
+	r.output = ""
+	for _, cluster := range r.clusters(args[0]) {
+		leader := r.kubectl(ctx, cluster, "get", "lease", "atoll-agent.atoll.dev", "-n", "atoll-system", "-o", "jsonpath={.spec.holderIdentity}")
+		if leader.Err != nil {
+			return leader.Err
+		}
+		pod, _, _ := strings.Cut(leader.Stdout, "_")
+		metrics := r.kubectl(ctx, cluster, "get", "--raw", "/api/v1/namespaces/atoll-system/pods/"+pod+":8080/proxy/metrics")
+		if metrics.Err != nil {
+			return metrics.Err
+		}
+		value := series.FindStringSubmatch(metrics.Stdout)
+		if value == nil {
+			return fmt.Errorf("agent %s of %s has no series %s", pod, cluster, args[1])
+		}
+		r.output += cluster + " " + value[1] + "\n"
+	}
+	return nil
 }
 
 func runQueries(ctx context.Context, r *Run, args []string) error {
