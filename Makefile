@@ -182,6 +182,7 @@ nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and conv
 	@$(MAKE) --no-print-directory bench bench-dns bench-lb
 
 FIRST_SCENARIOS := $(ANEW) -v -timeout 1h ./test/scenario -run 'TestScenarios/^(by-the-book|tutorials|two-exporters)$$'
+STANDBY_SCENARIOS := $(ANEW) -v -timeout 1h ./test/scenario -run 'TestScenarios/^(drain|prefer|silence)$$'
 
 .PHONY: test-kubernetes
 test-kubernetes: export ATOLL_NIGHTLY := 1
@@ -191,6 +192,7 @@ test-kubernetes: kube ## The first scenarios with each older version of Kubernet
 		export ATOLL_KUBERNETES=$$version; bin/atoll lab programs >/dev/null && $(FIRST_SCENARIOS) || exit 1; done
 	@echo "== scenarios with kube-proxy in mode iptables"
 	@ATOLL_PROXY_MODE=iptables $(FIRST_SCENARIOS)
+	@ATOLL_PROXY_MODE=iptables $(STANDBY_SCENARIOS)
 
 .PHONY: test-convergence
 test-convergence: ## Break clustersets in memory at random for a while and look whether they become right (FOR=30m SEED=1)
