@@ -115,6 +115,7 @@ func missEnd(ctx context.Context, w *world, c *cluster) error {
 	}
 	pause(ctx, emptyFor+usual)
 	c.broker.heal()
+	c.isolated = false // it withdraws nothing only while it has no broker either
 	return nil
 }
 

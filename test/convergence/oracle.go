@@ -242,19 +242,21 @@ func (c *cluster) admits(from *cluster, e discoveryv1.Endpoint) bool {
 	return err == nil && c.network.Admits(from.id, address)
 }
 
-// portsOf returns a slice's ports that belong to ports of the import, if the cluster's
-// definition of that port won the merge. The ports have the names of the derived Service.
+// portsOf returns a slice's ports that belong to ports of the import, by the number that the cluster exports. The ports have the
+// names of the derived Service.
 func portsOf(of []discoveryv1.EndpointPort, imp *mcsv1beta1.ServiceImport, export merge.Export) []discoveryv1.EndpointPort {
 	var all []discoveryv1.EndpointPort
 	called := derived.PortNames(imp.Spec.Ports)
 	for _, p := range of {
 		for i, want := range imp.Spec.Ports {
 			same := func(q mcsv1beta1.ServicePort) bool {
-				return q.Name == want.Name && q.Protocol == want.Protocol && q.Port == want.Port
+				return q.Name == *p.Name && q.Protocol == *p.Protocol && q.Port == want.Port
 			}
-			if want.Name != *p.Name || want.Protocol != *p.Protocol || !slices.ContainsFunc(export.Ports, same) {
+			if want.Protocol != *p.Protocol || !slices.ContainsFunc(export.Ports, same) {
 				continue
 			}
+			p := p // the next port of the import looks for the same name
+			p.Name = &want.Name
 			all = append(all, p)
 			if name := called[i]; imp.Spec.Type == mcsv1beta1.ClusterSetIP && name != *p.Name {
 				if slices.Contains(called, *p.Name) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -358,7 +359,7 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 	if imp.Status.EndpointSliceObjects != mcsv1beta1.EndpointSliceObjectsPresent {
 		f.add("import %s: endpointSliceObjects is %q", name, imp.Status.EndpointSliceObjects)
 	}
-	serviceProblems(f, have, imp)
+	serviceProblems(f, have, imp, slices.IndexFunc(exports, func(e merge.Export) bool { return e.ClusterID == c.id.String() && isLocal(e.InternalTrafficPolicy) }) >= 0)
 	for _, e := range exports {
 		for _, s := range parts[part{keyOf(imp), e.ClusterID}] {
 			sliceProblems(f, &s, have, imp)
@@ -387,10 +388,17 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 	}
 }
 
-// serviceProblems checks that a derived Service needs no change.
-func serviceProblems(f *findings, s *corev1.Service, imp *mcsv1beta1.ServiceImport) {
+func isLocal(p *corev1.ServiceInternalTrafficPolicy) bool {
+	return ptr.Deref(p, "") == corev1.ServiceInternalTrafficPolicyLocal
+}
+
+// serviceProblems checks that a derived Service needs no change. It is confined to nodes only if the cluster's own export is.
+func serviceProblems(f *findings, s *corev1.Service, imp *mcsv1beta1.ServiceImport, ownIsLocal bool) {
 	want := s.DeepCopy()
 	derived.Apply(want, imp, nil)
+	if !ownIsLocal && isLocal(want.Spec.InternalTrafficPolicy) {
+		want.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyCluster)
+	}
 	f.same("derived Service "+keyOf(s).String(), s, want)
 	if (s.Spec.ClusterIP == corev1.ClusterIPNone) != (imp.Spec.Type == mcsv1beta1.Headless) || len(s.Spec.Selector) > 0 {
 		f.add("derived Service %s has the wrong type: %+v", keyOf(s), s.Spec)

@@ -128,6 +128,16 @@ func TestPermittedNamespaces(t *testing.T) {
 	noError(t, asMember(t, "c2").Create(t.Context(), record, client.DryRunAll))
 	expectCondition(t, "c2", exports[theirs], "Valid", metav1.ConditionFalse, "NamespaceNotPermitted")
 
+	// A namespace that is reserved for c1 is closed to c2, whatever else c2 may export, and open again when c2 is an owner, too.
+	permit(t, map[string]string{"namespaces.c2": "*", "namespaces.c1": "*, " + mine, "reserved": mine})
+	expectCondition(t, "c2", exports[mine], "Valid", metav1.ConditionFalse, "NamespaceNotPermitted")
+	expectGone(t, "c1", objects.Import(mine, "web"))
+	expectForbidden(t, "a namespace that another cluster owns", asMember(t, "c2").Create(t.Context(), record), "namespace "+mine+" is reserved, and cluster c2 does not own it")
+	noError(t, asMember(t, "c1").Create(t.Context(), objects.Record("c1", mine, "other"), client.DryRunAll))
+	permit(t, map[string]string{"namespaces.c2": "*, permitted-mi*", "namespaces.c1": "*, " + mine, "reserved": mine})
+	expectImport(t, "c1", mine, "web", from("c2"))
+	noError(t, asMember(t, "c2").Create(t.Context(), record, client.DryRunAll))
+
 	permit(t, map[string]string{"namespaces": "", "namespaces.c2": "*"})
 	expectImport(t, "c1", theirs, "web", from("c2"))
 	expectAddresses(t, "c1", theirs, "c2/10.9.2.1")

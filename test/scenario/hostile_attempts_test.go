@@ -276,6 +276,10 @@ func (w *world) elsewhere() []hostileAttempt {
 			r.Spec.ExportedAt, r.Spec.Type = metav1.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC), mcsv1beta1.Headless
 			return w.put(ctx, r)
 		}},
+		w.older("the port has another name", func(s *recordSpec) { s.Ports[0].Name = "renamed" }),
+		w.older("the internal traffic policy is Local", func(s *recordSpec) {
+			s.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+		}),
 		w.exporting("endpoints for the bystander", quietNamespace, "bystander"),
 		member("ranges that cover all addresses", `{"spec":{"podCIDRs":["0.0.0.0/0","::/0"],"serviceCIDRs":["0.0.0.0/0","::/0"]}}`),
 		member("ranges that are none", `{"spec":{"podCIDRs":["x","10.0.0.0/99"],"serviceCIDRs":["300.0.0.0/8"]}}`),
@@ -346,6 +350,19 @@ func (w *world) elsewhere() []hostileAttempt {
 			return nil
 		}},
 	}
+}
+
+// older exports a service that c2 exports too anew, with an earlier time, so that its values are used.
+func (w *world) older(what string, change func(*recordSpec)) hostileAttempt {
+	return hostileAttempt{name: "an export of 2021 of a service that c2 exports too, where " + what, do: func(ctx context.Context) error {
+		r := w.honest.DeepCopy()
+		if err := w.member.Delete(ctx, r.DeepCopy()); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		r.Spec.ExportedAt = metav1.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC)
+		change(&r.Spec)
+		return w.put(ctx, r)
+	}}
 }
 
 // inItsCluster returns attempts of c1's administrator in c1, where the agent runs.

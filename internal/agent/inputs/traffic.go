@@ -99,7 +99,7 @@ func (c *Cluster) Preference(ctx context.Context, service types.NamespacedName, 
 			return false
 		}
 		accepted, _ := refusal.Parse(namespace.Annotations[names.AnnotationAcceptWeights]) // of invalid ids, none
-		return accepted.Has(id)
+		return accepted.Has(id) || c.View.Permissions().Owns(id, service.Namespace)
 	}
 	p = choice.PreferenceOf(own, byDefault, exports, c.ID, accepts)
 	return p, err

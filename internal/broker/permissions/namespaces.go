@@ -44,11 +44,31 @@ func isPattern(word string) bool {
 
 // Contains reports whether a namespace is in the set.
 func (n Namespaces) Contains(namespace string) bool {
-	return slices.ContainsFunc(n.patterns, func(p string) bool {
-		prefix, isPrefix := strings.CutSuffix(p, "*")
-		return p == namespace || isPrefix && strings.HasPrefix(namespace, prefix)
-	})
+	return slices.ContainsFunc(n.patterns, func(p string) bool { return covers(p, namespace) })
 }
+
+// covers reports whether a pattern includes a namespace, or all namespaces of another pattern.
+func covers(pattern, namespace string) bool {
+	prefix, isPrefix := strings.CutSuffix(pattern, everything)
+	return pattern == namespace || isPrefix && strings.HasPrefix(namespace, prefix)
+}
+
+// everything is the pattern of all namespaces.
+const everything = "*"
+
+// Without returns the set without some of its patterns.
+func (n Namespaces) Without(patterns ...string) Namespaces {
+	return Namespaces{slices.DeleteFunc(slices.Clone(n.patterns), func(p string) bool { return slices.Contains(patterns, p) })}
+}
+
+// With returns the set with more patterns, which must be valid.
+func (n Namespaces) With(patterns ...string) Namespaces {
+	all := slices.Sorted(slices.Values(append(n.Texts(), patterns...)))
+	return Namespaces{slices.Compact(all)}
+}
+
+// All is the set of all namespaces.
+func All() Namespaces { return Namespaces{[]string{everything}} }
 
 // Equal reports whether two sets have the same patterns.
 func (n Namespaces) Equal(other Namespaces) bool { return slices.Equal(n.patterns, other.patterns) }

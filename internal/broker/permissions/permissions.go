@@ -1,5 +1,5 @@
-// Package permissions decides which namespaces each member may export and which addresses its endpoints may have
-// (docs/adr/0033-permissions-of-members.md).
+// Package permissions decides which namespaces each member may export, which of them are reserved for their owners, and which
+// addresses its endpoints may have (docs/adr/0033-permissions-of-members.md).
 package permissions
 
 import (
@@ -24,6 +24,9 @@ const (
 	RangesPrefix = "ranges."
 	// DrainedPrefix begins the key that drains a member: other members send it no new connections while another can serve them.
 	DrainedPrefix = "drained."
+	// Reserved is the key of the namespaces that only their owners may export: the members whose own namespaces name them. The
+	// pattern * names none.
+	Reserved = "reserved"
 )
 
 // Default is the key in Members for members without namespaces of their own. It is not a valid cluster id.
@@ -42,11 +45,8 @@ type Member struct {
 	Ranges *ranges.Set
 	// Drained is set if the broker's administrator drains the member.
 	Drained bool
-}
-
-// MayExport reports whether the member may export a namespace.
-func (m Member) MayExport(namespace string) bool {
-	return m.Namespaces == nil || m.Namespaces.Contains(namespace)
+	// Reserved are the namespaces that only their owners may export. Only Default has them.
+	Reserved Namespaces
 }
 
 // Members are the permissions by member. A member without namespaces has those of Default; without Default, it may
@@ -101,6 +101,12 @@ func parseKey(key string) (id names.ClusterID, set func(*Member, string) error, 
 	if !found && key == NamespacesKey(Default) {
 		return Default, set, nil
 	}
+	if key == Reserved {
+		return Default, func(m *Member, value string) (err error) {
+			m.Reserved, err = ParseNamespaces(value)
+			return err
+		}, nil
+	}
 	if rest, isRange := strings.CutPrefix(key, RangesPrefix); isRange {
 		text, found = rest, true
 		set = func(m *Member, value string) error {
@@ -119,7 +125,7 @@ func parseKey(key string) (id names.ClusterID, set func(*Member, string) error, 
 		}
 	}
 	if !found {
-		return "", nil, fmt.Errorf("the key must have the form %sCLUSTER, %sCLUSTER or %sCLUSTER", NamespacesPrefix, RangesPrefix, DrainedPrefix)
+		return "", nil, fmt.Errorf("the key must have the form %sCLUSTER, %sCLUSTER or %sCLUSTER, or be %s", NamespacesPrefix, RangesPrefix, DrainedPrefix, Reserved)
 	}
 	id, err = names.ParseClusterID(text)
 	return id, set, err
@@ -138,6 +144,9 @@ func (m Members) Data() map[string]string {
 		if member.Drained {
 			data[DrainedPrefix+id.String()] = "true"
 		}
+		if reserved := member.Reserved.String(); reserved != "" {
+			data[Reserved] = reserved
+		}
 	}
 	return data
 }
@@ -153,7 +162,39 @@ func (m Members) Of(cluster names.ClusterID) Member {
 
 // MayExport reports whether a member may export a namespace.
 func (m Members) MayExport(cluster names.ClusterID, namespace string) bool {
-	return m.Of(cluster).MayExport(namespace)
+	if m.IsReserved(namespace) {
+		return m.names(cluster, namespace)
+	}
+	may := m.Of(cluster).Namespaces
+	return may == nil || may.Contains(namespace)
+}
+
+// IsReserved reports whether only its owners may export a namespace.
+func (m Members) IsReserved(namespace string) bool { return m[Default].Reserved.Contains(namespace) }
+
+// Owns reports whether a namespace is reserved, and a member is one of its owners.
+func (m Members) Owns(cluster names.ClusterID, namespace string) bool {
+	return m.IsReserved(namespace) && m.names(cluster, namespace)
+}
+
+// OwnedBy returns the reserved patterns that a member's own namespaces have, too.
+func (m Members) OwnedBy(cluster names.ClusterID) (patterns []string) {
+	own := m[cluster].Namespaces
+	if own == nil || cluster == Default {
+		return nil
+	}
+	for _, p := range m[Default].Reserved.patterns {
+		if slices.ContainsFunc(own.patterns, func(o string) bool { return o != everything && covers(o, p) }) {
+			patterns = append(patterns, p)
+		}
+	}
+	return patterns
+}
+
+// names reports whether a member's own namespaces name a namespace, by more than the pattern *.
+func (m Members) names(cluster names.ClusterID, namespace string) bool {
+	own := m[cluster].Namespaces
+	return own != nil && cluster != Default && own.Without(everything).Contains(namespace)
 }
 
 // Drains reports whether the broker's administrator drains a member.

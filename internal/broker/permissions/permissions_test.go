@@ -74,24 +74,45 @@ func TestContainsNamespace(t *testing.T) {
 	})
 }
 
+// Only members whose own namespaces name a reserved namespace may export it: neither the default nor * is enough.
+func TestReserved(t *testing.T) {
+	members, _ := Read(&corev1.ConfigMap{Data: map[string]string{
+		"reserved": "shop team-a-*", "namespaces": "shop", "namespaces.c1": "*, shop", "namespaces.c2": "*", "namespaces.c3": "sh*", "namespaces.c4": "team-a-x",
+	}})
+	for namespace, want := range map[string]string{"shop": "c1 c3", "team-a-x": "c4", "team-a-y": "", "other": "c1 c2"} {
+		var may, owns []string
+		for _, id := range []names.ClusterID{"c1", "c2", "c3", "c4", "c5"} {
+			if members.MayExport(id, namespace) {
+				may = append(may, id.String())
+			}
+			if members.Owns(id, namespace) {
+				owns = append(owns, id.String())
+			}
+		}
+		if got := strings.Join(may, " "); got != want || members.IsReserved(namespace) && !slices.Equal(may, owns) || !members.IsReserved(namespace) && len(owns) > 0 {
+			t.Errorf("%s: %s, owners %v, want %s", namespace, got, owns, want)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	members, mistakes := Read(&corev1.ConfigMap{
 		Data: map[string]string{
 			"ranges.c1": "10.1.0.0/16, fd00:1::/48", "namespaces.c1": "shop,team-a-*", "namespaces.c2.eu": "shop Team", "ranges.c2.eu": "10.2.0.0/16 nonsense 10.3.0.1",
-			"ranges.c3": "", "namespaces.c4": "", "ranges.Not_an_id": "10.0.0.0/8", "drained.c1": "true", "drained.c2.eu": "false", "drained.c8": "soon", "namespaces.a.b.c": "shop", "c7": "10.0.0.0/8",
+			"ranges.c3": "", "namespaces.c4": "", "ranges.Not_an_id": "10.0.0.0/8", "reserved": "shop Bank", "drained.c1": "true", "drained.c2.eu": "false", "drained.c8": "soon", "namespaces.a.b.c": "shop", "c7": "10.0.0.0/8",
 		},
 		BinaryData: map[string][]byte{"namespaces.c5": {0xff, 0xfe}, "ranges.c6": {0xff}},
 	})
 	want := map[string]string{
 		"ranges.c1": "10.1.0.0/16, fd00:1::/48", "namespaces.c1": "shop, team-a-*", "namespaces.c2.eu": "shop", "ranges.c2.eu": "10.2.0.0/16",
-		"ranges.c3": "", "namespaces.c4": "", "namespaces.c5": "", "ranges.c6": "", "drained.c1": "true",
+		"ranges.c3": "", "namespaces.c4": "", "namespaces.c5": "", "ranges.c6": "", "drained.c1": "true", "reserved": "shop",
 	}
 	if diff := cmp.Diff(want, members.Data()); diff != "" {
 		t.Errorf("permitted (-want +got):\n%s", diff)
 	}
 	wanted := []string{
-		"c7: the key must have the form namespaces.CLUSTER, ranges.CLUSTER or drained.CLUSTER", `drained.c8: "soon" is neither true nor false`, "namespaces.a.b.c: ", `namespaces.c2.eu: "Team" is neither`, "namespaces.c5: ",
-		"ranges.Not_an_id: ", `ranges.c2.eu: "nonsense" is not an address range`, `ranges.c2.eu: "10.3.0.1" is an address`, "ranges.c6: ",
+		"c7: the key must have the form namespaces.CLUSTER, ranges.CLUSTER or drained.CLUSTER, or be reserved", `drained.c8: "soon" is neither true nor false`, "namespaces.a.b.c: ", `namespaces.c2.eu: "Team" is neither`, "namespaces.c5: ",
+		"ranges.Not_an_id: ", `ranges.c2.eu: "nonsense" is not an address range`, `ranges.c2.eu: "10.3.0.1" is an address`, "ranges.c6: ", `reserved: "Bank" is neither`,
 	}
 	if len(mistakes) != len(wanted) {
 		t.Fatalf("mistakes are %q", mistakes)
@@ -107,7 +128,7 @@ func TestRead(t *testing.T) {
 		may       bool
 	}{
 		{"c1", "shop", true}, {"c1", "team-a-x", true}, {"c1", "team-b", false}, {"c2.eu", "shop", true}, {"c2.eu", "Team", false},
-		{"c3", "shop", true}, {"c4", "shop", false}, {"c5", "shop", false}, {"c9", "shop", true},
+		{"c3", "shop", false}, {"c3", "bank", true}, {"c4", "shop", false}, {"c5", "shop", false}, {"c9", "shop", false}, {"c9", "bank", true},
 	} {
 		if got := members.MayExport(tt.cluster, tt.namespace); got != tt.may {
 			t.Errorf("%s may export %s: %t", tt.cluster, tt.namespace, got)

@@ -38,7 +38,9 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				// Binary data permits nothing, as in internal/broker/permissions. Without either key, all is permitted.
 				{Name: "usual", Expression: fmt.Sprintf("'%[1]s' in params.?binaryData.orValue({}) ? '' : params.?data['%[1]s'].orValue('*')", permissions.NamespacesKey(permissions.Default))},
 				{Name: "text", Expression: "variables.key in params.?binaryData.orValue({}) ? '' : params.?data[variables.key].orValue(variables.usual)"},
-				{Name: "patterns", Expression: `variables.text.replace(',', ' ').replace('\t', ' ').replace('\r', ' ').replace('\n', ' ').split(' ')`},
+				{Name: "patterns", Expression: words("variables.text")},
+				{Name: "own", Expression: words("variables.key in params.?binaryData.orValue({}) ? '' : params.?data[variables.key].orValue('')")},
+				{Name: "reserved", Expression: words(fmt.Sprintf("params.?data['%s'].orValue('')", permissions.Reserved))},
 				{Name: "place", Expression: fmt.Sprintf("request.resource.resource == 'exportedservices' ? object.spec.serviceNamespace"+
 					" : object.metadata.?labels['%s'].orValue('')", names.LabelServiceNamespace)},
 				{Name: "endpoints", Expression: listOf("endpoints")},
@@ -46,15 +48,30 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 					" ? object.metadata.?annotations['%s'].orValue('') == '%s'"+
 					" : size(variables.endpoints) == 0", names.AnnotationState, names.StateWithdrawn)},
 			},
-			Validations: unlessExempt([]admissionv1.Validation{{
-				Expression: "variables.withdrawn || variables.patterns.exists(p, p != '' && p == variables.place" +
-					" || p.endsWith('*') && variables.place.startsWith(p.substring(0, size(p) - 1)))",
-				MessageExpression: "'cluster ' + variables.self + ' is not permitted to export namespace ' + variables.place + '. To permit the export: ' + " +
-					"'" + command.Broker.Atoll("broker members set CLUSTER --namespaces NAMESPACE,... --clusterset %s", namespace) + "'",
-				Reason: ptr.To(metav1.StatusReasonForbidden),
-			}}),
+			Validations: unlessExempt([]admissionv1.Validation{
+				{
+					Expression: "variables.withdrawn || variables.patterns.exists(p, " + contains + ")",
+					MessageExpression: "'cluster ' + variables.self + ' is not permitted to export namespace ' + variables.place + '. To permit the export: ' + " +
+						"'" + command.Broker.Atoll("broker members set CLUSTER --namespaces NAMESPACE,... --clusterset %s", namespace) + "'",
+					Reason: ptr.To(metav1.StatusReasonForbidden),
+				},
+				{
+					Expression: "variables.withdrawn || !variables.reserved.exists(p, " + contains + ") || variables.own.exists(p, p != '*' && (" + contains + "))",
+					MessageExpression: "'namespace ' + variables.place + ' is reserved, and cluster ' + variables.self + ' does not own it. To make the cluster an owner: ' + " +
+						"'" + command.Broker.Atoll("broker members set CLUSTER --owns NAMESPACE --clusterset %s", namespace) + "'",
+					Reason: ptr.To(metav1.StatusReasonForbidden),
+				},
+			}),
 		},
 	}
+}
+
+// contains reports whether a pattern p contains the place.
+const contains = "p != '' && p == variables.place || p.endsWith('*') && variables.place.startsWith(p.substring(0, size(p) - 1))"
+
+// words splits a text as permissions.ParseNamespaces does.
+func words(text string) string {
+	return "(" + text + `).replace(',', ' ').replace('\t', ' ').replace('\r', ' ').replace('\n', ' ').split(' ')`
 }
 
 // namespacePolicyBinding uses the ConfigMap as the policy's parameters. Without a ConfigMap nothing is refused here,

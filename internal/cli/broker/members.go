@@ -44,6 +44,7 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
 		Short: "List the permissions of members, and exports that other clusters ignore",
 		Long: `Lists the permissions of each member:
 
+  OWNS       namespaces that are reserved for the member and their other owners
   EXPORTS    number of services that the member exports
   REFUSED    number of exported services in namespaces that the member may not export
   ADDRESSES  number of endpoint addresses that the member publishes
@@ -76,7 +77,7 @@ if "atoll broker deploy --default-exports" has set these permissions.`,
 
 func newMembersSet(o *target.Clusterset) *cobra.Command {
 	var format output.Format
-	var namespaces, within []string
+	var namespaces, within, owns []string
 	var noNamespaces, drained, dryRun bool
 	command := &cobra.Command{
 		Use:   "set CLUSTER",
@@ -88,12 +89,17 @@ Give each namespace by name, or give a prefix followed by * for all names with t
 have the same IP family, the member may not export addresses of the other IP family. With --dry-run, the
 command shows the exports that other clusters would ignore.
 
+--owns reserves namespaces: only their owners may export them, so no other member can take part in their
+services, or win conflicts with an older export. A namespace may have several owners. A minus sign after the
+name ends the ownership. Namespaces that a member owns stay permitted when --namespaces changes.
+
 A drained member gets no new connections while other members can serve them, as with "atoll drain".`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
   atoll broker members set c2 --namespaces '*' --context broker         # all
   atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored
   atoll broker members set c2 --ranges 10.2.0.0/16,fd00:2::/48 --context broker --dry-run -o wide
   atoll broker members set c2 --ranges any --context broker             # any address, as by default
+  atoll broker members set c2 --owns shop --context broker              # only owners export namespace shop; --owns shop- ends this
   atoll broker members set c2 --drained --context broker                # no new connections; --drained=false ends this`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -114,9 +120,12 @@ A drained member gets no new connections while other members can serve them, as 
 					return err
 				}
 			}
+			if change.Owns, change.Disowns, err = ownsOf(owns); err != nil {
+				return err
+			}
 			change.SetDrained, change.Drained = cmd.Flags().Changed("drained"), drained
-			if !change.SetNamespaces && !change.SetRanges && !change.SetDrained {
-				return errors.New("no setting: add --namespaces, --no-namespaces, --ranges or --drained")
+			if !change.SetNamespaces && !change.SetRanges && !change.SetDrained && len(owns) == 0 {
+				return errors.New("no setting: add --namespaces, --no-namespaces, --owns, --ranges or --drained")
 			}
 			now, err := changePermissions(o, cmd, change)
 			if err != nil {
@@ -136,9 +145,11 @@ A drained member gets no new connections while other members can serve them, as 
 	flags.StringSliceVar(&namespaces, "namespaces", nil, "namespaces that the member may export: names, or prefixes that end in *; use '*' for all namespaces")
 	flags.BoolVar(&noNamespaces, "no-namespaces", false, "do not permit the member to export any namespace")
 	flags.StringSliceVar(&within, "ranges", nil, "permitted address ranges of the member's endpoints, such as 10.2.0.0/16; use any for all addresses")
+	flags.StringSliceVar(&owns, "owns", nil, "namespaces that only this member and their other owners may export: names, or prefixes that end in *; a minus sign at the end, as in shop-, ends the ownership")
 	flags.BoolVar(&drained, "drained", false, "send the member no new connections while other members can serve them; --drained=false ends this")
 	flags.BoolVar(&dryRun, "dry-run", false, "show the result and change nothing")
 	command.MarkFlagsMutuallyExclusive("namespaces", "no-namespaces")
+	command.MarkFlagsMutuallyExclusive("owns", "no-namespaces")
 	return command
 }
 
@@ -157,6 +168,27 @@ func namespacesOf(texts []string, none bool) (permissions.Namespaces, error) {
 		return permissions.ParseNamespaces("*")
 	}
 	return set, nil
+}
+
+// ownsOf parses the flag for reserved namespaces.
+func ownsOf(texts []string) (owns, disowns []string, _ error) {
+	for _, text := range texts {
+		pattern, ends := strings.CutSuffix(text, "-")
+		set, err := permissions.ParseNamespaces(pattern)
+		switch all := set.Texts(); {
+		case err != nil:
+			return nil, nil, fmt.Errorf("--owns: %w", err)
+		case len(all) != 1:
+			return nil, nil, fmt.Errorf("--owns: %q is not one namespace or prefix", text)
+		case all[0] == "*":
+			return nil, nil, errors.New("--owns: * would reserve all namespaces: name them, or give prefixes")
+		case ends:
+			disowns = append(disowns, all[0])
+		default:
+			owns = append(owns, all[0])
+		}
+	}
+	return owns, disowns, nil
 }
 
 // anyAddress is the value of --ranges that removes the restriction. It is not a valid range.
@@ -233,12 +265,12 @@ func addPermissionsFormat(command *cobra.Command, format *output.Format) {
 
 func writePermissions(cmd *cobra.Command, format output.Format, rows []setup.MemberPermissions) error {
 	return output.Rows(cmd.OutOrStdout(), format, rows, func(r setup.MemberPermissions) string { return r.Cluster }, output.Columns[setup.MemberPermissions]{
-		Headers: []string{"CLUSTER", "NAMESPACES", "EXPORTS", "REFUSED", "RANGES", "ADDRESSES", "OUTSIDE", "DRAINED", "MISTAKES"},
+		Headers: []string{"CLUSTER", "NAMESPACES", "OWNS", "EXPORTS", "REFUSED", "RANGES", "ADDRESSES", "OUTSIDE", "DRAINED", "MISTAKES"},
 		Wide:    []string{"EXAMPLES"},
 		Cells: func(r setup.MemberPermissions) []any {
 			namespaces := output.Permitted(!slices.Contains(r.Namespaces, "*"), r.Namespaces, "all")
 			within := output.Permitted(!r.AnyAddress, r.Ranges, anyAddress)
-			return []any{r.Cluster, namespaces, r.Exports, r.NotPermitted, within, r.Addresses, r.Outside, drainedText(r.Drained), strings.Join(r.Mistakes, "; "), r.Examples}
+			return []any{r.Cluster, namespaces, strings.Join(r.Owns, ","), r.Exports, r.NotPermitted, within, r.Addresses, r.Outside, drainedText(r.Drained), strings.Join(r.Mistakes, "; "), r.Examples}
 		},
 	})
 }

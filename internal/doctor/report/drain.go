@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
@@ -57,14 +58,24 @@ func DrainImpact(s *survey.Survey) (texts []string) {
 // drained has, and whether these are all its ports. It needs the EndpointSlices on the broker.
 func onlyHere(s *survey.Survey, own merge.Export) (ports []string, all bool) {
 	exports := constituents(s, own.Service())
+	of := func(id string) int {
+		return slices.IndexFunc(exports, func(e merge.Export) bool { return e.ClusterID == id })
+	}
 	serves := func(id string) bool {
-		return s.Cluster.Withdrawn[id] == "" && slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID == id && !isDrained(s, e) })
+		return s.Cluster.Withdrawn[id] == "" && of(id) >= 0 && !isDrained(s, exports[of(id)])
+	}
+	var merged []mcsv1beta1.ServicePort
+	if len(exports) > 0 {
+		merged = merge.Resolve(exports).Spec.Ports
 	}
 	type key struct{ family, port string }
 	here, others := map[key]bool{}, map[key]bool{}
 	for i := range s.Broker.Slices {
 		slice := &s.Broker.Slices[i]
 		id := layout.Cluster(slice).String()
+		if at := of(id); at >= 0 {
+			slice = asImported(slice, exports[at].Ports, merged)
+		}
 		if slice.Labels[names.LabelServiceName] != own.ServiceName || slice.Labels[names.LabelServiceNamespace] != own.ServiceNamespace ||
 			!slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return state(e) == EndpointReady }) {
 			continue

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,12 +45,21 @@ func TestDrainImpact(t *testing.T) {
 			}
 		}, "no other cluster can serve shop/web, so"},
 		"a port that the others lack": {func(s *survey.Survey) {
+			s.Broker.Exports[0].Spec.Ports = append(s.Broker.Exports[0].Spec.Ports, mcsv1beta1.ServicePort{Name: "admin", Port: 81})
 			for i := range s.Broker.Slices {
 				if slice := &s.Broker.Slices[i]; slice.Labels[names.LabelSourceCluster] == s.ClusterID.String() {
 					slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To("admin"), Port: ptr.To(int32(81))})
 				}
 			}
 		}, "no other cluster can serve shop/web (port admin), so"},
+		"a port that the others call otherwise": {func(s *survey.Survey) {
+			for i := range s.Broker.Slices {
+				if slice := &s.Broker.Slices[i]; slice.Labels[names.LabelSourceCluster] == s.ClusterID.String() {
+					slice.Ports[0].Name = ptr.To("x")
+				}
+			}
+			s.Broker.Exports[0].Spec.Ports[0].Name = "x"
+		}, ""},
 		"the others export for the hub only": {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Scope = brokerv1alpha1.ScopeHub }, "no other cluster can serve shop/web"},
 		"the others are lost": {func(s *survey.Survey) {
 			s.Cluster.Withdrawn = map[string]string{s.Broker.Exports[1].Spec.ClusterID: "2026"}

@@ -136,7 +136,7 @@ func (x *Explanation) localPolicy(s *survey.Survey, d *corev1.Service) bool {
 		return true
 	}
 	x.Findings.add(Warning, "endpoints", "The service has internalTrafficPolicy Local, so pods reach only endpoints on their own node, and none of other clusters.",
-		"To use endpoints of all clusters, set internalTrafficPolicy: Cluster in the Services of all exporting clusters.")
+		"To use endpoints of all clusters, set internalTrafficPolicy: Cluster in this cluster's exported Service.")
 	return slices.ContainsFunc(s.Cluster.Slices, func(slice discoveryv1.EndpointSlice) bool {
 		return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return e.NodeName != nil && state(e) == EndpointReady })
 	})

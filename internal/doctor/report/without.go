@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -12,6 +13,7 @@ import (
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
+	mcsendpoints "github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
@@ -104,14 +106,16 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 		}
 	}
 	accepted, _ := refusal.Parse(s.Cluster.AcceptWeights)
-	applied := choice.PreferenceOf(choice.Oldest(own), byDefault, exports, s.ClusterID, accepted.Has)
+	applied := choice.PreferenceOf(choice.Oldest(own), byDefault, exports, s.ClusterID, func(id names.ClusterID) bool {
+		return accepted.Has(id) || s.Broker.Permissions.Owns(id, service.Namespace)
+	})
 	oldest := choice.OldestExport(exports)
 	c := choice.Service{Name: service, Importer: s.ClusterID, Headless: oldest.Type == mcsv1beta1.Headless, OmitStandby: s.Cluster.OmitsStandby()}
 	members := map[string]*brokerv1alpha1.MemberCluster{}
 	for i := range s.Broker.Members {
 		members[s.Broker.Members[i].Name] = &s.Broker.Members[i]
 	}
-	clusterIPs := false
+	clusterIPs, ports := false, merge.Resolve(exports).Spec.Ports
 	for _, e := range exports {
 		id := names.ClusterID(e.ClusterID)
 		one := choice.Cluster{ID: id, Drained: isDrained(s, e), Silent: s.Cluster.Silent[e.ClusterID] != ""}
@@ -125,7 +129,7 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 				break
 			}
 			if slice := &s.Broker.Slices[i]; slice.Labels[names.LabelSourceCluster] == e.ClusterID {
-				one.Slices = append(one.Slices, slice)
+				one.Slices = append(one.Slices, asImported(slice, e.Ports, ports))
 			}
 		}
 		c.Clusters = append(c.Clusters, one)
@@ -138,6 +142,19 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 		c.Policy = policy
 	}
 	return c, preferenceOf(applied, err)
+}
+
+// asImported returns a published slice with the ports' names in the import, without ports that get no traffic.
+func asImported(slice *discoveryv1.EndpointSlice, exported, imported []mcsv1beta1.ServicePort) *discoveryv1.EndpointSlice {
+	same := *slice
+	same.Ports = nil
+	for _, p := range slice.Ports {
+		if i := mcsendpoints.Serves(p, exported, imported); i >= 0 {
+			p.Name = &imported[i].Name
+			same.Ports = append(same.Ports, p)
+		}
+	}
+	return &same
 }
 
 // Preference is the TrafficPolicy that applies to a service.

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
@@ -38,11 +39,14 @@ func TestWithout(t *testing.T) {
 		without names.ClusterID
 		want    string
 	}{
-		"no preference":           {third, "c1", "http c2 Active 1 33%, http c3 Active 2 67%"},
-		"the only other one":      {func(*survey.Survey) {}, "c1", "http c2 Active 1 100%"},
-		"nothing is left":         {func(s *survey.Survey) { s.Broker.Exports, s.Broker.Slices = s.Broker.Exports[1:], s.Broker.Slices[:1] }, "c1", "http unserved"},
-		"others are not ready":    {func(s *survey.Survey) { s.Broker.Slices[1].Endpoints[0].Conditions.Ready = ptr.To(false) }, "c1", "http c2 Unchanged 0 0% unserved"},
-		"a port that others lack": {func(s *survey.Survey) { s.Broker.Slices[0].Ports[0].Name = ptr.To("admin") }, "c1", "admin c2 Unchanged 0 0% unserved, http c2 Active 1 100%"},
+		"no preference":        {third, "c1", "http c2 Active 1 33%, http c3 Active 2 67%"},
+		"the only other one":   {func(*survey.Survey) {}, "c1", "http c2 Active 1 100%"},
+		"nothing is left":      {func(s *survey.Survey) { s.Broker.Exports, s.Broker.Slices = s.Broker.Exports[1:], s.Broker.Slices[:1] }, "c1", "http unserved"},
+		"others are not ready": {func(s *survey.Survey) { s.Broker.Slices[1].Endpoints[0].Conditions.Ready = ptr.To(false) }, "c1", "http c2 Unchanged 0 0% unserved"},
+		"a port that others lack": {func(s *survey.Survey) {
+			s.Broker.Exports[1].Spec.Ports[0] = mcsv1beta1.ServicePort{Name: "admin", Port: 81}
+			s.Broker.Slices[0].Ports[0].Name = ptr.To("admin")
+		}, "c1", "admin c2 Unchanged 0 0% unserved, http c2 Active 1 100%"},
 		"a drained one serves":    {func(s *survey.Survey) { s.Broker.Permissions = permissions.Members{"c2": {Drained: true}} }, "c1", "http c2 Active 1 100%"},
 		"a drained one stands by": {func(s *survey.Survey) { third(s); s.Broker.Permissions = permissions.Members{"c2": {Drained: true}} }, "c1", "http c2 Standby 0 0%, http c3 Active 2 100%"},
 		"a silent one stands by":  {func(s *survey.Survey) { third(s); s.Cluster.Silent = map[string]string{"c2": "now"} }, "c1", "http c2 Standby 0 0%, http c3 Active 2 100%"},

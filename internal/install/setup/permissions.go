@@ -30,6 +30,8 @@ type MemberPermissions struct {
 	Member bool `json:"member"`
 	// Namespaces are the patterns of namespaces that it may export; ["*"] for all.
 	Namespaces []string `json:"namespaces"`
+	// Owns are the patterns of namespaces that are reserved, and that it may export.
+	Owns []string `json:"owns,omitempty"`
 	// Exports is the number of exported services, NotPermitted how many of them are in namespaces that are not
 	// permitted.
 	Exports      int `json:"exports"`
@@ -61,6 +63,9 @@ type PermissionsChange struct {
 	// SetRanges replaces the permitted ranges of endpoints with Ranges, or nil for any address.
 	SetRanges bool
 	Ranges    *ranges.Set
+	// Owns reserves namespaces for the member, besides their other owners. Disowns ends this: without another owner, they are
+	// not reserved any more.
+	Owns, Disowns []string
 	// SetDrained replaces whether the member is drained with Drained.
 	SetDrained, Drained bool
 	// DryRun returns the result without changing anything.
@@ -133,11 +138,27 @@ func (change PermissionsChange) write(ctx context.Context, on *install.Target, n
 }
 
 func (change PermissionsChange) none() bool {
-	return !change.SetNamespaces && !change.SetRanges && !change.SetDrained
+	return !change.SetNamespaces && !change.SetRanges && !change.SetDrained && len(change.Owns)+len(change.Disowns) == 0
 }
 
 // of makes the change in a ConfigMap and returns it.
 func (change PermissionsChange) of(config *corev1.ConfigMap) *corev1.ConfigMap {
+	permitted, _ := permissions.Read(config)
+	owned := permitted.OwnedBy(change.Cluster)
+	if change.SetNamespaces && len(change.Namespaces.Texts()) > 0 { // what it owns stays
+		change.Namespaces = change.Namespaces.With(owned...)
+	}
+	reserved := permitted[permissions.Default].Reserved
+	if len(change.Owns)+len(change.Disowns) > 0 {
+		if !change.SetNamespaces {
+			change.SetNamespaces, change.Namespaces = true, permissions.All()
+			if may := permitted.Of(change.Cluster).Namespaces; may != nil {
+				change.Namespaces = *may
+			}
+		}
+		change.Namespaces, reserved = change.Namespaces.With(change.Owns...), reserved.With(change.Owns...)
+		change.disown(permitted, &reserved)
+	}
 	set := func(key string, change, restrict bool, value func() string) {
 		if !change {
 			return
@@ -153,8 +174,24 @@ func (change PermissionsChange) of(config *corev1.ConfigMap) *corev1.ConfigMap {
 	}
 	set(permissions.NamespacesKey(change.Cluster), change.SetNamespaces, true, change.Namespaces.String)
 	set(permissions.RangesPrefix+change.Cluster.String(), change.SetRanges, change.Ranges != nil, func() string { return change.Ranges.String() })
+	set(permissions.Reserved, !reserved.Equal(permitted[permissions.Default].Reserved), len(reserved.Texts()) > 0, reserved.String)
 	set(permissions.DrainedPrefix+change.Cluster.String(), change.SetDrained, change.Drained, func() string { return "true" })
 	return config
+}
+
+// disown ends the member's ownership of namespaces. It may still export them if it may export all, or if they are not reserved any more.
+func (change *PermissionsChange) disown(permitted permissions.Members, reserved *permissions.Namespaces) {
+	for _, pattern := range change.Disowns {
+		others := slices.ContainsFunc(slices.Collect(maps.Keys(permitted)), func(id names.ClusterID) bool {
+			return id != change.Cluster && slices.Contains(permitted.OwnedBy(id), pattern)
+		})
+		if others || slices.Contains(change.Namespaces.Texts(), "*") {
+			change.Namespaces = change.Namespaces.Without(pattern)
+		}
+		if !others {
+			*reserved = reserved.Without(pattern)
+		}
+	}
 }
 
 // maxExamples limits the examples for one member.
@@ -172,6 +209,7 @@ func listPermissions(config *corev1.ConfigMap, about names.ClusterID, members []
 				cluster = permissions.Default
 			}
 			rows[id] = newRow(id, permitted.Of(cluster))
+			rows[id].Owns = permitted.OwnedBy(cluster)
 		}
 		return rows[id]
 	}
@@ -181,8 +219,10 @@ func listPermissions(config *corev1.ConfigMap, about names.ClusterID, members []
 	if about != "" {
 		row(about.String())
 	}
-	for id := range permitted {
-		row(cmp.Or(id.String(), DefaultRow))
+	for id, member := range permitted {
+		if id != permissions.Default || member.Namespaces != nil {
+			row(cmp.Or(id.String(), DefaultRow))
+		}
 	}
 	for _, m := range mistakes {
 		id := cmp.Or(m.Cluster.String(), m.Key)

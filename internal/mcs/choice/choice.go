@@ -279,6 +279,9 @@ func (r *Result) report(s *Service) {
 		r.Clusters = append(r.Clusters, ClusterResult{Cluster: s.Clusters[i].ID, Decision: Decision{Unchanged, NotReady}})
 	}
 	for key, port := range r.ports {
+		if key.protocol == "" && !r.headless {
+			continue // no client reaches endpoints without a port
+		}
 		r.Ports = append(r.Ports, r.result(key, port, s.Clusters))
 	}
 	slices.SortFunc(r.Ports, func(a, b PortResult) int {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -41,6 +42,20 @@ func Apply(service *corev1.Service, imp *mcsv1beta1.ServiceImport, allowed metad
 		spec.ClusterIPs = []string{corev1.ClusterIPNone}
 	}
 	applyFamilies(spec, imp.Spec.IPFamilies)
+}
+
+// Unconfined returns an import whose derived Service has the internal traffic policy Local only if this cluster's own export has
+// it, too, or else the same import. With Local, pods reach only endpoints on their own node: no other cluster may decide that.
+func Unconfined(imp *mcsv1beta1.ServiceImport, self names.ClusterID, exports []brokerv1alpha1.ExportedServiceSpec) *mcsv1beta1.ServiceImport {
+	const local = corev1.ServiceInternalTrafficPolicyLocal
+	if ptr.Deref(imp.Spec.InternalTrafficPolicy, "") != local || slices.ContainsFunc(exports, func(e brokerv1alpha1.ExportedServiceSpec) bool {
+		return e.ClusterID == self.String() && ptr.Deref(e.InternalTrafficPolicy, "") == local
+	}) {
+		return imp
+	}
+	same := *imp
+	same.Spec.InternalTrafficPolicy = nil
+	return &same
 }
 
 // Portless reports whether the API refuses the import's Service because it has no port. Only headless Services need

@@ -92,15 +92,24 @@ func (m Import) slice(source *discoveryv1.EndpointSlice, name string, endpoints 
 	return slice
 }
 
+// Serves returns the index of the import's port that a source slice's port serves, or -1. Traffic follows protocol and number: the
+// name says which exported port it is.
+func Serves(port discoveryv1.EndpointPort, exported, imported []mcsv1beta1.ServicePort) int {
+	i := slices.IndexFunc(exported, func(p mcsv1beta1.ServicePort) bool { return isPort(port, p) })
+	if i < 0 {
+		return -1
+	}
+	return slices.IndexFunc(imported, func(p mcsv1beta1.ServicePort) bool { return merge.SameNumber(p, exported[i]) })
+}
+
 // ports returns a source slice's ports for which its cluster gets traffic, under each of their names here. A port
-// without number means all ports. It is kept if the import has its name and protocol.
+// without number means all ports.
 func (m Import) ports(source []discoveryv1.EndpointPort) []discoveryv1.EndpointPort {
-	importPorts := m.Import.Spec.Ports
 	portNames := m.portNames()
 	kept := []discoveryv1.EndpointPort{}
 	for _, port := range source {
-		i := slices.IndexFunc(importPorts, func(ip mcsv1beta1.ServicePort) bool { return isPort(port, ip) })
-		if i < 0 || !merge.Serves(m.Ports, importPorts[i]) {
+		i := Serves(port, m.Ports, m.Import.Spec.Ports)
+		if i < 0 {
 			continue
 		}
 		for _, name := range portNames[i] {

@@ -128,6 +128,14 @@ func TestPortsFollowTheImport(t *testing.T) {
 			"a definition that lost gets no traffic",
 			[]mcsv1beta1.ServicePort{http}, []mcsv1beta1.ServicePort{{Name: "http", Port: 8080}}, []string{"http/TCP"}, nil,
 		},
+		{
+			"a port that an older export renames",
+			[]mcsv1beta1.ServicePort{{Name: "x", Port: 80}}, []mcsv1beta1.ServicePort{http}, []string{"http/TCP"}, []string{"x/TCP"},
+		},
+		{
+			"names exchanged by an older export",
+			[]mcsv1beta1.ServicePort{{Name: "metrics", Port: 80}, {Name: "http", Port: 9090}}, []mcsv1beta1.ServicePort{http, metrics}, []string{"http/TCP"}, []string{"metrics/TCP"},
+		},
 		{"same name, other protocol", []mcsv1beta1.ServicePort{dns}, []mcsv1beta1.ServicePort{http}, []string{"http/TCP"}, nil},
 		{"one without name gets one", []mcsv1beta1.ServicePort{unnamed}, []mcsv1beta1.ServicePort{unnamed}, []string{"/TCP"}, []string{"80-tcp/TCP", "/TCP"}},
 		{

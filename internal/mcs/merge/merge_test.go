@@ -217,25 +217,6 @@ func TestOldestValuesWin(t *testing.T) {
 	}
 }
 
-func TestServes(t *testing.T) {
-	mine := []mcsv1beta1.ServicePort{port("http", 80), {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP, AppProtocol: ptr.To("x")}}
-	for _, tt := range []struct {
-		port mcsv1beta1.ServicePort
-		want bool
-	}{
-		{port("http", 80), true},
-		{mcsv1beta1.ServicePort{Name: "http", Port: 80}, true},
-		{port("http", 81), false},
-		{port("web", 80), false},
-		{port("dns", 53), false},
-		{port("dns", 53, corev1.ProtocolUDP), true},
-	} {
-		if got := Serves(mine, tt.port); got != tt.want {
-			t.Errorf("Serves(%v) = %v", tt.port, got)
-		}
-	}
-}
-
 func TestResultSharesNothingWithItsInput(t *testing.T) {
 	e := export("c1", 0, affine(60), func(e *Export) { e.ExportedLabels = map[string]string{"a": "1"} })
 	before := *e.DeepCopy()

@@ -53,14 +53,10 @@ func unionOfPorts(exports []Export) (union []mcsv1beta1.ServicePort, origins []s
 	return union, origins
 }
 
-// Serves reports whether a cluster with the given ports serves the import's port as defined. Otherwise it must get no
-// traffic for it. The application protocol is only a hint, and is ignored.
-func Serves(ports []mcsv1beta1.ServicePort, port mcsv1beta1.ServicePort) bool {
-	port = withDefaults(port)
-	return slices.ContainsFunc(ports, func(p mcsv1beta1.ServicePort) bool {
-		p = withDefaults(p)
-		return p.Name == port.Name && p.Protocol == port.Protocol && p.Port == port.Port
-	})
+// SameNumber reports whether clients that connect to one port reach the other: they have the same protocol and number. Names
+// are what clusters call it, so a cluster serves a port that an older export renames.
+func SameNumber(a, b mcsv1beta1.ServicePort) bool {
+	return withDefaults(a).Protocol == withDefaults(b).Protocol && a.Port == b.Port
 }
 
 func withDefaults(p mcsv1beta1.ServicePort) mcsv1beta1.ServicePort {
@@ -70,7 +66,7 @@ func withDefaults(p mcsv1beta1.ServicePort) mcsv1beta1.ServicePort {
 
 // clash reports whether one Service cannot have both ports.
 func clash(a, b mcsv1beta1.ServicePort) bool {
-	return a.Name == b.Name || (a.Protocol == b.Protocol && a.Port == b.Port)
+	return a.Name == b.Name || SameNumber(a, b)
 }
 
 func samePorts(a, b []mcsv1beta1.ServicePort) bool {

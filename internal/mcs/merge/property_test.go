@@ -2,6 +2,7 @@ package merge
 
 import (
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -132,7 +133,7 @@ func TestUnionOfPortsObeysTheServiceRules(t *testing.T) {
 		for _, p := range union {
 			served := false
 			for _, e := range exports {
-				served = served || Serves(e.Ports, p)
+				served = served || slices.ContainsFunc(e.Ports, func(q mcsv1beta1.ServicePort) bool { return SameNumber(p, q) })
 			}
 			if !served {
 				t.Fatalf("no cluster serves port %v", p)

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -53,10 +54,14 @@ type Reconciler struct {
 func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, error) {
 	r := &Reconciler{cluster: c, recorder: recorder, problems: problems}
 	return kit.New("service", r,
+		c.OnOwnChanges(func(ctx context.Context) []reconcile.Request { return r.imports(ctx) }), // without one in the ServiceImport
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
 		kit.Watch(member, &corev1.Service{}, func(_ context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
 			if imp := imported.Of(e.Latest()); imp.Name != "" {
 				return []reconcile.Request{{NamespacedName: imp}}
+			}
+			if e.Old != nil && e.New != nil && !ptr.Equal(e.Old.Spec.InternalTrafficPolicy, e.New.Spec.InternalTrafficPolicy) {
+				return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(e.New)}} // it may be exported
 			}
 			return nil
 		}),
@@ -70,7 +75,11 @@ func (r *Reconciler) namespace(ctx context.Context, e kit.Event[*corev1.Namespac
 	if e.Old == nil || e.New == nil || e.Old.Annotations[names.AnnotationServiceMetadata] == e.New.Annotations[names.AnnotationServiceMetadata] {
 		return nil
 	}
-	imports, err := local.ServiceImports(ctx, r.cluster.Client, client.InNamespace(e.New.Name))
+	return r.imports(ctx, client.InNamespace(e.New.Name))
+}
+
+func (r *Reconciler) imports(ctx context.Context, in ...client.ListOption) []reconcile.Request {
+	imports, err := local.ServiceImports(ctx, r.cluster.Client, in...)
 	if err != nil {
 		return nil // the cache has stopped
 	}
@@ -88,9 +97,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	want, err := have, error(nil)
 	if have.UID != "" {
-		if want, _, err = imported.Current(ctx, r.cluster, have); err != nil {
+		var exported local.Exported
+		if want, exported, err = imported.Current(ctx, r.cluster, have); err != nil {
 			return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
 		}
+		want = derived.Unconfined(want, r.cluster.ID, exported.Imported)
 	}
 	warnings, err := r.apply(ctx, req.NamespacedName, want)
 	out := kit.OutcomeOf(err)
