@@ -36,6 +36,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
 	"github.com/atoll-mcs/atoll/internal/kit/version"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
 // leaderElectionID is the Lease of the leader election.
@@ -109,14 +110,29 @@ func (p *process) term(ctx context.Context) error {
 	free := unelected(func(ctx context.Context) error {
 		return kit.Follow(ctx, mgr.GetCache(), &discoveryv1.EndpointSlice{}, accepts.ForgetDeleted)
 	})
-	hosts, err := loadbalancer.ReadHosts(ctx, mgr.GetAPIReader(), p.config, p.options.nodes(), p.log)
+	own, nodes, err := p.readOwnCluster(ctx)
+	if err != nil {
+		return err
+	}
+	hosts, err := loadbalancer.ReadHosts(ctx, mgr.GetAPIReader(), p.config, p.options.nodes(), own, p.log)
 	if err != nil {
 		return err
 	}
 	comparer := &servicepolicy.Comparer{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clusterset: p.options.Clusterset, Failed: &p.failed, Log: p.log}
 	known := p.published.Read(accepts, mgr.GetAPIReader())
-	follow := func(ctx context.Context) error { return p.published.Follow(ctx, mgr.GetCache()) }
-	for _, runnable := range []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), manager.RunnableFunc(follow), free, hosts, comparer} {
+	follow := func(ctx context.Context) error {
+		if nodes != nil { // before the backends are known
+			if err := own.Follow(ctx, nodes); err != nil {
+				return err
+			}
+		}
+		return p.published.Follow(ctx, mgr.GetCache())
+	}
+	runnables := []manager.Runnable{p.health.Started(), manager.RunnableFunc(p.lead), manager.RunnableFunc(follow), free, hosts, comparer}
+	if nodes != nil {
+		runnables = append(runnables, nodes)
+	}
+	for _, runnable := range runnables {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)
 		}
@@ -134,6 +150,31 @@ func (p *process) term(ctx context.Context) error {
 		lifecycle.NoteElection(ctx, p.log, mgr)
 	}
 	return mgr.Start(ctx)
+}
+
+// readOwnCluster returns the cluster that the hub runs in, and a cache with its nodes; nil outside a cluster.
+func (p *process) readOwnCluster(ctx context.Context) (own *loadbalancer.OwnCluster, nodes cache.Cache, err error) {
+	flags, err := validation.ParseNetwork(p.options.ServiceCIDRs, p.options.PodCIDRs)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := rest.InClusterConfig()
+	var reader client.Reader
+	switch {
+	case p.options.Config != nil || errors.Is(err, rest.ErrNotInCluster):
+	case err != nil:
+		return nil, nil, fmt.Errorf("configuring the client for the cluster that the hub runs in: %w", err)
+	default:
+		if reader, err = client.New(config, client.Options{Scheme: scheme()}); err != nil {
+			return nil, nil, fmt.Errorf("creating a client for the cluster that the hub runs in: %w", err)
+		}
+		options := cache.Options{Scheme: scheme(), ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: loadbalancer.StripNode}}}
+		if nodes, err = cache.New(config, options); err != nil {
+			return nil, nil, fmt.Errorf("creating a cache of the nodes of the cluster that the hub runs in: %w", err)
+		}
+	}
+	own, err = loadbalancer.ReadOwnCluster(ctx, reader, flags, p.log)
+	return own, nodes, err
 }
 
 // unelected runs on each replica.
@@ -173,7 +214,8 @@ func (p *process) controllers(mgr ctrl.Manager, accepts *border.Border, hosts *l
 	recorder := mgr.GetEventRecorder("atoll-hub")
 	add := func(one manager.Runnable, e error) { all, err = append(all, one), errors.Join(err, e) }
 	add(servicepolicy.New(c, live, cache, clusterset, accepts, p.published.View, known, &p.published.Changes, &p.failed, recorder))
-	add(loadbalancer.New(c, cache, p.published, known, hosts, p.providers, recorder, p.options.AbandonAfter))
+	add(loadbalancer.New(c, cache, p.published, known, hosts, p.providers, recorder,
+		loadbalancer.Options{Abandon: p.options.AbandonAfter, AllowUnsetRanges: p.options.AllowUnsetRanges}))
 	add(p.published.View.Reader(view.Connection{Live: live, Border: accepts}))
 	return all, err
 }

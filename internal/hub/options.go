@@ -15,6 +15,7 @@ import (
 	_ "github.com/atoll-mcs/atoll/cloudprovider/haproxy" // registers itself
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
 // Options are the settings of a hub.
@@ -38,6 +39,11 @@ type Options struct {
 	Addresses, ProviderOptions []string
 	// NodeAddresses are the addresses of the hub pod's node. No backend may have one.
 	NodeAddresses []string
+	// PodCIDRs and ServiceCIDRs are address ranges of the cluster that the hub runs in. Other members' backends may not
+	// have addresses there.
+	PodCIDRs, ServiceCIDRs []string
+	// AllowUnsetRanges allows backends of members for which the broker permits no address ranges.
+	AllowUnsetRanges bool
 	// AbandonAfter is how long a failing deletion of a load balancer blocks the deletion of its MultiClusterService.
 	AbandonAfter time.Duration
 	// MemberBudget is a factor on the default budget for one member's EndpointSlices; 0 is unlimited.
@@ -62,6 +68,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.Addresses, "lb-addresses", nil, "addresses for load balancers, such as 192.0.2.10, 192.0.2.0/28 or 192.0.2.10-192.0.2.20; the prefix PROVIDER= selects a provider other than the default; may be repeated")
 	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "option of a provider, in the form [PROVIDER.]NAME=VALUE; may be repeated")
 	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of this pod's node, which load balancers refuse as backends; load balancers always refuse the addresses of this machine's interfaces and of the API server")
+	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod CIDR of the cluster that the hub runs in, which load balancers refuse in other clusters' backends; may be repeated; the default is the nodes' spec.podCIDRs")
+	flags.StringSliceVar(&o.ServiceCIDRs, "service-cidr", nil, "Service CIDR of the cluster that the hub runs in, which load balancers refuse in other clusters' backends; may be repeated; Kubernetes 1.33 and later publish the ranges")
+	flags.BoolVar(&o.AllowUnsetRanges, "lb-allow-unset-ranges", false, "let load balancers use endpoints of clusters without address ranges on the broker (atoll broker members set CLUSTER --ranges); such a cluster can publish any address that the hub reaches")
 	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "time after which a MultiClusterService is deleted even if its load balancer cannot be deleted")
 	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for each member's EndpointSlices, in units of %d MiB; the hub ignores slices beyond the budget; 0 for no limit", border.DefaultBudget>>20))
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log more details")
@@ -79,6 +88,12 @@ func (o *Options) Validate() error {
 		if _, err := netip.ParseAddr(text); err != nil {
 			return fmt.Errorf("--node-addresses: %q is not an IP address: %w", text, err)
 		}
+	}
+	if _, err := validation.ParseNetwork(o.ServiceCIDRs, nil); err != nil {
+		return fmt.Errorf("--service-cidr: %w", err)
+	}
+	if _, err := validation.ParseNetwork(nil, o.PodCIDRs); err != nil {
+		return fmt.Errorf("--pod-cidr: %w", err)
 	}
 	return nil
 }

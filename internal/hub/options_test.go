@@ -12,6 +12,9 @@ func TestOptions(t *testing.T) {
 		{"", ""},
 		{"--clusterset=", "--clusterset"},
 		{"--member-budget=-1", "--member-budget"},
+		{"--pod-cidr=10.1.0.0/16,fd00:1::/48 --service-cidr=10.96.0.0/12", ""},
+		{"--pod-cidr=10.1.0.0", "--pod-cidr"},
+		{"--service-cidr=x", "--service-cidr"},
 	} {
 		var o Options
 		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +17,6 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
@@ -62,15 +60,14 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	})
 	eventually(t, "the backends of one cluster", func() error { return p.has(name, "80>c1/10.1.0.1:8080") })
 	// Addresses that the broker's owner does not permit are not backends.
-	allowed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: names.MemberPermissions}, Data: map[string]string{"ranges.c1": "10.1.0.8/29"}}
-	create(t, allowed)
+	permit(t, "c1", "10.1.0.8/29")
 	eventually(t, "no permitted backends", func() error { return p.has(name) })
 	change(t, c1, func(s *discoveryv1.EndpointSlice) {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.9"}})
 	})
 	eventually(t, "the permitted backend", func() error { return p.has(name, "80>c1/10.1.0.9:8080") })
-	change(t, allowed, func(c *corev1.ConfigMap) { c.Data = nil })
-	eventually(t, "all are allowed", func() error { return p.has(name, "80>c1/10.1.0.1:8080", "80>c1/10.1.0.9:8080") })
+	permit(t, "c1", "10.1.0.0/16")
+	eventually(t, "both are permitted", func() error { return p.has(name, "80>c1/10.1.0.1:8080", "80>c1/10.1.0.9:8080") })
 	change(t, c1, func(s *discoveryv1.EndpointSlice) { s.Endpoints = s.Endpoints[1:] })
 	eventually(t, "another backend", func() error { return p.has(name, "80>c1/10.1.0.9:8080") })
 

@@ -31,11 +31,14 @@ import (
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/deploy"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	atollhub "github.com/atoll-mcs/atoll/internal/hub"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -51,6 +54,9 @@ var (
 // budget is the memory budget for a member, in bytes, of the controllers that start starts; 0
 // for no limit.
 var budget int64
+
+// allowUnsetRanges lets the controllers that start starts use members without permitted ranges.
+var allowUnsetRanges bool
 
 // believed is the initial state of published objects of the controllers that start starts; nil
 // for none.
@@ -91,7 +97,14 @@ func prepare(ctx context.Context, l *lab.Lab) (err error) {
 	if err := target.CRDs(ctx, install.MustParse(append(deploy.BrokerCRDs(), deploy.HubCRDs()...)...), false); err != nil {
 		return err
 	}
-	return hub.Create(ctx, objects.Namespace(clusterset))
+	if err := hub.Create(ctx, objects.Namespace(clusterset)); err != nil {
+		return err
+	}
+	permitted := &corev1.ConfigMap{ObjectMeta: objects.Meta(clusterset, names.MemberPermissions), Data: map[string]string{}}
+	for _, member := range []string{"c1", "c2", "c3", "c4"} {
+		permitted.Data[permissions.RangesPrefix+member] = "10.0.0.0/8"
+	}
+	return hub.Create(ctx, permitted)
 }
 
 // start runs the controller like a hub, until stop is called or the test ends.
@@ -109,8 +122,16 @@ func start(t *testing.T) (stop func()) {
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, Cache: cache.Options{ByObject: atollhub.Caches(clusterset, accepts)},
 	})
 	noError(t, err)
+	log := slog.New(slog.DiscardHandler)
+	cluster, err := loadbalancer.ReadOwnCluster(t.Context(), mgr.GetAPIReader(), validation.Network{}, log)
+	noError(t, err)
 	known := published.Read(accepts, mgr.GetAPIReader())
-	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return published.Follow(ctx, mgr.GetCache()) })))
+	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if err := cluster.Follow(ctx, mgr.GetCache()); err != nil {
+			return err
+		}
+		return published.Follow(ctx, mgr.GetCache())
+	})))
 	reader, err := published.View.Reader(view.Connection{Live: mgr.GetAPIReader(), Border: accepts})
 	noError(t, err)
 	noError(t, mgr.Add(reader))
@@ -118,13 +139,14 @@ func start(t *testing.T) (stop func()) {
 		wait.UntilWithContext(ctx, func(ctx context.Context) { _ = published.Observe(ctx) }, 50*time.Millisecond)
 		return nil
 	})))
-	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, slog.New(slog.DiscardHandler))
+	hosts, err := loadbalancer.ReadHosts(t.Context(), mgr.GetAPIReader(), configuration, []netip.Addr{netip.MustParseAddr("10.9.9.9")}, cluster, log)
 	noError(t, err)
 	noError(t, mgr.Add(hosts))
 	noError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		return kit.Follow(ctx, mgr.GetCache(), &discoveryv1.EndpointSlice{}, accepts.ForgetDeleted)
 	})))
-	c, err := loadbalancer.New(mgr.GetClient(), mgr.GetCache(), published, known, hosts, providers, mgr.GetEventRecorder("atoll-hub"), abandonAfter)
+	c, err := loadbalancer.New(mgr.GetClient(), mgr.GetCache(), published, known, hosts, providers, mgr.GetEventRecorder("atoll-hub"),
+		loadbalancer.Options{Abandon: abandonAfter, AllowUnsetRanges: allowUnsetRanges})
 	noError(t, err)
 	noError(t, mgr.Add(c))
 	ctx, cancel := context.WithCancel(context.Background())

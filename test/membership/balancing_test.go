@@ -104,7 +104,7 @@ func TestHubServesMetrics(t *testing.T) {
 	noError(t, err)
 	at := ports[0].String()
 	const ns = "measured"
-	_, address := balanced(t, ns, func(o *hub.Options) { o.MetricsAddress = at })
+	_, address := balanced(t, ns, func(o *hub.Options) { o.MetricsAddress, o.AllowUnsetRanges = at, true })
 	read := func() string {
 		t.Helper()
 		response, err := http.Get("http://" + at + "/metrics")

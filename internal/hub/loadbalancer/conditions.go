@@ -12,6 +12,7 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
 // Conditions of a MultiClusterService that this controller owns.
@@ -45,6 +46,7 @@ const (
 	reasonUnheld        = "FinalizerNotWritten"
 	reasonRefused       = "Refused"
 	reasonTooMany       = "TooManyBackends"
+	reasonRangesNotSet  = "RangesNotSet"
 )
 
 // outcome is the result of a provider's call.
@@ -231,11 +233,25 @@ func (o outcome) accepted() metav1.Condition {
 		parts = append([]string{fmt.Sprintf("The hub refuses some endpoints and ports that clusters publish (%d in total): %s. The refused endpoints and ports get no traffic from this load balancer. "+
 			"Correct the endpoints and ports in the named clusters.", n, o.refused)}, parts...)
 	}
+	if len(o.rangeless) > 0 {
+		c.Reason = reasonRangesNotSet
+		parts = append([]string{describeRangeless(o.rangeless, o.clusterset)}, parts...)
+	}
 	if len(parts) == 0 {
 		c.Status, c.Reason, parts = metav1.ConditionTrue, reasonAccepted, []string{"For all ports, the hub uses all endpoints that the provider clusters publish."}
 	}
 	c.Message = strings.Join(parts, " ")
 	return c
+}
+
+// describeRangeless explains that clusters need permitted ranges, with a command for each.
+func describeRangeless(clusters []string, clusterset string) string {
+	var commands []string
+	for _, cluster := range clusters {
+		commands = append(commands, command.Broker.Atoll("broker members set %s --ranges RANGES_OF_PODS --clusterset %s", cluster, clusterset))
+	}
+	return fmt.Sprintf("The hub refuses all endpoints of some provider clusters, because the broker permits no address ranges for them: %s. These clusters get no traffic from this load balancer. "+
+		"Permit the ranges of each cluster's pods: %s.", named(clusters), named(commands))
 }
 
 func named(list []string) string {

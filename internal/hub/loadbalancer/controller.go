@@ -41,8 +41,7 @@ type Controller struct {
 	hosts     *Hosts
 	providers *Providers
 	recorder  events.EventRecorder
-	// abandon is how long a failing deletion of a load balancer blocks the deletion of its object.
-	abandon time.Duration
+	options   Options
 
 	// ready is set once all caches are synced.
 	ready atomic.Bool
@@ -56,10 +55,18 @@ type Controller struct {
 	add         func(reconcile.Request)         // with low priority
 }
 
+// Options are the settings of a Controller.
+type Options struct {
+	// Abandon is how long a failing deletion of a load balancer blocks the deletion of its object.
+	Abandon time.Duration
+	// AllowUnsetRanges allows backends of members for which the broker permits no address ranges.
+	AllowUnsetRanges bool
+}
+
 // New returns the controller. It watches the given cache, and reads and writes with c, when published is known. It uses no
 // endpoint with an address in hosts.
-func New(c client.Client, from cache.Cache, published *Published, known <-chan struct{}, hosts *Hosts, providers *Providers, recorder events.EventRecorder, abandon time.Duration) (controller.Controller, error) {
-	r := &Controller{client: c, published: published, hosts: hosts, providers: providers, recorder: recorder, abandon: abandon}
+func New(c client.Client, from cache.Cache, published *Published, known <-chan struct{}, hosts *Hosts, providers *Providers, recorder events.EventRecorder, o Options) (controller.Controller, error) {
+	r := &Controller{client: c, published: published, hosts: hosts, providers: providers, recorder: recorder, options: o}
 	return kit.New("loadbalancer", r, r.sources(from, known)...)
 }
 

@@ -132,7 +132,7 @@ func TestForwards(t *testing.T) {
 	} {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81, Protocol: corev1.ProtocolTCP}}}}
 		mcs := &networkingv1alpha1.MultiClusterService{Spec: tt.spec}
-		s, tooMany := forwards(mcs, service, validateExports(mcs, validation.Network{}, drainsNone, accepted(tt.slices, records)))
+		s, tooMany := forwards(mcs, service, validateExports(mcs, noRules, accepted(tt.slices, records)))
 		if len(tooMany) > 0 {
 			t.Errorf("%s: too many backends: %v", tt.name, tooMany)
 		}
@@ -153,7 +153,15 @@ func TestForwards(t *testing.T) {
 	}
 }
 
-func drainsNone(names.ClusterID) bool { return false }
+func isNone(names.ClusterID) bool { return false }
+
+// rulesOf are rules with the same network for all members, which need no ranges.
+func rulesOf(network validation.Network, drains func(names.ClusterID) bool) rules {
+	return rules{network: func(names.ClusterID) validation.Network { return network }, drains: drains, rangeless: isNone}
+}
+
+// noRules refuse nothing but addresses that no endpoint may have.
+var noRules = rulesOf(validation.Network{}, isNone)
 
 // Drained clusters get new connections only where no other cluster has a ready endpoint, for each port.
 func TestDrainedClusters(t *testing.T) {
@@ -176,7 +184,7 @@ func TestDrainedClusters(t *testing.T) {
 		}
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81}}}}
 		mcs := &networkingv1alpha1.MultiClusterService{}
-		s, _ := forwards(mcs, service, validateExports(mcs, validation.Network{}, func(id names.ClusterID) bool { return id == tt.byBroker },
+		s, _ := forwards(mcs, service, validateExports(mcs, rulesOf(validation.Network{}, func(id names.ClusterID) bool { return id == tt.byBroker }),
 			accepted([]*discoveryv1.EndpointSlice{published("c1", http, "10.1.0.1"), published("c2", http[:1], "10.2.0.1/"+tt.c2)}, records)))
 		var got []string
 		for _, p := range s.Ports {
@@ -319,7 +327,7 @@ func TestAdmit(t *testing.T) {
 	for _, c := range []string{"c1", "c2", "c3"} {
 		mcs.Spec.ProviderClusters = append(mcs.Spec.ProviderClusters, networkingv1alpha1.ClusterSelector{Name: c})
 	}
-	e := validateExports(mcs, network, drainsNone, accepted(given, list))
+	e := validateExports(mcs, rulesOf(network, isNone), accepted(given, list))
 	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
 	s, _ := forwards(mcs, service, e)
 	var backends []string
@@ -373,7 +381,7 @@ func TestUnmatchedPorts(t *testing.T) {
 			mcs.Spec.ProviderClusters = append(mcs.Spec.ProviderClusters, networkingv1alpha1.ClusterSelector{Name: p})
 		}
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81}}}}
-		e := validateExports(mcs, validation.Network{}, drainsNone, accepted(tt.slices, records(tt.records)))
+		e := validateExports(mcs, noRules, accepted(tt.slices, records(tt.records)))
 		s, _ := forwards(mcs, service, e)
 		c := outcome{forwarding: forwarding{service: s, refused: e.refused, unmatched: unmatched(s, e)}}.accepted()
 		if c.Reason != tt.reason || (c.Status == metav1.ConditionTrue) != (tt.reason == reasonAccepted) {

@@ -34,6 +34,39 @@ type exports struct {
 	records map[string]*brokerv1alpha1.ExportedServiceSpec
 	// refused counts the invalid records and endpoints.
 	refused refusals
+	// rangeless are the refused clusters for which the broker permits no address ranges, sorted.
+	rangeless []string
+}
+
+// rules decide which endpoints of a member may be backends.
+type rules struct {
+	// network returns the addresses that the hub refuses from a member.
+	network func(names.ClusterID) validation.Network
+	// drains reports whether the broker's administrator drains a member.
+	drains func(names.ClusterID) bool
+	// rangeless reports whether the hub refuses a member because the broker permits no address ranges for it.
+	rangeless func(names.ClusterID) bool
+}
+
+// rules returns the current rules.
+func (c *Controller) rules() rules {
+	members := c.published.View.Permissions()
+	hasRanges := func(id names.ClusterID) bool {
+		_, has := members.RangesOf(id)
+		return has
+	}
+	everyone := validation.Network{IsHost: c.hosts.Has, Allowed: members.RangesOf}
+	others := c.hosts.cluster.refuse(everyone)
+	return rules{
+		network: func(id names.ClusterID) validation.Network {
+			if c.hosts.cluster.is(c.published.View.Cluster(id), hasRanges(id)) {
+				return everyone
+			}
+			return others
+		},
+		drains:    members.Drains,
+		rangeless: func(id names.ClusterID) bool { return !c.options.AllowUnsetRanges && !hasRanges(id) },
+	}
 }
 
 // refusals count refused objects by cluster and keep the first reason.
@@ -68,24 +101,28 @@ func (r refusals) total() (n int) {
 	return n
 }
 
-// validateExports returns the provider clusters' records and slices, without endpoints that network refuses.
-// drains says which members the broker's administrator drains.
-func validateExports(mcs *networkingv1alpha1.MultiClusterService, network validation.Network, drains func(names.ClusterID) bool, published exported) exports {
+// validateExports returns the provider clusters' records and slices, without endpoints that the rules refuse.
+func validateExports(mcs *networkingv1alpha1.MultiClusterService, r rules, published exported) exports {
 	e := exports{records: map[string]*brokerv1alpha1.ExportedServiceSpec{}, refused: refusals{}}
 	providers := mcs.Spec.Providers()
 	isProvider := func(cluster string) bool { return len(providers) == 0 || slices.Contains(providers, cluster) }
-	for cluster, record := range published.records {
-		if !isProvider(cluster) {
+	for _, cluster := range slices.Sorted(maps.Keys(published.records)) {
+		record := published.records[cluster]
+		switch {
+		case !isProvider(cluster):
+			continue
+		case r.rangeless(names.ClusterID(cluster)):
+			e.rangeless = append(e.rangeless, cluster)
 			continue
 		}
 		spec := record.Spec
-		spec.Drained = spec.Drained || drains(names.ClusterID(cluster))
+		spec.Drained = spec.Drained || r.drains(names.ClusterID(cluster))
 		e.records[cluster] = &spec
 		count, summary := validation.RefusedOf(record)
 		e.refused.add(cluster, count, summary)
 	}
 	for cluster, refused := range published.refused {
-		if isProvider(cluster) {
+		if e.records[cluster] != nil {
 			e.refused.add(cluster, refused.count, refused.first)
 		}
 	}
@@ -100,7 +137,7 @@ func validateExports(mcs *networkingv1alpha1.MultiClusterService, network valida
 			e.refused.add(cluster, len(slice.Endpoints), "an EndpointSlice has domain names instead of addresses")
 			continue
 		}
-		clean, refused := network.Slice(names.ClusterID(cluster), slice)
+		clean, refused := r.network(names.ClusterID(cluster)).Slice(names.ClusterID(cluster), slice)
 		e.refused.add(cluster, len(refused), validation.Summary(refused[:min(1, len(refused))]))
 		e.slices = append(e.slices, clean)
 	}

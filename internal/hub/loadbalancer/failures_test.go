@@ -172,7 +172,7 @@ func newWorld(t *testing.T, panics ...string) *world {
 	recorder := events.NewFakeRecorder(100)
 	w.events = recorder.Events
 	w.Controller = &Controller{
-		client: c, published: NewPublished("set", 0), hosts: &Hosts{}, providers: providers, recorder: recorder, abandon: time.Hour,
+		client: c, published: NewPublished("set", 0), hosts: &Hosts{cluster: &OwnCluster{}}, providers: providers, recorder: recorder, options: Options{Abandon: time.Hour},
 		add: func(reconcile.Request) {},
 	}
 	return w

@@ -11,7 +11,6 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
-	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
 // Reasons for a missing Service.
@@ -27,6 +26,9 @@ type forwarding struct {
 	// refused counts published objects that the hub does not use; tooMany are ports above the backend limit.
 	refused refusals
 	tooMany []string
+	// rangeless are the refused clusters for which the broker permits no address ranges. clusterset names them to people.
+	rangeless  []string
+	clusterset string
 	// unmatched are the provider clusters' missing ports, existing the Service's ports, absent the ports in spec.ports
 	// that the Service does not have.
 	unmatched, existing, absent []string
@@ -71,9 +73,8 @@ func (c *Controller) gather(ctx context.Context, mcs *networkingv1alpha1.MultiCl
 	if !known {
 		return f, errNotYet
 	}
-	permitted := c.published.View.Permissions()
-	e := validateExports(mcs, validation.Network{IsHost: c.hosts.Has, Allowed: permitted.RangesOf}, permitted.Drains, published)
-	f.refused = e.refused
+	e := validateExports(mcs, c.rules(), published)
+	f.refused, f.rangeless, f.clusterset = e.refused, e.rangeless, c.published.clusterset
 	if f.unknown = service == nil; !f.unknown {
 		f.service, f.tooMany = forwards(mcs, service, e)
 		f.unmatched = unmatched(f.service, e)

@@ -29,10 +29,11 @@ const (
 // Hosts are the addresses of the hub's machine and API server. No backend may have one: its load balancer would expose
 // services that only the machine or cluster may reach.
 type Hosts struct {
-	reader client.Reader
-	config *rest.Config // of the API server
-	node   []netip.Addr // the pod cannot see its node's addresses itself
-	log    *slog.Logger
+	reader  client.Reader
+	config  *rest.Config // of the API server
+	node    []netip.Addr // the pod cannot see its node's addresses itself
+	cluster *OwnCluster
+	log     *slog.Logger
 
 	mu      sync.Mutex
 	known   map[netip.Addr]bool
@@ -40,9 +41,9 @@ type Hosts struct {
 }
 
 // ReadHosts returns the current addresses. reader bypasses caches, config is of the API server, node are addresses of
-// the hub's node.
-func ReadHosts(ctx context.Context, reader client.Reader, config *rest.Config, node []netip.Addr, log *slog.Logger) (*Hosts, error) {
-	h := &Hosts{reader: reader, config: config, node: node, log: log, changed: func() {}}
+// the hub's node, cluster is the cluster that the hub runs in.
+func ReadHosts(ctx context.Context, reader client.Reader, config *rest.Config, node []netip.Addr, cluster *OwnCluster, log *slog.Logger) (*Hosts, error) {
+	h := &Hosts{reader: reader, config: config, node: node, cluster: cluster, log: log, changed: func() {}}
 	return h, h.read(ctx)
 }
 
@@ -69,8 +70,11 @@ func (h *Hosts) Has(address netip.Addr) bool {
 	return h.known[address]
 }
 
-// OnChange sets the only function that is called when the addresses change.
+// OnChange sets the only function that is called when the addresses change, or those of the hub's cluster.
 func (h *Hosts) OnChange(f func()) {
+	h.cluster.mu.Lock()
+	h.cluster.changed = f
+	h.cluster.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.changed = f
@@ -88,6 +92,10 @@ func (h *Hosts) read(ctx context.Context) error {
 			return fmt.Errorf("reading the API server's addresses (%T %s): %w", object, key, err)
 		}
 	}
+	ofCluster, err := h.cluster.readServices(ctx)
+	if err != nil {
+		return err
+	}
 	found := hostAddresses(own, service, slice, h.node)
 	server, err := h.lookUp(ctx)
 	for _, a := range server {
@@ -100,7 +108,7 @@ func (h *Hosts) read(ctx context.Context) error {
 	same, changed := maps.Equal(found, h.known), h.changed
 	h.known = found
 	h.mu.Unlock()
-	if !same {
+	if !same || ofCluster {
 		changed()
 	}
 	return nil

@@ -137,10 +137,10 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 	}
 	if err != nil {
 		options, _ := cloudprovider.OptionsOf(mcs)
-		if !options.Abandon && c.failing.For(key, time.Now()) < c.abandon {
+		if !options.Abandon && c.failing.For(key, time.Now()) < c.options.Abandon {
 			condition := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeleting, Message: fmt.Sprintf(
 				"The load balancer of provider %s cannot be deleted: %[3]v. The hub retries for %[2]v. To give up now, set the annotation %[4]s: \"true\".",
-				name, c.abandon, err, cloudprovider.AnnotationAbandon)}
+				name, c.options.Abandon, err, cloudprovider.AnnotationAbandon)}
 			return errors.Join(err, c.applyStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{condition}))
 		}
 		c.event(mcs, corev1.EventTypeWarning, reasonAbandoned, fmt.Sprintf("The load balancer of provider %s could not be deleted and may still exist: %v", name, err))
