@@ -113,7 +113,7 @@ func TestHundredsOfMultiClusterServices(t *testing.T) {
 	deployBroker(t)
 	restart := deployHub(t, "", func(o *hub.Options) {
 		o.Addresses = []string{fmt.Sprintf("127.%d.%d.0/24", 1+rand.N(250), rand.N(250))}
-		o.ProviderOptions = []string{"drain=100ms"}
+		o.ProviderOptions, o.AllowUnsetRanges = []string{"drain=100ms"}, true
 	})
 	create(t, lab.Broker, namespace(h.ns))
 	h.each(func(i int) error {
