@@ -194,7 +194,7 @@ func flows() (all []requests) {
 			requests{"records", true, recordPath, func(n int) client.Object { return floodRecord(name, n, validation.MaxPorts) }},
 			requests{"annotations", false, recordPath, func(n int) client.Object {
 				r := floodRecord(name+"-large", n, 1)
-				r.Annotations = map[string]string{"a": strings.Repeat("a", 256<<10-10)}
+				r.Annotations["a"] = strings.Repeat("a", 256<<10-10)
 				return r
 			}},
 			requests{"Events", false, "/api/v1/namespaces/default/events", func(n int) client.Object {

@@ -251,15 +251,21 @@ func attempts() []attempt {
 			e.Spec.ExportedLabels = map[string]string{"a": strings.Repeat("x", 1000)}
 		}),
 		badRecord("annotations of its own of 200 KiB", func(e *brokerv1alpha1.ExportedService) {
-			e.Annotations = map[string]string{"note": strings.Repeat("x", 200<<10)}
+			e.Annotations["note"] = strings.Repeat("x", 200<<10)
 		}),
 		badRecord("2,000 annotations of its own", func(e *brokerv1alpha1.ExportedService) { e.Annotations = manyKeys(2000) }),
+		badRecord("no revision", func(e *brokerv1alpha1.ExportedService) { delete(e.Annotations, names.AnnotationRevision) }),
+		badRecord("revision 0", func(e *brokerv1alpha1.ExportedService) { e.Annotations[names.AnnotationRevision] = "0" }),
+		badRecord("a revision of 19 digits", func(e *brokerv1alpha1.ExportedService) {
+			e.Annotations[names.AnnotationRevision] = "1000000000000000000"
+		}),
 		creating("a record of a Service with a name in capitals", objects.Record("c2", "shop", "DB")),
 		patching("a MemberCluster with annotations of 200 KiB", objects.Member("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
 		patching("a MemberCluster with a region of 100 KiB", objects.Member("c2"), `{"spec":{"region":"`+strings.Repeat("x", 100<<10)+`"}}`),
 		patching("a MemberCluster with 1,000 pod ranges", objects.Member("c2"), `{"spec":{"podCIDRs":["10.0.0.0/8"`+strings.Repeat(`,"10.0.0.0/8"`, 999)+`]}}`),
 		patching("a heartbeat with annotations of 200 KiB", objects.Lease("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
 		patching("a heartbeat with a holder of 100 KiB", objects.Lease("c2"), `{"spec":{"holderIdentity":"`+strings.Repeat("x", 100<<10)+`"}}`),
+		badSlice("revision 0", func(s *discoveryv1.EndpointSlice) { s.Annotations[names.AnnotationRevision] = "0" }),
 		badSlice("a port 70000", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = ptr.To(int32(70000)) }),
 		badSlice("a port 0", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = ptr.To(int32(0)) }),
 		badSlice("a negative port", func(s *discoveryv1.EndpointSlice) { s.Ports[0].Port = ptr.To(int32(-1)) }),
@@ -279,7 +285,7 @@ func attempts() []attempt {
 			s.AddressType, s.Endpoints[0].Addresses = discoveryv1.AddressTypeFQDN, []string{"example.org"}
 		}),
 		badSlice("annotations of 200 KiB", func(s *discoveryv1.EndpointSlice) {
-			s.Annotations = map[string]string{"note": strings.Repeat("x", 200<<10)}
+			s.Annotations["note"] = strings.Repeat("x", 200<<10)
 		}),
 		creating("a catalogue entry with annotations of 200 KiB", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Annotations["note"] = strings.Repeat("x", 200<<10) })),
 		creating("a catalogue entry with 1,001 ports", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Spec.Ports = manyPorts(1001) })),
@@ -358,7 +364,7 @@ func TestHostileMember(t *testing.T) {
 	}
 	// c2 has withdrawn its objects of a namespace that it may not export.
 	spare := altered(objects.Record("c2", "payments", "spare"), func(e *brokerv1alpha1.ExportedService) {
-		e.Annotations = map[string]string{names.AnnotationState: names.StateWithdrawn}
+		e.Annotations[names.AnnotationState] = names.StateWithdrawn
 	})
 	planes.Create(t, asMembers["c2"], sliceOf("c2", "shop", "spare"), sliceOf("c2", "payments", "spare"), spare)
 	permitAllAfterwards(t)
@@ -440,7 +446,7 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 	for _, s := range []*discoveryv1.EndpointSlice{wide, long} {
 		s.Labels[names.LabelServiceName] = strings.Repeat("s", 63)
 		s.Annotations = map[string]string{
-			names.AnnotationSourceSlice: strings.Repeat("s", 253), names.AnnotationLastChangeTriggerTime: time.Now().Format(time.RFC3339Nano),
+			names.AnnotationSourceSlice: strings.Repeat("s", 253), names.AnnotationRevision: "1", names.AnnotationLastChangeTriggerTime: time.Now().Format(time.RFC3339Nano),
 		}
 	}
 	fill(wide, 100, 500)

@@ -226,6 +226,7 @@ func (w *world) slices() []hostileAttempt {
 		annotated("another slice's name as its source", names.AnnotationSourceSlice, "shared-ipv4"),
 		annotated("a source that is no name", names.AnnotationSourceSlice, "../../../x"),
 		annotated("a source of 200 KiB", names.AnnotationSourceSlice, strings.Repeat("x", 200<<10)),
+		annotated("revision 0", names.AnnotationRevision, "0"),
 		annotated("revision 99999999999999999999", names.AnnotationRevision, "99999999999999999999"),
 		annotated("the highest revision", names.AnnotationRevision, strconv.FormatInt(math.MaxInt64, 10)),
 		annotated("200 KiB of annotations", "x", strings.Repeat("x", 200<<10)),

@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/revision"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
@@ -183,6 +185,9 @@ func (b *Border) record(record *brokerv1alpha1.ExportedService) {
 	if name := names.Export(cluster, spec.ServiceNamespace, spec.ServiceName); problem == "" && record.Name != name {
 		problem = fmt.Sprintf("the ExportedService must have the name %q", name)
 	}
+	if problem == "" && cluster != b.self {
+		problem = revision.Problem(record)
+	}
 	switch {
 	case problem != "":
 		record.Spec = brokerv1alpha1.ExportedServiceSpec{}
@@ -191,9 +196,9 @@ func (b *Border) record(record *brokerv1alpha1.ExportedService) {
 	case cluster == b.self:
 		return
 	}
-	state, revision := finished(record), record.Annotations[names.AnnotationRevision]
+	state, number := finished(record), record.Annotations[names.AnnotationRevision]
 	clean, refused := validation.Record(spec)
-	record.Spec, record.Annotations = clean, map[string]string{names.AnnotationRevision: revision}
+	record.Spec, record.Annotations = clean, map[string]string{names.AnnotationRevision: number}
 	if len(refused) > 0 {
 		record.Annotations[names.AnnotationRefused] = validation.FormatRefused(refused)
 	}
@@ -213,8 +218,15 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 	if cluster == b.self {
 		return
 	}
+	if problem := revision.Problem(slice); problem != "" {
+		b.budget.Forget(slice.Name)
+		slice.Endpoints, slice.Ports = nil, nil
+		b.refuse(slice, problem)
+		return
+	}
 	state := finished(slice)
 	validation.CleanSlice(slice)
+	dropOldTrigger(slice)
 	count, summary := validation.RefusedOf(slice)
 	refused := count > 0 && len(slice.Endpoints) == 0
 	switch {
@@ -231,11 +243,22 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 		state = OverLimit
 	}
 	if slice.Endpoints, slice.Ports = nil, nil; refused {
-		labels, revision := slice.Labels, slice.Annotations[names.AnnotationRevision]
+		labels, number := slice.Labels, slice.Annotations[names.AnnotationRevision]
 		b.refuse(slice, summary)
-		slice.Labels, slice.Annotations[names.AnnotationRevision] = labels, revision // keep the identity that it claims
+		slice.Labels, slice.Annotations[names.AnnotationRevision] = labels, number // keep the identity that it claims
 		slice.Annotations[names.AnnotationSourceSlice] = source
 		return
 	}
 	b.set(slice, state, "")
+}
+
+// oldestTrigger is how old the time of the change that caused a slice's update may be. Node proxies measure their delay from it.
+const oldestTrigger = time.Hour
+
+// dropOldTrigger removes a time that is older, or in the future: another cluster's clock, or a lie, would spoil the metric.
+func dropOldTrigger(slice *discoveryv1.EndpointSlice) {
+	at, err := time.Parse(time.RFC3339Nano, slice.Annotations[names.AnnotationLastChangeTriggerTime])
+	if age := time.Since(at); err == nil && (age < 0 || age > oldestTrigger) {
+		delete(slice.Annotations, names.AnnotationLastChangeTriggerTime)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -74,6 +75,7 @@ func TestSlices(t *testing.T) {
 		"withdrawn":                          {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { withdrawn(s) }), Withdrawn, "", 0},
 		"withdrawn elsewhere":                {altered(slice("c2", "other", "web-x", "10.2.0.1"), func(s *discoveryv1.EndpointSlice) { withdrawn(s) }), Withdrawn, "", 0},
 		"its own":                            {slice("c1", "other", "web-x", "127.0.0.1"), Full, "", 1},
+		"revision 0":                         {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.Annotations[names.AnnotationRevision] = "0" }), Refused, names.AnnotationRevision, 0},
 		"another slice's name":               {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.Name = "web-y.shop.c2" }), Refused, "web-x.shop.c2", 0},
 		"another cluster's id":               {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.Labels[names.LabelSourceCluster] = "c3" }), Refused, "web-x.shop.c3", 0},
 		"no source": {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) {
@@ -97,6 +99,18 @@ func TestSlices(t *testing.T) {
 	}
 }
 
+// The time of the change that caused an update is kept for an hour: node proxies measure from it.
+func TestTrigger(t *testing.T) {
+	for age, kept := range map[time.Duration]bool{time.Minute: true, 59 * time.Minute: true, 61 * time.Minute: false, -time.Minute: false} {
+		s := slice("c2", "shop", "web-x", "10.2.0.1")
+		s.Annotations[names.AnnotationLastChangeTriggerTime] = time.Now().Add(-age).Format(time.RFC3339Nano)
+		_, _ = here(NewBudget(0, nil)).Transform(s)
+		if _, got := s.Annotations[names.AnnotationLastChangeTriggerTime]; got != kept {
+			t.Errorf("%v old: kept %t", age, got)
+		}
+	}
+}
+
 func TestRecords(t *testing.T) {
 	record := func(change func(*brokerv1alpha1.ExportedService)) *brokerv1alpha1.ExportedService {
 		return altered(&brokerv1alpha1.ExportedService{
@@ -117,6 +131,7 @@ func TestRecords(t *testing.T) {
 		"one port invalid": {record(func(r *brokerv1alpha1.ExportedService) {
 			r.Spec.Ports = append(r.Spec.Ports, mcsv1beta1.ServicePort{Name: "bad", Port: 70000})
 		}), Full, "", 1},
+		"no revision":     {record(func(r *brokerv1alpha1.ExportedService) { delete(r.Annotations, names.AnnotationRevision) }), Refused, names.AnnotationRevision, 0},
 		"another's name":  {record(func(r *brokerv1alpha1.ExportedService) { r.Name = "web.shop.c3" }), Refused, `must have the name "web.shop.c2"`, 0},
 		"an unknown type": {record(func(r *brokerv1alpha1.ExportedService) { r.Spec.Type = "Anycast" }), Refused, "Anycast", 0},
 		"withdrawn":       {record(func(r *brokerv1alpha1.ExportedService) { withdrawn(r) }), Withdrawn, "", 1},

@@ -5,6 +5,8 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/revision"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
@@ -45,6 +47,8 @@ func limits() []admissionv1.Validation {
 		},
 		of("exportedservices", "request.operation == 'CREATE' || timestamp(object.spec.exportedAt) >= timestamp(oldObject.spec.exportedAt)",
 			"spec.exportedAt must not move backwards"),
+		of("exportedservices", hasRevision, revisionRule),
+		of("endpointslices", hasRevision, revisionRule),
 		of("exportedservices", "variables.ports.all(p, p.?name.orValue('') == '' ? size(variables.ports) == 1 : p.name.matches('"+dnsLabel+"'))",
 			"a port's name must be a DNS label, but the only port of a Service may have no name"),
 		of("exportedservices", "variables.ports.all(p, p.?appProtocol.orValue('') == '' || p.appProtocol.matches('"+qualifiedName+"'))",
@@ -67,6 +71,12 @@ func limits() []admissionv1.Validation {
 			"an endpoint must have one address, a zone of at most 63 bytes, and no nodeName, targetRef, hints or deprecatedTopology"),
 	}
 }
+
+// Importers remember revisions, so each record and slice needs one.
+var (
+	hasRevision  = fmt.Sprintf("object.metadata.?annotations['%s'].orValue('').matches('%s')", names.AnnotationRevision, revision.Pattern)
+	revisionRule = fmt.Sprintf("the annotation %s must be a number of 1 to 18 digits that does not begin with 0", names.AnnotationRevision)
+)
 
 // lists are the lists of a record and a slice. For a custom resource, an empty list is null.
 var lists = []admissionv1.Variable{

@@ -64,7 +64,7 @@ func records(ports map[string][]mcsv1beta1.ServicePort) map[string]*brokerv1alph
 	all := map[string]*brokerv1alpha1.ExportedService{}
 	for cluster, list := range ports {
 		all[cluster] = &brokerv1alpha1.ExportedService{
-			ObjectMeta: metav1.ObjectMeta{Name: names.Export(names.ClusterID(cluster), "shop", "web")},
+			ObjectMeta: metav1.ObjectMeta{Name: names.Export(names.ClusterID(cluster), "shop", "web"), Annotations: map[string]string{names.AnnotationRevision: "1"}},
 			Spec: brokerv1alpha1.ExportedServiceSpec{
 				ClusterID: cluster, ServiceNamespace: "shop", ServiceName: "web", Type: mcsv1beta1.ClusterSetIP, ExportedAt: metav1.Now(), Ports: list,
 			},

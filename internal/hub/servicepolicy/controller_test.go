@@ -233,6 +233,7 @@ func TestGather(t *testing.T) {
 			ClusterID: id, ServiceNamespace: "shop", ServiceName: "web", Type: "ClusterSetIP", ExportedAt: metav1.Unix(2e9, 0),
 		})
 		layout.SetWithdrawn(e, withdrawn)
+		layout.SetRevision(e, 0)
 		return e
 	}
 	misnamed := record("c5", false)

@@ -19,11 +19,11 @@ const (
 )
 
 // Timings of the election. A leader that ends releases its Lease; a killed one is replaced after LeaseDuration and at
-// most one RetryPeriod. A leader that cannot renew for RenewDeadline stops. Kubernetes' components use about twice
-// these times.
+// most one RetryPeriod. A leader that cannot renew for RenewDeadline stops: an API server that is slow for some
+// seconds ends no term. Kubernetes' components use 15 s, 10 s and 2 s.
 const (
-	LeaseDuration = 8 * time.Second
-	RenewDeadline = 5 * time.Second
+	LeaseDuration = 13 * time.Second
+	RenewDeadline = 10 * time.Second
 	RetryPeriod   = time.Second
 )
 

@@ -17,10 +17,13 @@ func with(revision string) *metav1.ObjectMeta {
 func TestOf(t *testing.T) {
 	for text, want := range map[string]int64{
 		"": 0, "0": 0, "1": 1, "-1": 0, "x": 0, "1.5": 0, " 1": 0, "1767323045000": 1767323045000,
-		"9007199254740992": 1 << 53, "9007199254740993": 0, "9223372036854775807": 0, "9223372036854775808": 0,
+		"999999999999999999": 1e18 - 1, "1000000000000000000": 0, "9223372036854775807": 0, "9223372036854775808": 0, "01": 0, "+1": 0, "1\n": 0,
 	} {
 		if got := Of(with(text)); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+		if problem := Problem(with(text)); (problem == "") != (want > 0) {
+			t.Errorf("%q: %q", text, problem)
 		}
 	}
 	if got := Of(&metav1.ObjectMeta{}); got != 0 {
