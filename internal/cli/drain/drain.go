@@ -94,7 +94,7 @@ func (o *options) complete(command *cobra.Command, run func(*cobra.Command, *ins
 		if err != nil {
 			return err
 		}
-		found, err := survey.Read(cmd.Context(), cluster.Config, survey.Scope{Namespace: o.namespace, Service: o.service, Endpoints: true, Broker: o.Broker(), On: o.Command()})
+		found, err := survey.Read(cmd.Context(), cluster.Config, survey.Scope{Namespace: o.namespace, Service: o.service, Endpoints: true, Installation: true, Broker: o.Broker(), On: o.Command()})
 		if err != nil {
 			return err
 		}
@@ -139,6 +139,8 @@ func (o *options) drain(cmd *cobra.Command, cluster *install.Target, found *surv
 	say := steps.Say(cmd)
 	value := "true"
 	switch {
+	case o.namespace == names.SystemNamespace && o.service == "":
+		return fmt.Errorf("a drain of namespace %s is a drain of the whole cluster: leave out --namespace", names.SystemNamespace)
 	case o.length < 0:
 		return errors.New("--for must be positive")
 	case o.wait && o.dryRun:
@@ -159,6 +161,9 @@ func (o *options) drain(cmd *cobra.Command, cluster *install.Target, found *surv
 	say("%s is drained%s%s", o.what(), until, o.suffix())
 	if found.Broker == nil {
 		say("warning: the broker cannot be read (%v), so other clusters may not learn of the drain yet: nothing has left until they do", found.BrokerErr)
+	}
+	if report.HasNoReadyAgent(found) {
+		say("warning: no atoll-agent pod of cluster %s is ready, so other clusters do not learn of the drain until one is", o.cluster)
 	}
 	steps.Next(cmd, o.Command().Atoll("undrain %s%s", o.cluster, o.flags()))
 	if o.wait {

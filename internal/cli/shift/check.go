@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
@@ -72,7 +75,7 @@ func (p *place) find(ctx context.Context) error {
 		}
 	}
 	if p.policy == nil {
-		return nil
+		return p.checkDefault(ctx)
 	}
 	name := fmt.Sprintf("TrafficPolicy %s/%s of cluster %s", p.policy.Namespace, p.policy.Name, p.id)
 	switch {
@@ -86,6 +89,21 @@ func (p *place) find(ctx context.Context) error {
 		return fmt.Errorf("%s applies to the service, and has clusterSelectors. Weights would count only within its groups. Remove the selectors, or the policy", name)
 	case slices.ContainsFunc(p.policy.Spec.Weights, func(w trafficv1alpha1.ClusterWeight) bool { return w.PropertySelector != nil }):
 		return fmt.Errorf("%s applies to the service, and has weights by property. Write weights by cluster instead", name)
+	}
+	return nil
+}
+
+// checkDefault refuses a cluster whose default policy would be replaced by a new one, although it forbids some clusters.
+func (p *place) checkDefault(ctx context.Context) error {
+	byDefault := &trafficv1alpha1.TrafficPolicy{}
+	err := p.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: trafficv1alpha1.DefaultPolicy}, byDefault)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the default TrafficPolicy of cluster %s: %w", p.id, err)
+	case p.kind == mcsv1beta1.ServiceImportKindName && byDefault.Spec.Fallback == trafficv1alpha1.FallbackNone && len(byDefault.Spec.ClusterSelectors) > 0:
+		return fmt.Errorf("the default TrafficPolicy of cluster %s has fallback None, and a shift would replace it for this service: write a TrafficPolicy with weights for the ServiceImport first", p.id)
 	}
 	return nil
 }

@@ -415,7 +415,11 @@ func TestRefused(t *testing.T) {
 			p.Spec.TargetRefs = append(p.Spec.TargetRefs, trafficv1alpha1.LocalPolicyTargetReference{Kind: mcsv1beta1.ServiceImportKindName, Name: "api"})
 		})}, nil, "has other targets too"},
 		"another policy wins": {[]client.Object{policyOf("a", nil), policyOf("b", func(p *trafficv1alpha1.TrafficPolicy) { p.Annotations = map[string]string{names.AnnotationShift: "{}"} })}, nil, "TrafficPolicy a of cluster c3 is older than b, which a shift has changed"},
-		"an older export":     {nil, func(w *world, _ *options) { exports(w, "c1") }, "that is of cluster c1, not of cluster c3: use a context of cluster c1"},
+		"a default that forbids clusters": {[]client.Object{policyOf("default", func(p *trafficv1alpha1.TrafficPolicy) {
+			p.Namespace, p.Spec.TargetRefs = names.SystemNamespace, nil
+			p.Spec.ClusterSelectors, p.Spec.Fallback = make([]trafficv1alpha1.ClusterGroup, 1), trafficv1alpha1.FallbackNone
+		})}, nil, "the default TrafficPolicy of cluster c3 has fallback None"},
+		"an older export": {nil, func(w *world, _ *options) { exports(w, "c1") }, "that is of cluster c1, not of cluster c3: use a context of cluster c1"},
 		"no broker": {nil, func(w *world, _ *options) {
 			exports(w, "c3")
 			w.broker = nil

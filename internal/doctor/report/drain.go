@@ -62,7 +62,7 @@ func onlyHere(s *survey.Survey, own merge.Export) (ports []string, all bool) {
 		return slices.IndexFunc(exports, func(e merge.Export) bool { return e.ClusterID == id })
 	}
 	serves := func(id string) bool {
-		return s.Cluster.Withdrawn[id] == "" && of(id) >= 0 && !isDrained(s, exports[of(id)])
+		return s.Cluster.Withdrawn[id] == "" && s.Cluster.Silent[id] == "" && of(id) >= 0 && !isDrained(s, exports[of(id)])
 	}
 	var merged []mcsv1beta1.ServicePort
 	if len(exports) > 0 {
@@ -74,7 +74,7 @@ func onlyHere(s *survey.Survey, own merge.Export) (ports []string, all bool) {
 		slice := &s.Broker.Slices[i]
 		id := layout.Cluster(slice).String()
 		if at := of(id); at >= 0 {
-			slice = asImported(slice, exports[at].Ports, merged)
+			slice = asImported(s, slice, exports[at].Ports, merged)
 		}
 		if slice.Labels[names.LabelServiceName] != own.ServiceName || slice.Labels[names.LabelServiceNamespace] != own.ServiceNamespace ||
 			!slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return state(e) == EndpointReady }) {

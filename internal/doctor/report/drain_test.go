@@ -23,6 +23,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/drain"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
@@ -61,6 +62,13 @@ func TestDrainImpact(t *testing.T) {
 			s.Broker.Exports[0].Spec.Ports[0].Name = "x"
 		}, ""},
 		"the others export for the hub only": {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Scope = brokerv1alpha1.ScopeHub }, "no other cluster can serve shop/web"},
+		"the others do not answer": {func(s *survey.Survey) {
+			s.Cluster.Silent = map[string]string{s.Broker.Exports[1].Spec.ClusterID: "2026"}
+		}, "no other cluster can serve shop/web"},
+		"the others' addresses are not permitted": {func(s *survey.Survey) {
+			none, _ := ranges.Parse("192.0.2.0/24")
+			s.Broker.Permissions = permissions.Members{names.ClusterID(s.Broker.Exports[1].Spec.ClusterID): {Ranges: &none}}
+		}, "no other cluster can serve shop/web"},
 		"the others are lost": {func(s *survey.Survey) {
 			s.Cluster.Withdrawn = map[string]string{s.Broker.Exports[1].Spec.ClusterID: "2026"}
 		}, "no other cluster can serve shop/web"},
@@ -150,7 +158,11 @@ func TestLeftOut(t *testing.T) {
 	if x.Verdict != Works || x.Sources[0].Reason != "1 left out: FallbackNone" || x.Sources[0].incomplete || x.Sources[0].Unproven || !x.Sources[1].Unproven {
 		t.Errorf("%s, %+v, %v", x.Verdict, x.Sources, x.Findings)
 	}
-	if diff := cmp.Diff(x.Preference, &Preference{Policy: "shop/policy"}); diff != "" {
+	if diff := cmp.Diff(x.Preference, &Preference{Policy: "shop/policy", NoEffect: "its status does not say yet that the agents have read it"}); diff != "" {
+		t.Error(diff)
+	}
+	s.Cluster.TrafficPolicies[0].Status.Targets = []trafficv1alpha1.TargetStatus{{Conditions: []metav1.Condition{{Type: trafficv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue}}}}
+	if diff := cmp.Diff(Explain(s, web).Preference, &Preference{Policy: "shop/policy"}); diff != "" {
 		t.Error(diff)
 	}
 	s.Broker.Slices[1].Endpoints = append(s.Broker.Slices[1].Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.2.0.2"}})
@@ -172,7 +184,7 @@ func TestPreferenceApplies(t *testing.T) {
 		"accepted, but a cluster advertises cluster IPs": {func(s *survey.Survey) {
 			s.Broker.Exports[1].Spec.Preference, s.Cluster.AcceptWeights = weights, "c1"
 			s.Broker.Members[0].Spec.AdvertiseMode = brokerv1alpha1.AdvertiseClusterIP
-		}, &Preference{Exporter: "c1", NoEffect: "it has no effect: the policy has weights, but a cluster that exports the service advertises its cluster IPs, so its pods cannot be counted"}},
+		}, &Preference{Exporter: "c1", NoEffect: "it does not apply fully: the policy has weights, but a cluster that exports the service advertises its cluster IPs, so its pods cannot be counted"}},
 	} {
 		s := clusterset()
 		tt.change(s)

@@ -266,6 +266,9 @@ func (x *Explanation) unclear(s *survey.Survey) bool {
 }
 
 // idle reports whether a program of Atoll is installed but has no ready pod.
+// HasNoReadyAgent reports whether the queried cluster has agents, and none is ready. The survey needs Scope.Installation.
+func HasNoReadyAgent(s *survey.Survey) bool { return idle(s, render.AgentName) }
+
 func idle(s *survey.Survey, name string) bool {
 	d, ok := s.Cluster.Deployments[name]
 	return ok && d.Status.ReadyReplicas == 0

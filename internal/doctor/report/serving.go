@@ -160,6 +160,10 @@ func (x *Explanation) heartbeats(s *survey.Survey) bool {
 			continue
 		}
 		outdated = true
+		if s.Cluster.Silent[source.Cluster] != "" {
+			x.Findings.silent(s, source.Cluster)
+			continue
+		}
 		what := fmt.Sprintf("The broker has no heartbeat from cluster %s.", source.Cluster)
 		if at >= 0 && members[at].HeartbeatSeconds != nil {
 			what = fmt.Sprintf("No heartbeat from cluster %s for %s.", source.Cluster, age(*members[at].HeartbeatSeconds))

@@ -114,7 +114,7 @@ type absentees struct {
 // decided sets the preference, and returns which endpoints on the broker the agent leaves out by preferences and drains, by cluster.
 func (x *Explanation) decided(s *survey.Survey, service types.NamespacedName, exports []merge.Export) map[string]absentees {
 	if exports = notRefused(s, service, exports); s.Broker == nil || len(exports) == 0 {
-		return nil
+		return x.decidedHere(s, service)
 	}
 	input, preference := choiceOf(s, service, exports)
 	x.Preference = preference
@@ -145,6 +145,19 @@ func (x *Explanation) decided(s *survey.Survey, service types.NamespacedName, ex
 				all[c.ID.String()] = one
 			}
 		}
+	}
+	return all
+}
+
+// decidedHere is decided without the broker: the service's own policy applies whatever others export, and where no endpoint is ready
+// but those of silent clusters, they are used.
+func (x *Explanation) decidedHere(s *survey.Survey, service types.NamespacedName) map[string]absentees {
+	if own, _ := policiesFor(s, service); len(own) > 0 {
+		x.Preference = preferenceOf(choice.Applied{Policy: choice.Oldest(own), Preference: &choice.Oldest(own).Spec.Preference}, nil)
+	}
+	all := map[string]absentees{}
+	for id := range s.Cluster.Silent {
+		all[id] = absentees{active: choice.AllSilent}
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -206,15 +207,19 @@ func (s *Status) members(of *survey.Survey) {
 		s.Findings.add(Pending, AboutCluster+of.ClusterID.String(), "The agents have not registered the cluster on the broker yet.",
 			"If the registration takes more than a minute, check whether the agents reach the broker at "+of.Server+": "+render.ShowAgentLog(of.On))
 	}
+	if of.Broker == nil {
+		s.unanswered(of)
+	}
 	for _, m := range s.Members {
 		about := AboutCluster + m.Cluster
-		switch m.State {
-		case MemberSilent:
+		switch {
+		case m.State == MemberSilent && of.Cluster.Silent[m.Cluster] != "":
+			s.Findings.silent(of, m.Cluster)
+		case m.State == MemberSilent:
 			s.Findings.add(Error, about, fmt.Sprintf("No heartbeat from cluster %s for %s.", m.Cluster, age(*m.HeartbeatSeconds)), "Check the agents of cluster "+m.Cluster+": "+command.Of(m.Cluster).Atoll("status"))
-		case MemberLost:
-			s.Findings.add(Error, about, fmt.Sprintf("Cluster %s is unreachable. Its endpoints have been withdrawn from this cluster.", m.Cluster),
-				"If the cluster will not come back, remove the cluster and all its exports from the clusterset: "+command.Broker.Atoll("broker members remove %s --clusterset %s", m.Cluster, of.Clusterset))
-		case MemberJoining:
+		case m.State == MemberLost:
+			s.Findings.lost(of, m.Cluster)
+		case m.State == MemberJoining:
 			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Check the agents of cluster "+m.Cluster+": "+command.Of(m.Cluster).Atoll("status"))
 		}
 		for _, other := range m.OverBudgetOf {
@@ -222,6 +227,30 @@ func (s *Status) members(of *survey.Survey) {
 				fmt.Sprintf("Export fewer services or endpoints in %s, or raise --member-budget of the agents in %s.", m.Cluster, other))
 		}
 	}
+}
+
+// unanswered reports the members that the agents found silent or lost, if the broker cannot be read.
+func (s *Status) unanswered(of *survey.Survey) {
+	for _, id := range slices.Sorted(maps.Keys(of.Cluster.Silent)) {
+		if of.Cluster.Withdrawn[id] == "" {
+			s.Findings.silent(of, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(of.Cluster.Withdrawn)) {
+		s.Findings.lost(of, id)
+	}
+}
+
+// silent reports a member whose endpoints are on standby.
+func (f *Findings) silent(of *survey.Survey, id string) {
+	f.add(Error, AboutCluster+id, fmt.Sprintf("Endpoints of cluster %s that answered before have not answered since %s, while its heartbeat was late. They are on standby in this cluster: other clusters' are used if there are any.", id, of.Cluster.Silent[id]),
+		"Check the network to cluster "+id+", and its agents: "+command.Of(id).Atoll("status"))
+}
+
+// lost reports a member whose endpoints are withdrawn.
+func (f *Findings) lost(of *survey.Survey, id string) {
+	f.add(Error, AboutCluster+id, fmt.Sprintf("Cluster %s is unreachable. Its endpoints have been withdrawn from this cluster.", id),
+		"If the cluster will not come back, remove the cluster and all its exports from the clusterset: "+command.Broker.Atoll("broker members remove %s --clusterset %s", id, of.Clusterset))
 }
 
 // age formats seconds as 1h2m3s.

@@ -3,14 +3,18 @@ package report
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	mcsendpoints "github.com/atoll-mcs/atoll/internal/mcs/endpoints"
@@ -92,19 +96,7 @@ func notRefused(s *survey.Survey, service types.NamespacedName, exports []merge.
 
 // choiceOf returns what the agents decide from, and the preference in it.
 func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Export) (choice.Service, *Preference) {
-	var own []*trafficv1alpha1.TrafficPolicy
-	var byDefault *trafficv1alpha1.TrafficPolicy
-	for i := range s.Cluster.TrafficPolicies {
-		policy := &s.Cluster.TrafficPolicies[i]
-		if policy.Namespace == service.Namespace && slices.ContainsFunc(policy.Spec.TargetRefs, func(t trafficv1alpha1.LocalPolicyTargetReference) bool {
-			return t.Kind == mcsv1beta1.ServiceImportKindName && t.Name == service.Name
-		}) {
-			own = append(own, policy)
-		}
-		if choice.IsDefault(policy) {
-			byDefault = policy
-		}
-	}
+	own, byDefault := policiesFor(s, service)
 	accepted, _ := refusal.Parse(s.Cluster.AcceptWeights)
 	applied := choice.PreferenceOf(choice.Oldest(own), byDefault, exports, s.ClusterID, func(id names.ClusterID) bool {
 		return accepted.Has(id) || s.Broker.Permissions.Owns(id, service.Namespace)
@@ -128,8 +120,8 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 			if isWithdrawn {
 				break
 			}
-			if slice := &s.Broker.Slices[i]; slice.Labels[names.LabelSourceCluster] == e.ClusterID {
-				one.Slices = append(one.Slices, asImported(slice, e.Ports, ports))
+			if slice := &s.Broker.Slices[i]; slice.Labels[names.LabelSourceCluster] == e.ClusterID && isOfFamily(s, service, slice) {
+				one.Slices = append(one.Slices, asImported(s, slice, e.Ports, ports))
 			}
 		}
 		c.Clusters = append(c.Clusters, one)
@@ -138,16 +130,47 @@ func choiceOf(s *survey.Survey, service types.NamespacedName, exports []merge.Ex
 		c.ImporterProperties = choice.PropertiesOf(self)
 	}
 	policy, err := choice.PolicyOf(applied.Preference, c.Headless, oldest.TrafficDistribution != nil, clusterIPs)
-	if err == nil { // else it has no effect
-		c.Policy = policy
-	}
+	c.Policy = policy
 	return c, preferenceOf(applied, err)
 }
 
-// asImported returns a published slice with the ports' names in the import, without ports that get no traffic.
-func asImported(slice *discoveryv1.EndpointSlice, exported, imported []mcsv1beta1.ServicePort) *discoveryv1.EndpointSlice {
-	same := *slice
-	same.Ports = nil
+// isOfFamily reports whether the queried cluster imports a service's slices of an IP family.
+func isOfFamily(s *survey.Survey, service types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
+	i := slices.IndexFunc(s.Cluster.Imports, func(i mcsv1beta1.ServiceImport) bool {
+		return i.Namespace == service.Namespace && i.Name == service.Name
+	})
+	return i < 0 || len(s.Cluster.Imports[i].Spec.IPFamilies) == 0 || slice.AddressType == "" ||
+		slices.Contains(s.Cluster.Imports[i].Spec.IPFamilies, corev1.IPFamily(slice.AddressType))
+}
+
+// policiesFor returns the queried cluster's TrafficPolicies for a service's import, and its default.
+func policiesFor(s *survey.Survey, service types.NamespacedName) (own []*trafficv1alpha1.TrafficPolicy, byDefault *trafficv1alpha1.TrafficPolicy) {
+	for i := range s.Cluster.TrafficPolicies {
+		policy := &s.Cluster.TrafficPolicies[i]
+		if policy.Namespace == service.Namespace && slices.ContainsFunc(policy.Spec.TargetRefs, func(t trafficv1alpha1.LocalPolicyTargetReference) bool {
+			return t.Kind == mcsv1beta1.ServiceImportKindName && t.Name == service.Name
+		}) {
+			own = append(own, policy)
+		}
+		if choice.IsDefault(policy) {
+			byDefault = policy
+		}
+	}
+	return own, byDefault
+}
+
+// asImported returns a published slice with the ports' names in the import, without ports that get no traffic, and without addresses
+// that the broker does not permit.
+func asImported(s *survey.Survey, slice *discoveryv1.EndpointSlice, exported, imported []mcsv1beta1.ServicePort) *discoveryv1.EndpointSlice {
+	same, id := *slice, layout.Cluster(slice)
+	if same.Ports = nil; id != s.ClusterID {
+		same.Endpoints = slices.DeleteFunc(slices.Clone(slice.Endpoints), func(e discoveryv1.Endpoint) bool {
+			return slices.ContainsFunc(e.Addresses, func(text string) bool {
+				address, err := netip.ParseAddr(text)
+				return err != nil || !s.Broker.Permissions.AllowsAddress(id, address)
+			})
+		})
+	}
 	for _, p := range slice.Ports {
 		if i := mcsendpoints.Serves(p, exported, imported); i >= 0 {
 			p.Name = &imported[i].Name
@@ -169,16 +192,28 @@ type Preference struct {
 func preferenceOf(applied choice.Applied, invalid error) *Preference {
 	p := &Preference{Exporter: applied.Exporter.String()}
 	switch {
-	case applied.Preference == nil:
+	case applied.Preference == nil && applied.Ignored == "":
 		return nil
 	case applied.Policy != nil:
 		p.Policy = applied.Policy.Namespace + "/" + applied.Policy.Name
+	case applied.Exporter == "":
+		p.Exporter = applied.Ignored.String()
 	}
 	switch {
 	case invalid != nil:
-		p.NoEffect = "it has no effect: " + invalid.Error()
-	case applied.Ignored:
+		p.NoEffect = "it does not apply fully: " + invalid.Error()
+	case applied.Ignored != "" && applied.Policy == nil:
 		p.NoEffect = "its weights and fallback None do not count in this cluster"
+	case applied.Policy != nil && applied.Ignored == "" && !isRead(applied.Policy):
+		p.NoEffect = "its status does not say yet that the agents have read it"
 	}
 	return p
+}
+
+// isRead reports whether a policy has a status for its generation.
+func isRead(policy *trafficv1alpha1.TrafficPolicy) bool {
+	return !slices.ContainsFunc(policy.Status.Targets, func(t trafficv1alpha1.TargetStatus) bool {
+		c := meta.FindStatusCondition(t.Conditions, trafficv1alpha1.ConditionAccepted)
+		return c == nil || c.ObservedGeneration != policy.Generation
+	}) && len(policy.Status.Targets) > 0
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -15,6 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 )
 
 // Without a cluster, those serve that the agents would choose.
@@ -66,6 +68,16 @@ func TestWithout(t *testing.T) {
 			third(s)
 			s.Broker.Exports[1].Spec.Preference = &trafficv1alpha1.Preference{Weights: []trafficv1alpha1.ClusterWeight{{Cluster: "c2", Weight: 1}}}
 		}, "c1", "http c2 Active 1 33%, http c3 Active 2 67%"},
+		"addresses that are not permitted": {func(s *survey.Survey) {
+			none, _ := ranges.Parse("192.0.2.0/24")
+			s.Broker.Permissions = permissions.Members{"c2": {Ranges: &none}}
+		}, "c1", "http c2 Unchanged 0 0% unserved"},
+		"a family that is not imported": {func(s *survey.Survey) {
+			s.Cluster.Imports[0].Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+			six := slicesOf("c1", "fd00::1")
+			six.AddressType = "IPv6"
+			s.Broker.Slices = append(s.Broker.Slices, six)
+		}, "c1", "http c2 Active 1 100%"},
 		"a stranger":      {func(*survey.Survey) {}, "c9", "error: cluster c9 does not export shop/web, or cluster c3 does not import from it"},
 		"a broken broker": {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, errors.New("timeout") }, "c1", "error: the broker cannot be read: timeout"},
 		"a refused export": {func(s *survey.Survey) {

@@ -253,20 +253,17 @@ func TestSelectors(t *testing.T) {
 func TestValidate(t *testing.T) {
 	weights := []Weight{{Cluster: "c1", Weight: 1}}
 	for name, test := range map[string]struct {
-		policy       Policy
-		distribution bool
-		want         string
+		policy Policy
+		want   string
 	}{
-		"valid":               {Policy{Selectors: near, Weights: weights}, false, ""},
-		"order only":          {Policy{Selectors: near}, true, ""},
-		"trafficDistribution": {Policy{Weights: weights}, true, "trafficDistribution"},
-		"too many selectors":  {Policy{Selectors: make([]Selector, 17)}, false, "at most 16"},
-		"negative weight":     {Policy{Weights: []Weight{{Weight: -1}}}, false, "weight -1"},
-		"unknown operator":    {Policy{Weights: []Weight{{Selector: &Selector{MatchExpressions: []Expression{{Key: "a", Operator: "Gt"}}}}}}, false, "unknown operator"},
-		"no values":           {Policy{Selectors: []Selector{{MatchExpressions: []Expression{{Key: "a", Operator: "In"}}}}}, false, "no values"},
-		"needless values":     {Policy{Selectors: []Selector{{MatchExpressions: []Expression{{Key: "a", Operator: "Exists", Values: []string{"b"}}}}}}, false, "takes no values"},
+		"valid":              {Policy{Selectors: near, Weights: weights}, ""},
+		"too many selectors": {Policy{Selectors: make([]Selector, 17)}, "at most 16"},
+		"negative weight":    {Policy{Weights: []Weight{{Weight: -1}}}, "weight -1"},
+		"unknown operator":   {Policy{Weights: []Weight{{Selector: &Selector{MatchExpressions: []Expression{{Key: "a", Operator: "Gt"}}}}}}, "unknown operator"},
+		"no values":          {Policy{Selectors: []Selector{{MatchExpressions: []Expression{{Key: "a", Operator: "In"}}}}}, "no values"},
+		"needless values":    {Policy{Selectors: []Selector{{MatchExpressions: []Expression{{Key: "a", Operator: "Exists", Values: []string{"b"}}}}}}, "takes no values"},
 	} {
-		err := test.policy.Validate(test.distribution)
+		err := test.policy.Validate()
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q", name, err, test.want)
 		}

@@ -1,7 +1,6 @@
 package choice
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -54,14 +53,10 @@ type Weight struct {
 	Weight   int32
 }
 
-// Validate returns why a policy must be refused. trafficDistribution is set if the service has one: hints send traffic
-// by zone, so shares by weight would not hold.
-func (p *Policy) Validate(trafficDistribution bool) error {
+// Validate returns why a policy must be refused.
+func (p *Policy) Validate() error {
 	if len(p.Selectors) > MaxSelectors {
 		return fmt.Errorf("the policy has %d cluster selectors, but at most %d are allowed", len(p.Selectors), MaxSelectors)
-	}
-	if trafficDistribution && len(p.Weights) > 0 {
-		return errors.New("the policy has weights, but the service has a trafficDistribution: use only one of them")
 	}
 	selectors := slices.Clone(p.Selectors)
 	for _, w := range p.Weights {

@@ -45,8 +45,8 @@ type Applied struct {
 	// Policy is the TrafficPolicy of this cluster that has it, or else Exporter is the cluster whose export has it.
 	Policy   *trafficv1alpha1.TrafficPolicy
 	Exporter names.ClusterID
-	// Ignored is set if the export has weights or fallback None, which do not count here.
-	Ignored bool
+	// Ignored is the cluster whose export has weights or fallback None that do not count here, or "".
+	Ignored names.ClusterID
 }
 
 // PreferenceOf returns the preference for an imported service: that of the TrafficPolicy for its ServiceImport, or else of the
@@ -56,20 +56,24 @@ func PreferenceOf(own, byDefault *trafficv1alpha1.TrafficPolicy, exports []broke
 	if own != nil {
 		return Applied{Preference: &own.Spec.Preference, Policy: own}
 	}
+	var ignored names.ClusterID
 	if len(exports) > 0 {
 		oldest := OldestExport(exports)
 		if p := oldest.Preference; p != nil {
 			id := names.ClusterID(oldest.ClusterID)
-			if id == self || accepts(id) || len(p.Weights) == 0 && p.Fallback != trafficv1alpha1.FallbackNone {
+			switch {
+			case id == self || accepts(id) || len(p.Weights) == 0 && p.Fallback != trafficv1alpha1.FallbackNone:
 				return Applied{Preference: p, Exporter: id}
+			case len(p.ClusterSelectors) > 0:
+				return Applied{Preference: &trafficv1alpha1.Preference{ClusterSelectors: p.ClusterSelectors}, Exporter: id, Ignored: id}
 			}
-			return Applied{Preference: &trafficv1alpha1.Preference{ClusterSelectors: p.ClusterSelectors}, Exporter: id, Ignored: true}
+			ignored = id // nothing is left of it, so it does not replace the default either
 		}
 	}
 	if byDefault != nil {
-		return Applied{Preference: &byDefault.Spec.Preference, Policy: byDefault}
+		return Applied{Preference: &byDefault.Spec.Preference, Policy: byDefault, Ignored: ignored}
 	}
-	return Applied{}
+	return Applied{Ignored: ignored}
 }
 
 // OldestExport returns the export whose properties apply (KEP-1645). There must be one.
@@ -79,25 +83,46 @@ func OldestExport(exports []brokerv1alpha1.ExportedServiceSpec) brokerv1alpha1.E
 	})
 }
 
-// PolicyOf returns a preference for a service, or why it does not apply. A service that sends traffic by zone cannot have
-// weights, nor one of which a cluster publishes its cluster IP: that is one endpoint for all its pods.
+// PolicyOf returns a preference for a service, and why it, or its weights, do not apply. A service that sends traffic by zone cannot
+// have weights, nor one of which a cluster publishes its cluster IP: that is one endpoint for all its pods. The order and the fallback
+// still apply then: another cluster must not be able to end a fallback None.
 func PolicyOf(p *trafficv1alpha1.Preference, headless, trafficDistribution, clusterIPs bool) (*Policy, error) {
 	switch {
 	case p == nil, len(p.ClusterSelectors)+len(p.Weights) == 0:
 		return nil, nil
 	case headless:
 		return nil, errHeadless
-	case clusterIPs && len(p.Weights) > 0:
-		return nil, errors.New("the policy has weights, but a cluster that exports the service advertises its cluster IPs, so its pods cannot be counted")
+	}
+	weightless := weightlessBecause(p, trafficDistribution, clusterIPs)
+	if weightless != nil && len(p.ClusterSelectors) == 0 {
+		return nil, weightless
 	}
 	policy := &Policy{Fallback: p.Fallback}
 	for _, s := range p.ClusterSelectors {
 		policy.Selectors = append(policy.Selectors, s.PropertySelector)
 	}
 	for _, w := range p.Weights {
-		policy.Weights = append(policy.Weights, Weight{Cluster: names.ClusterID(w.Cluster), Selector: w.PropertySelector, Weight: w.Weight})
+		if weightless == nil {
+			policy.Weights = append(policy.Weights, Weight{Cluster: names.ClusterID(w.Cluster), Selector: w.PropertySelector, Weight: w.Weight})
+		}
 	}
-	return policy, policy.Validate(trafficDistribution)
+	if err := policy.Validate(); err != nil {
+		return nil, err
+	}
+	return policy, weightless
+}
+
+// weightlessBecause returns why a preference's weights do not apply, or nil.
+func weightlessBecause(p *trafficv1alpha1.Preference, trafficDistribution, clusterIPs bool) error {
+	switch {
+	case len(p.Weights) == 0:
+		return nil
+	case clusterIPs:
+		return errors.New("the policy has weights, but a cluster that exports the service advertises its cluster IPs, so its pods cannot be counted")
+	case trafficDistribution:
+		return errors.New("the policy has weights, but the service has a trafficDistribution: use only one of them")
+	}
+	return nil
 }
 
 // errHeadless is IsHeadless.

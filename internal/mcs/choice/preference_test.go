@@ -51,13 +51,17 @@ func TestPreferenceOf(t *testing.T) {
 		weights        int
 		ignored        bool
 	}{
-		"nothing":                        {exports: []brokerv1alpha1.ExportedServiceSpec{export("c2", 1, nil)}},
-		"the import's own":               {own: policyNamed("own", 1), byDefault: policyNamed("default", 1), exports: []brokerv1alpha1.ExportedServiceSpec{young}, want: "own"},
-		"the oldest export's":            {byDefault: policyNamed("default", 1), exports: []brokerv1alpha1.ExportedServiceSpec{young, export("c2", 1, preferenceNamed("c2"))}, want: "c2"},
-		"the oldest export has none":     {byDefault: policyNamed("default", 1), exports: []brokerv1alpha1.ExportedServiceSpec{young, export("c2", 1, nil)}, want: "default"},
-		"by default":                     {byDefault: policyNamed("default", 1), want: "default"},
-		"another cluster's weights":      {exports: []brokerv1alpha1.ExportedServiceSpec{export("c2", 1, weighted)}, want: "c2", ignored: true},
-		"another cluster's fallback":     {exports: []brokerv1alpha1.ExportedServiceSpec{export("c2", 1, none)}, want: "c2", ignored: true},
+		"nothing":                    {exports: []brokerv1alpha1.ExportedServiceSpec{export("c2", 1, nil)}},
+		"the import's own":           {own: policyNamed("own", 1), byDefault: policyNamed("default", 1), exports: []brokerv1alpha1.ExportedServiceSpec{young}, want: "own"},
+		"the oldest export's":        {byDefault: policyNamed("default", 1), exports: []brokerv1alpha1.ExportedServiceSpec{young, export("c2", 1, preferenceNamed("c2"))}, want: "c2"},
+		"the oldest export has none": {byDefault: policyNamed("default", 1), exports: []brokerv1alpha1.ExportedServiceSpec{young, export("c2", 1, nil)}, want: "default"},
+		"by default":                 {byDefault: policyNamed("default", 1), want: "default"},
+		"another cluster's weights":  {exports: []brokerv1alpha1.ExportedServiceSpec{export("c2", 1, weighted)}, want: "c2", ignored: true},
+		"another cluster's fallback": {exports: []brokerv1alpha1.ExportedServiceSpec{export("c2", 1, none)}, want: "c2", ignored: true},
+		"another cluster's weights alone leave the default": {
+			byDefault: policyNamed("default", 1), want: "default", ignored: true,
+			exports: []brokerv1alpha1.ExportedServiceSpec{export("c2", 1, &trafficv1alpha1.Preference{Weights: weighted.Weights})},
+		},
 		"another cluster's, accepted":    {exports: []brokerv1alpha1.ExportedServiceSpec{export("c2", 1, weighted)}, accepts: "c2", want: "c2", weights: 1},
 		"this cluster's export":          {exports: []brokerv1alpha1.ExportedServiceSpec{export("c1", 1, weighted)}, want: "c2", weights: 1},
 		"accepted from another cluster":  {exports: []brokerv1alpha1.ExportedServiceSpec{export("c2", 1, weighted)}, accepts: "c3", want: "c2", ignored: true},
@@ -71,8 +75,8 @@ func TestPreferenceOf(t *testing.T) {
 		if from := p.Policy; from != nil && from.Name != tt.want || (from != nil) == (p.Exporter != "") && tt.want != "" {
 			t.Errorf("%s: from %v, %q", name, from, p.Exporter)
 		}
-		if got != tt.want || weights != tt.weights || p.Ignored != tt.ignored || p.Ignored && p.Fallback == trafficv1alpha1.FallbackNone {
-			t.Errorf("%s: %q with %d weights, ignored %t", name, got, weights, p.Ignored)
+		if got != tt.want || weights != tt.weights || (p.Ignored == "c2") != tt.ignored || tt.ignored && p.Preference != nil && p.Fallback == trafficv1alpha1.FallbackNone {
+			t.Errorf("%s: %q with %d weights, ignored %q", name, got, weights, p.Ignored)
 		}
 	}
 }
@@ -96,10 +100,11 @@ func TestPolicyOf(t *testing.T) {
 	order, weights := preferenceNamed("x"), &trafficv1alpha1.Preference{Weights: []trafficv1alpha1.ClusterWeight{
 		{Cluster: "c1", Weight: 2}, {PropertySelector: &trafficv1alpha1.PropertySelector{MatchProperties: map[string]string{"region": "eu"}}, Weight: 1},
 	}}
+	all := &trafficv1alpha1.Preference{ClusterSelectors: order.ClusterSelectors, Fallback: "None", Weights: weights.Weights}
 	for name, tt := range map[string]struct {
 		preference                        *trafficv1alpha1.Preference
 		headless, distribution, clusterIP bool
-		applies, refused                  bool
+		applies, refused                  bool // both: without its weights
 	}{
 		"none":                              {nil, false, false, false, false, false},
 		"empty":                             {&trafficv1alpha1.Preference{Fallback: "None"}, true, true, true, false, false},
@@ -110,9 +115,11 @@ func TestPolicyOf(t *testing.T) {
 		"weights":                           {weights, false, false, false, true, false},
 		"weights and traffic distribution":  {weights, false, true, false, false, true},
 		"weights and cluster IPs":           {weights, false, false, true, false, true},
+		"all, and traffic distribution":     {all, false, true, false, true, true},
+		"all, and cluster IPs":              {all, false, false, true, true, true},
 	} {
 		policy, err := PolicyOf(tt.preference, tt.headless, tt.distribution, tt.clusterIP)
-		if (policy != nil && err == nil) != tt.applies || (err != nil) != tt.refused || IsHeadless(err) != (name == "headless") {
+		if (policy != nil) != tt.applies || tt.refused && policy != nil && (len(policy.Weights) > 0 || policy.Fallback != "None") || (err != nil) != tt.refused || IsHeadless(err) != (name == "headless") {
 			t.Errorf("%s: %+v, %v", name, policy, err)
 		}
 	}

@@ -133,16 +133,13 @@ func (r *Reconciler) choiceOf(ctx context.Context, in inputsOf) (s choice.Servic
 		s.Clusters = append(s.Clusters, c)
 	}
 	if preference.Preference == nil {
-		r.Problems.Set(in.service, status.Part{Kind: trafficv1alpha1.TrafficPolicyKind}, status.Problem{})
+		r.Problems.Set(in.service, status.Part{Kind: trafficv1alpha1.TrafficPolicyKind}, withoutEffect(in.service, preference, nil))
 		return s, decides, nil, nil
 	}
 	if self := view.Cluster(r.Cluster.ID); self != nil {
 		s.ImporterProperties = choice.PropertiesOf(self)
 	}
 	s.Policy, invalid = choice.PolicyOf(preference.Preference, s.Headless, in.imp.Spec.TrafficDistribution != nil, clusterIPs)
-	if invalid != nil {
-		s.Policy = nil
-	}
 	r.Problems.Set(in.service, status.Part{Kind: trafficv1alpha1.TrafficPolicyKind}, withoutEffect(in.service, preference, invalid))
 	return s, decides || s.Policy != nil, invalid, nil
 }
@@ -151,14 +148,13 @@ func (r *Reconciler) choiceOf(ctx context.Context, in inputsOf) (s choice.Servic
 // TrafficPolicy of this cluster says it itself.
 func withoutEffect(service types.NamespacedName, p choice.Applied, invalid error) (problem status.Problem) {
 	switch {
-	case p.Exporter == "":
-	case invalid != nil:
+	case p.Exporter != "" && invalid != nil:
 		problem.Warnings = []status.Warning{{Reason: ReasonPolicyInvalid, Message: fmt.Sprintf(
-			"The TrafficPolicy for the export of cluster %q has no effect in this cluster: %v.", p.Exporter, invalid)}}
-	case p.Ignored:
+			"The TrafficPolicy for the export of cluster %q does not apply fully in this cluster: %v.", p.Exporter, invalid)}}
+	case p.Ignored != "":
 		problem.Warnings = []status.Warning{{Reason: ReasonWeightsNotAccepted, Message: fmt.Sprintf(
-			"The TrafficPolicy for the export of cluster %q has weights or fallback None, which do not count in this cluster. To accept them: %s", p.Exporter,
-			command.Here.Kubectl("annotate namespace %s %s=%s", service.Namespace, names.AnnotationAcceptWeights, p.Exporter))}}
+			"The TrafficPolicy for the export of cluster %q has weights or fallback None, which do not count in this cluster. To accept them: %s", p.Ignored,
+			command.Here.Kubectl("annotate namespace %s %s=%s", service.Namespace, names.AnnotationAcceptWeights, p.Ignored))}}
 	}
 	return problem
 }

@@ -149,8 +149,9 @@ func TestWithoutEffect(t *testing.T) {
 		{choice.Applied{}, nil, ""},
 		{choice.Applied{Policy: own}, invalid, ""},
 		{choice.Applied{Exporter: "c2"}, nil, ""},
-		{choice.Applied{Exporter: "c2", Ignored: true}, nil, ReasonWeightsNotAccepted},
+		{choice.Applied{Exporter: "c2", Ignored: "c2"}, nil, ReasonWeightsNotAccepted},
 		{choice.Applied{Exporter: "c2"}, invalid, ReasonPolicyInvalid},
+		{choice.Applied{Policy: own, Ignored: "c2"}, nil, ReasonWeightsNotAccepted},
 	} {
 		got := ""
 		for _, w := range withoutEffect(types.NamespacedName{Namespace: "shop", Name: "web"}, tt.applied, tt.invalid).Warnings {

@@ -142,9 +142,13 @@ func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.Traffic
 	if err != nil || own.Export == nil {
 		return t, err
 	}
-	t.exists = true
-	if own.Contribution == nil {
+	t.exists, t.owns = true, r.cluster.View.Permissions().Owns(r.cluster.ID, name.Namespace)
+	switch {
+	case own.Contribution == nil:
 		t.invalid = errors.New("the ServiceExport exports nothing. See its conditions")
+		return t, nil
+	case own.Contribution.Scope == brokerv1alpha1.ScopeHub:
+		t.invalid = errors.New("only the hub uses the export, and its load balancers know no order of clusters")
 		return t, nil
 	}
 	exports, err := r.cluster.Conflicting(ctx, name, own.Contribution) // importers decide, whatever this namespace refuses

@@ -22,8 +22,10 @@ type target struct {
 	winner string
 	// oldest is the cluster with the oldest export, if that is another one: its preference applies.
 	oldest names.ClusterID
-	// invalid is why the policy does not apply to the service.
+	// invalid is why the policy, or its weights, do not apply to the service.
 	invalid error
+	// owns is set if this cluster owns the namespace of an export, so that weights count everywhere.
+	owns bool
 	// result is the decision about an imported service.
 	result choice.Result
 }
@@ -44,7 +46,7 @@ func decide(policy *trafficv1alpha1.TrafficPolicy, isDefault bool, targets []tar
 		condition := accepted(policy, t, isDefault)
 		condition.ObservedGeneration, condition.LastTransitionTime = policy.Generation, now
 		meta.SetStatusCondition(&have.Conditions, condition)
-		if condition.Status == metav1.ConditionTrue && t.Kind == kindImport {
+		if (condition.Status == metav1.ConditionTrue || t.isWeightless(policy)) && t.Kind == kindImport {
 			have.ClusterSelectorResults, have.Weights = results(policy, t.result)
 		}
 		status.Targets = append(status.Targets, have)
@@ -64,6 +66,8 @@ func accepted(policy *trafficv1alpha1.TrafficPolicy, t target, isDefault bool) m
 		return no(trafficv1alpha1.ReasonTargetNotFound, "This namespace has no %s %s. The policy applies as soon as it exists.", t.Kind, t.Name)
 	case choice.IsHeadless(t.invalid):
 		return no(trafficv1alpha1.ReasonInvalidServiceType, "The policy has no effect: %v.", t.invalid)
+	case t.isWeightless(policy):
+		return no(trafficv1alpha1.ReasonInvalid, "Only the order of clusters and the fallback apply: %v.", t.invalid)
 	case t.invalid != nil:
 		return no(trafficv1alpha1.ReasonInvalid, "The policy has no effect: %v.", t.invalid)
 	case t.oldest != "":
@@ -78,21 +82,40 @@ func accepted(policy *trafficv1alpha1.TrafficPolicy, t target, isDefault bool) m
 		}
 	case t.Kind != kindImport:
 		message = "The policy applies to the service in all clusters that have no policy for their ServiceImport."
+		if !t.owns && (len(policy.Spec.Weights) > 0 || policy.Spec.Fallback == trafficv1alpha1.FallbackNone) {
+			message += " Its weights and fallback None count only in this cluster, and in clusters whose namespace accepts them" +
+				" (annotation " + names.AnnotationAcceptWeights + "), unless this cluster owns the namespace."
+		}
 	default:
-		message += unlisted(t.result)
+		message += unlisted(policy, t.result)
+	}
+	if len(policy.Spec.ClusterSelectors)+len(policy.Spec.Weights) == 0 {
+		message += " It has neither clusterSelectors nor weights, so connections go to all clusters."
 	}
 	return metav1.Condition{Type: trafficv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: trafficv1alpha1.ReasonAccepted, Message: message}
 }
 
-// unlisted names the clusters that no weight lists.
-func unlisted(result choice.Result) string {
+// isWeightless reports whether everything of a policy applies but its weights.
+func (t *target) isWeightless(policy *trafficv1alpha1.TrafficPolicy) bool {
+	return t.invalid != nil && t.winner == policy.Name && !choice.IsHeadless(t.invalid) && len(policy.Spec.Weights) > 0 && len(policy.Spec.ClusterSelectors) > 0
+}
+
+// unlisted names the clusters that no weight lists, or says that the weights have no effect.
+func unlisted(policy *trafficv1alpha1.TrafficPolicy, result choice.Result) string {
 	var ids []string
+	weighted := len(policy.Spec.Weights) == 0 || len(result.Ports) == 0
 	for _, c := range result.Clusters {
 		if c.Reason == choice.NoWeight {
 			ids = append(ids, c.Cluster.String())
 		}
 	}
-	if len(ids) == 0 {
+	for _, port := range result.Ports {
+		weighted = weighted || slices.ContainsFunc(port.Clusters, func(c choice.ClusterResult) bool { return c.WantedShare > 0 })
+	}
+	switch {
+	case !weighted:
+		return " Its weights have no effect: of the clusters that can serve now, none has a weight above 0."
+	case len(ids) == 0:
 		return ""
 	}
 	return fmt.Sprintf(" No weight lists %s: the endpoints there are on standby.", names.ListClusters(ids))

@@ -57,8 +57,36 @@ func TestUnlisted(t *testing.T) {
 		{Cluster: "c1", Decision: choice.Decision{Role: choice.Active, Reason: choice.Preferred}}, {Cluster: "c3", Decision: choice.Decision{Role: choice.Standby, Reason: choice.NoWeight}},
 	}}}
 	one.Kind = inputs.KindImport
-	if got := accepted(policy(), one, false).Message; !strings.HasSuffix(got, ` No weight lists "c3": the endpoints there are on standby.`) {
+	if got := accepted(policy(trafficv1alpha1.ClusterWeight{Cluster: "c1", Weight: 1}), one, false).Message; !strings.HasSuffix(got, ` No weight lists "c3": the endpoints there are on standby.`) {
 		t.Error(got)
+	}
+	zero := policy(trafficv1alpha1.ClusterWeight{Cluster: "c9", Weight: 1})
+	one.result.Clusters, one.result.Ports = nil, []choice.PortResult{{Clusters: []choice.ClusterResult{{Cluster: "c1", Active: 1}}}}
+	if got := accepted(zero, one, false).Message; !strings.Contains(got, "Its weights have no effect") {
+		t.Error(got)
+	}
+	one.result.Ports[0].Clusters[0].WantedShare = 100
+	if got := accepted(zero, one, false).Message; strings.Contains(got, "no effect") {
+		t.Error(got)
+	}
+}
+
+// Without its weights, the rest of a policy applies. An export's weights do not count everywhere.
+func TestPartsOfPolicies(t *testing.T) {
+	both := policy(trafficv1alpha1.ClusterWeight{Cluster: "c1", Weight: 1})
+	both.Spec.ClusterSelectors = make([]trafficv1alpha1.ClusterGroup, 1)
+	one := target{exists: true, winner: "p", invalid: errors.New("no weights here"), result: choice.Result{SelectorResults: [][]names.ClusterID{{"c1"}}}}
+	one.Kind = inputs.KindImport
+	status := decide(both, false, []target{one}, metav1.Now()).Targets[0]
+	if c := status.Conditions[0]; c.Status != metav1.ConditionFalse || c.Message != "Only the order of clusters and the fallback apply: no weights here." || len(status.ClusterSelectorResults) != 1 {
+		t.Errorf("%+v", status)
+	}
+	one.Kind, one.invalid = inputs.KindExport, nil
+	if got := accepted(both, one, false).Message; !strings.Contains(got, "count only in this cluster") {
+		t.Error(got)
+	}
+	if one.owns = true; strings.Contains(accepted(both, one, false).Message, "count only") {
+		t.Error("the owner's weights count")
 	}
 }
 
