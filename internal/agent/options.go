@@ -66,6 +66,8 @@ type Options struct {
 	OmitStandby bool
 	// RefuseImportsFrom are the ids of clusters whose exports no namespace imports, or "*".
 	RefuseImportsFrom []string
+	// ClosedNamespaces are patterns of more namespaces that are closed to imports.
+	ClosedNamespaces []string
 	// ServiceMetadata are the keys of exported labels and annotations that derived Services get, as metadata.ParseKeys reads them.
 	ServiceMetadata []string
 	// PodCIDRs are the cluster's pod ranges.
@@ -113,6 +115,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "for a Service's trafficDistribution, treat zones with the same name in different clusters as the same zone")
 	flags.BoolVar(&o.OmitStandby, "omit-standby-endpoints", false, "do not write endpoints on standby, for node proxies that use them like ready ones, as kube-router does: a failover then waits for the agent")
 	flags.StringSliceVar(&o.RefuseImportsFrom, refusal.Flag, nil, "ids of clusters whose exports no namespace imports, or * for all clusters; the annotation "+names.AnnotationRefuseImports+" does the same for one namespace")
+	flags.StringSliceVar(&o.ClosedNamespaces, refusal.ClosedFlag, nil, "more namespaces that are closed to imports, besides default, kube-*, atoll-system, atoll-hub and openshift-*: names, in which * stands for any text, for example *-system. The label "+names.LabelExports+"="+names.ExportsAllowed+" opens a namespace")
 	flags.StringSliceVar(&o.ServiceMetadata, "derived-service-metadata", nil, "keys of exported labels and annotations that derived Services get, for example app.kubernetes.io/name or example.org/*; * for all keys. Controllers of this cluster may act on them. The annotation "+names.AnnotationServiceMetadata+" adds keys for one namespace")
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod CIDR of this cluster; may be repeated; the default is the nodes' spec.podCIDRs")
 	flags.StringSliceVar(&o.ServiceCIDRs, "service-cidr", nil, "Service CIDR of this cluster, as in the API server's --service-cluster-ip-range; may be repeated, once per IP family. Kubernetes 1.33 and later publish the ranges, so the flag is not used there")
@@ -142,6 +145,9 @@ func (o *Options) Validate() error {
 	}
 	if _, err := o.refuses(); err != nil {
 		return fmt.Errorf("--%s: %w", refusal.Flag, err)
+	}
+	if err := refusal.ParseClosed(o.ClosedNamespaces); err != nil {
+		return fmt.Errorf("--%s: %w", refusal.ClosedFlag, err)
 	}
 	if _, err := o.serviceMetadata(); err != nil {
 		return fmt.Errorf("--derived-service-metadata: %w", err)

@@ -27,6 +27,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/drain"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
+	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
@@ -107,7 +108,7 @@ func (m *member) take(ctx context.Context, entry *membership.Membership, heartbe
 		measured := metrics.New(m.traffic)
 		agent, err := core.Add(ctx, mgr, core.Config{
 			ClusterID: m.membership.ClusterID, Clusterset: m.membership.Clusterset, Broker: config, Network: m.network, PodCIDRs: m.options.PodCIDRs,
-			Mode: m.options.mode(), Refuses: refuses, ServiceMetadata: keys, Region: m.options.Region, SharedZones: m.options.SharedZones, OmitStandby: m.options.OmitStandby,
+			Mode: m.options.mode(), Refuses: refusal.Agent{Clusters: refuses, Closed: m.options.ClosedNamespaces}, ServiceMetadata: keys, Region: m.options.Region, SharedZones: m.options.SharedZones, OmitStandby: m.options.OmitStandby,
 			Heartbeats: heartbeats, LeaseTimeout: m.options.LeaseTimeout, Renew: entry.Renew, Lease: entry, Restored: restored, Dial: m.options.Dial, Node: os.Getenv(names.NodeNameVariable),
 			Grace: m.options.ServiceGrace, Pace: m.options.pace(), Budget: m.options.budget(), Metrics: measured, Log: log,
 		})

@@ -435,7 +435,7 @@ func (w *world) checkImports(t *testing.T, cluster string) {
 // problems returns the reasons why no cluster may import a slice.
 func (w *world) problems(cluster string, s *discoveryv1.EndpointSlice) (found []string) {
 	say := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
-	if slices.Contains(names.SystemNamespaces, s.Namespace) {
+	if names.IsSystem(s.Namespace) {
 		say("an endpoint in a system namespace")
 	}
 	if len(s.Endpoints)*len(s.Ports) > 50_000 || len(s.Ports) > 100 || len(s.Endpoints) > 1000 {

@@ -51,7 +51,7 @@ type Config struct {
 	// PodCIDRs are the cluster's pod ranges. If empty, the Nodes' pod ranges apply.
 	PodCIDRs []string
 	Mode     brokerv1alpha1.AdvertiseMode
-	Refuses  refusal.Clusters
+	Refuses  refusal.Agent
 	// ServiceMetadata are the exported labels and annotations that derived Services get.
 	ServiceMetadata metadata.Keys
 	Region          string

@@ -37,8 +37,8 @@ type Cluster struct {
 	Network    local.ServiceNetwork
 	// PublishesPods is set if the cluster advertises pods, not its Services' cluster IPs.
 	PublishesPods bool
-	// Refuses are the clusters from which nothing is imported into any namespace.
-	Refuses refusal.Clusters
+	// Refuses is what the agent's flags refuse.
+	Refuses refusal.Agent
 	// ServiceMetadata are the exported labels and annotations that derived Services get in all namespaces.
 	ServiceMetadata metadata.Keys
 	// Client reads this cluster from caches and writes to it. Live reads without caches.

@@ -196,19 +196,22 @@ func rulesIn(s *survey.Survey, name string) refusal.Rules {
 	return refusal.In(name, namespace.Labels, namespace.Annotations, agentRefuses(s))
 }
 
-// agentRefuses returns the clusters that the agents refuse in all namespaces.
-func agentRefuses(s *survey.Survey) refusal.Clusters {
-	var ids []string
-	for _, container := range s.Cluster.Deployments[render.AgentName].Spec.Template.Spec.Containers {
-		for i, arg := range container.Args {
-			if value, ok := strings.CutPrefix(arg, "--"+refusal.Flag+"="); ok {
-				ids = append(ids, value)
-			} else if arg == "--"+refusal.Flag && i+1 < len(container.Args) {
-				ids = append(ids, container.Args[i+1])
+// agentRefuses returns what the agents' flags refuse.
+func agentRefuses(s *survey.Survey) (refuses refusal.Agent) {
+	values := func(flag string) (all []string) {
+		for _, container := range s.Cluster.Deployments[render.AgentName].Spec.Template.Spec.Containers {
+			for i, arg := range container.Args {
+				if value, ok := strings.CutPrefix(arg, "--"+flag+"="); ok {
+					all = append(all, value)
+				} else if arg == "--"+flag && i+1 < len(container.Args) {
+					all = append(all, container.Args[i+1])
+				}
 			}
 		}
+		return all
 	}
-	refuses, _ := refusal.Parse(strings.Join(ids, ",")) // an agent with an invalid value does not start
+	refuses.Clusters, _ = refusal.Parse(strings.Join(values(refusal.Flag), ",")) // an agent with an invalid value does not start
+	refuses.Closed = strings.Split(strings.Join(values(refusal.ClosedFlag), ","), ",")
 	return refuses
 }
 

@@ -2,6 +2,7 @@ package names
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -143,13 +144,25 @@ const (
 )
 
 // SystemNamespaces have Services of the cluster itself. They are neither exported nor imported unless an administrator
-// allows it.
-var SystemNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
+// allows it. Those of OpenShift have a prefix.
+var SystemNamespaces = []string{"atoll-hub", SystemNamespace, "default", "kube-node-lease", "kube-public", "kube-system"}
+
+// OpenShiftPrefix begins the names of OpenShift's system namespaces.
+const OpenShiftPrefix = "openshift-"
+
+// IsSystem reports whether a namespace has Services of the cluster itself: a system namespace, or one of more patterns, in which *
+// stands for any text. Invalid patterns match nothing.
+func IsSystem(namespace string, more ...string) bool {
+	return slices.Contains(SystemNamespaces, namespace) || strings.HasPrefix(namespace, OpenShiftPrefix) || slices.ContainsFunc(more, func(pattern string) bool {
+		matches, err := path.Match(pattern, namespace)
+		return err == nil && matches
+	})
+}
 
 // Closed reports whether a namespace with these labels imports nothing: a system namespace without permission by the
 // administrator. A system Service's name means a different Service in each cluster.
-func Closed(namespace string, labels map[string]string) bool {
-	return slices.Contains(SystemNamespaces, namespace) && labels[LabelExports] != ExportsAllowed
+func Closed(namespace string, labels map[string]string, more ...string) bool {
+	return IsSystem(namespace, more...) && labels[LabelExports] != ExportsAllowed
 }
 
 // MemberPermissions is the ConfigMap in a clusterset's namespace on the broker with what each member may export. The

@@ -5,6 +5,7 @@ package refusal
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -67,9 +68,27 @@ type Rules struct {
 	byNamespace, byAgent Clusters
 }
 
-// In returns the rules of a namespace. byAgent are the clusters that the agent refuses in all namespaces.
-func In(namespace string, labels, annotations map[string]string, byAgent Clusters) Rules {
-	rules := Rules{Closed: names.Closed(namespace, labels), byAgent: byAgent}
+// Agent is what an agent refuses by its flags.
+type Agent struct {
+	// Clusters are refused in all namespaces.
+	Clusters Clusters
+	// Closed are patterns of namespaces that count as system namespaces, see names.IsSystem.
+	Closed []string
+}
+
+// ParseClosed checks patterns of closed namespaces.
+func ParseClosed(patterns []string) error {
+	for _, p := range patterns {
+		if _, err := path.Match(p, ""); err != nil || strings.Trim(p, "abcdefghijklmnopqrstuvwxyz0123456789-*") != "" || strings.Trim(p, "*") == "" {
+			return fmt.Errorf("%.70q is not the name of a namespace with * for any text", p)
+		}
+	}
+	return nil
+}
+
+// In returns the rules of a namespace.
+func In(namespace string, labels, annotations map[string]string, agent Agent) Rules {
+	rules := Rules{Closed: names.Closed(namespace, labels, agent.Closed...), byAgent: agent.Clusters}
 	if text, found := annotations[names.AnnotationRefuseImports]; found {
 		rules.byNamespace, rules.Malformed = Parse(text)
 	}
@@ -104,5 +123,8 @@ func (r Reason) Explain(namespace string, on command.Cluster) (why, undo string)
 	return "", ""
 }
 
-// Flag is the agent's flag for clusters that are refused in all namespaces.
-const Flag = "refuse-imports-from"
+// Flags of the agent: for clusters that are refused in all namespaces, and for more closed namespaces.
+const (
+	Flag       = "refuse-imports-from"
+	ClosedFlag = "closed-namespaces"
+)

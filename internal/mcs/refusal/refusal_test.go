@@ -51,7 +51,7 @@ func TestRules(t *testing.T) {
 		{"default", nil, nil, "SystemNamespace|SystemNamespace|SystemNamespace"},
 		{"default", map[string]string{"atoll.dev/exports": "allowed"}, map[string]string{"atoll.dev/refuse-imports": "c1"}, "RefusedByNamespace||RefusedByAgent"},
 	} {
-		rules := In(tt.namespace, tt.labels, tt.annotations, everywhere)
+		rules := In(tt.namespace, tt.labels, tt.annotations, Agent{Clusters: everywhere})
 		var got []string
 		for _, id := range []names.ClusterID{"c1", "c2", "c3"} {
 			reason := rules.Reason(id)
@@ -62,6 +62,30 @@ func TestRules(t *testing.T) {
 		}
 		if strings.Join(got, "|") != tt.want {
 			t.Errorf("%s %v %v: %q, want %q", tt.namespace, tt.labels, tt.annotations, got, tt.want)
+		}
+	}
+}
+
+// System namespaces are closed, and those of the agent's flag, unless their label opens them.
+func TestClosed(t *testing.T) {
+	agent := Agent{Closed: []string{"*-system", "cert-manager"}}
+	if err := ParseClosed(agent.Closed); err != nil {
+		t.Fatal(err)
+	}
+	for namespace, closed := range map[string]bool{
+		"default": true, "kube-system": true, "atoll-system": true, "atoll-hub": true, "openshift-dns": true, "istio-system": true, "cert-manager": true,
+		"shop": false, "cert-manager-x": false, "openshift": false, "system": false,
+	} {
+		if got := In(namespace, nil, nil, agent).Reason("c2") == SystemNamespace; got != closed {
+			t.Errorf("%s: closed %t", namespace, got)
+		}
+		if In(namespace, map[string]string{names.LabelExports: names.ExportsAllowed}, nil, agent).Reason("c2") != "" {
+			t.Errorf("%s: the label does not open it", namespace)
+		}
+	}
+	for _, wrong := range []string{"*", "", "[a-", "a/b", "Shop", "a?"} {
+		if ParseClosed([]string{wrong}) == nil {
+			t.Errorf("%q is accepted", wrong)
 		}
 	}
 }

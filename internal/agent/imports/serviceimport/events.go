@@ -89,7 +89,7 @@ func (r *Reconciler) sayLeftOut(service types.NamespacedName, exported local.Exp
 func (r *Reconciler) sayMalformed(namespace *corev1.Namespace) {
 	name := types.NamespacedName{Namespace: namespace.Name}
 	wrong := ""
-	if err := refusal.In(namespace.Name, nil, namespace.Annotations, refusal.Clusters{}).Malformed; err != nil {
+	if err := refusal.In(namespace.Name, nil, namespace.Annotations, refusal.Agent{}).Malformed; err != nil {
 		wrong = strings.ReplaceAll(err.Error(), "\n", ", ")
 	}
 	if r.isNew("MalformedRefusal", name, wrong) {

@@ -118,13 +118,13 @@ const (
 )
 
 // Warnings are an export's warnings, independent of its endpoints. closed: its namespace is closed to other clusters'
-// exports.
-func Warnings(own local.Own, closed bool) []status.Warning {
+// exports. system: patterns of more system namespaces.
+func Warnings(own local.Own, closed bool, system ...string) []status.Warning {
 	var warnings []status.Warning
 	if message := contribution.Warnings(own.Export, own.Refused); message != "" {
 		warnings = append(warnings, status.Warning{Reason: reasonPartsInvalid, Message: message})
 	}
-	if own.Export != nil && names.Closed(own.Export.Namespace, nil) {
+	if own.Export != nil && names.IsSystem(own.Export.Namespace, system...) {
 		warnings = append(warnings, status.Warning{Reason: reasonSystemNamespace, Message: systemNamespace(own.Export.Namespace, closed)})
 	}
 	return warnings

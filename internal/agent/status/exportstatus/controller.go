@@ -157,7 +157,7 @@ func (r *Reconciler) progress(ctx context.Context, service types.NamespacedName,
 	if err != nil {
 		return so, false, err
 	}
-	so.Endpoints.Warnings = Warnings(own, rules.Closed)
+	so.Endpoints.Warnings = Warnings(own, rules.Closed, r.cluster.Refuses.Closed...)
 	b := r.cluster.Broker()
 	if b == nil {
 		so.Record.Waiting = true
