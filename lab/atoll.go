@@ -151,7 +151,7 @@ func (l *Lab) join(ctx context.Context, c *Cluster, name string) error {
 		return err
 	}
 	file, err := setup.CreateToken(ctx, onBroker, setup.TokenRequest{
-		Namespace: broker.DefaultNamespace, Cluster: id, Lifetime: time.Hour,
+		Namespace: broker.DefaultNamespace, Cluster: id, Lifetime: setup.ReplaceLifetime, Replace: true,
 		Server: "https://" + brokerCluster.serverFor(c).String(),
 	})
 	if err != nil {

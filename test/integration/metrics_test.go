@@ -16,9 +16,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
+	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
@@ -69,6 +71,66 @@ func noneIsGoing(t *testing.T, cluster string) error {
 		}
 	}
 	return nil
+}
+
+// If another writer changes objects of c1 on the broker, c1's agent restores them and counts the changes. It counts none of
+// its own, nor what its predecessor left.
+func TestForeignWrites(t *testing.T) {
+	const ns = "foreign-writes"
+	namespace(t, ns, "c1", "c2")
+	share(t, "c1", ns, "web", "10.1.1.1")
+	expectAddresses(t, "c2", ns, "c1/10.1.1.1")
+	url := measuredAgent(t, "c1", false)
+	counted := func() int { return int(bed.ParseMetrics(metricsAt(t, url)).Sum("atoll_foreign_writes_total")) }
+	for i := range 20 {
+		change(t, "c1", slice(ns, "web-x", "web"), func(s *discoveryv1.EndpointSlice) {
+			s.Endpoints[0].Addresses = []string{fmt.Sprintf("10.1.1.%d", 10+i)}
+		})
+		change(t, "c1", service(ns, "web", 80), func(s *corev1.Service) { s.Spec.Ports[0].Port = int32(80 + i) })
+	}
+	expectAddresses(t, "c2", ns, "c1/10.1.1.29")
+	record, published := objects.Record("c1", ns, "web"), objects.Published("c1", ns, "web-x", "web")
+	restored := func(what string) {
+		planes.Until(t, what+": the record is restored", on[lab.Broker], record, func() error {
+			if record.Spec.Ports[0].Port != 99 || record.Annotations[names.AnnotationState] != "" {
+				return fmt.Errorf("it is %+v", record)
+			}
+			return nil
+		})
+		planes.Until(t, what+": the slice is restored", on[lab.Broker], published, func() error {
+			if len(published.Endpoints) != 1 || published.Endpoints[0].Addresses[0] != "10.1.1.29" {
+				return fmt.Errorf("it is %+v", published)
+			}
+			return nil
+		})
+	}
+	restored("this cluster's changes")
+	if n := counted(); n != 0 {
+		t.Errorf("%d foreign writes before there is one", n)
+	}
+	for i, edit := range []struct {
+		what string
+		do   func()
+	}{
+		{"another port", func() {
+			change(t, lab.Broker, record, func(e *brokerv1alpha1.ExportedService) { e.Spec.Ports[0].Port = 8080 })
+		}},
+		{"a withdrawal", func() {
+			change(t, lab.Broker, record, func(e *brokerv1alpha1.ExportedService) { e.Annotations[names.AnnotationState] = names.StateWithdrawn })
+		}},
+		{"another address", func() {
+			change(t, lab.Broker, published, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.9.9.9"} })
+		}},
+	} {
+		edit.do()
+		eventually(t, edit.what+" is counted", func() error {
+			if n := counted(); n != i+1 {
+				return fmt.Errorf("%d foreign writes are counted, not %d", n, i+1)
+			}
+			return nil
+		})
+		restored(edit.what)
+	}
 }
 
 // TestMetrics follows a service's endpoints from c1 to c2 in the metrics of both agents.

@@ -179,6 +179,8 @@ func attempts() []attempt {
 		patching("relabelling another member's MemberCluster as its own", objects.Member("c1"), `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"c2"}}}`),
 		patching("relabelling its own MemberCluster as another member's", objects.Member("c2"), `{"metadata":{"labels":{"multicluster.kubernetes.io/source-cluster":"c1"}}}`),
 		patching("changing its own id to another member's", objects.Member("c2"), `{"spec":{"clusterID":"c1"}}`),
+		patching("changing its own cluster's UID", objects.Member("c2"), `{"spec":{"clusterUID":"0f1c2d3e-0000-4000-8000-000000000001"}}`),
+		deleting("deleting its own MemberCluster", objects.Member("c2")),
 		deleting("deleting another member's MemberCluster", objects.Member("c1")),
 		deletingAll("deleting all MemberClusters", &brokerv1alpha1.MemberCluster{}),
 		applying("applying another member's MemberCluster", objects.Member("c1"), "MemberCluster"),

@@ -17,12 +17,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/joining"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
@@ -31,14 +29,6 @@ import (
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
-
-// kubeAs is a client of the broker with the membership's token.
-func kubeAs(t *testing.T, m credential.Membership) kubernetes.Interface {
-	t.Helper()
-	kube, err := kubernetes.NewForConfig(broker.NewToken(m.Token, nil).Config(m))
-	noError(t, err)
-	return kube
-}
 
 func parsed(t *testing.T, file string) credential.Membership {
 	t.Helper()
@@ -61,41 +51,6 @@ func accepted(t *testing.T, m credential.Membership) error {
 }
 
 func onBroker(name string) metav1.ObjectMeta { return objects.Meta(place, name) }
-
-// policiesHold waits until the broker enforces the admission policies, which may be new.
-func policiesHold(t *testing.T, file credential.Membership) {
-	t.Helper()
-	eventually(t, "the admission policies are enforced", func() error {
-		for _, attempt := range []error{
-			createdBy(t, file, &corev1.Secret{ObjectMeta: onBroker("any")}, client.DryRunAll),
-			mintedBy(t, file, "member-c1", authenticationv1.TokenRequestSpec{}),
-		} {
-			if attempt == nil || !strings.Contains(attempt.Error(), "denied request") {
-				return fmt.Errorf("the answer is %v", attempt)
-			}
-		}
-		return nil
-	})
-}
-
-func createdBy(t *testing.T, m credential.Membership, secret *corev1.Secret, options ...client.CreateOption) error {
-	t.Helper()
-	return asMember(t, m).Create(t.Context(), secret, options...)
-}
-
-func mintedBy(t *testing.T, m credential.Membership, account string, spec authenticationv1.TokenRequestSpec) error {
-	t.Helper()
-	of := &corev1.ServiceAccount{ObjectMeta: onBroker(account)}
-	return asMember(t, m).SubResource("token").Create(t.Context(), of, &authenticationv1.TokenRequest{Spec: spec})
-}
-
-// boundTo is a request for a token of an hour that is bound to a Secret.
-func boundTo(bound credential.Binding) authenticationv1.TokenRequestSpec {
-	return authenticationv1.TokenRequestSpec{
-		ExpirationSeconds: ptr.To(int64(3600)),
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Secret", Name: bound.Name, UID: types.UID(bound.UID)},
-	}
-}
 
 // A join file can create one Secret, once. Only the response to that request contains the
 // Secret's UID. Without the UID, the file gets no token; with the UID, it gets only tokens of
@@ -120,9 +75,8 @@ func TestTokensForOneselfOnly(t *testing.T) {
 		"another file's name": func(s *corev1.Secret) {
 			s.Name = names.MemberCredential("c1", claimsOf(t, confusable.Token).AccountUID)
 		},
-		"a generated name": func(s *corev1.Secret) { s.GenerateName, s.Name = s.Name[:len(s.Name)-5], "" },
-		"data":             func(s *corev1.Secret) { s.Data = map[string][]byte{"a": []byte("b")} },
-		"no type":          func(s *corev1.Secret) { s.Type = "" },
+		"data":    func(s *corev1.Secret) { s.Data = map[string][]byte{"a": []byte("b")} },
+		"no type": func(s *corev1.Secret) { s.Type = "" },
 		"an account's token": func(s *corev1.Secret) {
 			s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "member-c2"}
 		},
@@ -140,20 +94,38 @@ func TestTokensForOneselfOnly(t *testing.T) {
 	} {
 		secret := good()
 		change(secret)
-		if err := createdBy(t, file, secret); err == nil || !strings.Contains(err.Error(), "denied request") {
-			t.Errorf("creating a Secret with %s: %v", what, err)
-		}
+		expectRefused(t, "applying a Secret with "+what, appliedBy(t, file, secret))
 	}
-	if err := createdBy(t, confusable, good()); err == nil || !strings.Contains(err.Error(), "denied request") {
-		t.Errorf("with the file of c1-x, the Secret of c1: %v", err)
+	generated := good()
+	generated.GenerateName, generated.Name = generated.Name[:len(generated.Name)-5], ""
+	for what, err := range map[string]error{
+		"with the file of c1-x, the Secret of c1": appliedBy(t, confusable, good()),
+		"creating the Secret without its name":    asMember(t, file).Create(t.Context(), good()),
+		"creating a Secret with a generated name": asMember(t, file).Create(t.Context(), generated),
+	} {
+		expectForbidden(t, what, err)
 	}
-	planes.Succeeds(t, "using the file, as a dry run", createdBy(t, file, good(), client.DryRunAll))
+	if n := usedAtOnce(t, confusable); n != 1 {
+		t.Errorf("of many simultaneous uses of a file, %d succeeded", n)
+	}
+	planes.Succeeds(t, "using the file, as a dry run", appliedBy(t, file, good(), client.DryRunAll))
 
 	// The file is used, and a copy of the file is used afterwards.
 	bound, err := joining.Use(t.Context(), kubeAs(t, file), file)
 	noError(t, err)
 	if again, err := joining.Use(t.Context(), kubeAs(t, file), file); !apierrors.IsAlreadyExists(err) || again.UID != "" || strings.Contains(err.Error(), bound.UID) {
 		t.Errorf("using the file again: %+v, %v", again, err)
+	}
+	for what, options := range map[string][]client.PatchOption{"using the file again": nil, "using the file again, as a dry run": {client.DryRunAll}} {
+		again := good()
+		if err := appliedBy(t, file, again, options...); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "already used") || again.UID != "" || strings.Contains(err.Error(), bound.UID) {
+			t.Errorf("%s: %v, UID %q", what, err, again.UID)
+		}
+	}
+	empty := &corev1.Secret{ObjectMeta: onBroker(bound.Name)}
+	expectRefused(t, "applying nothing to the Secret", appliedBy(t, file, empty))
+	if empty.UID != "" {
+		t.Errorf("applying nothing to the Secret returned its UID %q", empty.UID)
 	}
 	wrong := credential.Binding{Name: bound.Name, UID: "0f1c2d3e-0000-4000-8000-000000000001"}
 	if err := mintedBy(t, file, "member-c1", boundTo(wrong)); !apierrors.IsConflict(err) || strings.Contains(err.Error(), bound.UID) {
@@ -177,7 +149,7 @@ func TestTokensForOneselfOnly(t *testing.T) {
 		"a join file: reading the Secret":           errorOf(secrets.Get(t.Context(), bound.Name, metav1.GetOptions{})),
 		"a join file: listing Secrets":              errorOf(secrets.List(t.Context(), metav1.ListOptions{})),
 		"a join file: deleting the Secret":          secrets.Delete(t.Context(), bound.Name, metav1.DeleteOptions{}),
-		"a join file: changing the Secret":          errorOf(secrets.Patch(t.Context(), bound.Name, types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`), metav1.PatchOptions{})),
+		"a join file: changing the Secret":          errorOf(secrets.Update(t.Context(), good(), metav1.UpdateOptions{})),
 		"a join file: deleting its account":         kubeAs(t, file).CoreV1().ServiceAccounts(place).Delete(t.Context(), "join-c1", metav1.DeleteOptions{}),
 		"a join file: another member's account":     errorOf(kubeAs(t, file).CoreV1().ServiceAccounts(place).Get(t.Context(), "member-c2", metav1.GetOptions{})),
 		"a join file: a Secret elsewhere":           errorOf(kubeAs(t, file).CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: bound.Name}}, metav1.CreateOptions{})),
@@ -191,12 +163,19 @@ func TestTokensForOneselfOnly(t *testing.T) {
 		"a member: its own join file":               mintedBy(t, member, "join-c2", boundTo(of)),
 		"a member: the default account":             mintedBy(t, member, "default", boundTo(of)),
 		"a member: deleting its Secret":             kubeAs(t, member).CoreV1().Secrets(place).Delete(t.Context(), of.Name, metav1.DeleteOptions{}),
-		"a member: another Secret":                  createdBy(t, member, rights.NewCredential(place, "c2", "0f1c2d3e-0000-4000-8000-000000000001", account.UID)),
+		"a member: another Secret":                  appliedBy(t, member, rights.NewCredential(place, "c2", "0f1c2d3e-0000-4000-8000-000000000001", account.UID)),
 		"a member: deleting another's account":      asMember(t, member).Delete(t.Context(), rights.Member(place, "c1").ServiceAccount),
 		"a member: deleting another's join account": asMember(t, member).Delete(t.Context(), rights.Joiner(place, "c1").ServiceAccount),
 		"a member: more rights":                     asMember(t, member).Create(t.Context(), rights.Member(place, "c3").ServiceAccount),
 	} {
 		expectForbidden(t, what, err)
+	}
+	for what, patch := range map[string]string{"the owners": `{"metadata":{"ownerReferences":null}}`, "a label": `{"metadata":{"labels":{"a":"b"}}}`, "nothing": `{}`} {
+		secret, err := secrets.Patch(t.Context(), bound.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		expectRefused(t, "a join file: changing "+what+" of the Secret", err)
+		if secret != nil && secret.UID != "" {
+			t.Errorf("changing %s of the Secret returned its UID", what)
+		}
 	}
 	wrong.Name = of.Name
 	if err := mintedBy(t, member, "member-c2", boundTo(wrong)); !apierrors.IsConflict(err) {
@@ -357,7 +336,12 @@ func TestWrongClustersJoinFile(t *testing.T) {
 	startAgent(t, asAgent(t, "c1"), t.Output())
 	registered(t, "c1")
 	owner, _ := membershipOf(t, "c1")
-	must(t, joinFile(t, "c1"), "join - --no-workloads --offline --context c2")
+	refused(t, "", "broker token create c1 --context broker --server "+server(t), "cluster c1 is a member and seems to be alive", "atoll broker token create c1 --clusterset atoll-clusterset --replace")
+	file := joinFile(t, "c1", "--replace")
+	if life := time.Until(claimsOf(t, parsed(t, file).Token).Expires); life < 50*time.Minute || life > time.Hour {
+		t.Errorf("with --replace, the file is valid for %v", life)
+	}
+	must(t, file, "join - --no-workloads --offline --context c2")
 	said := &planes.Log{To: t.Output()}
 	stopWrong := startAgent(t, asAgent(t, "c2"), said)
 	said.Expect(t, "belongs to another cluster")
@@ -404,7 +388,7 @@ func TestJoinIsEndedLater(t *testing.T) {
 	stop()
 
 	// The agent does not delete the permissions of a later file.
-	joinFile(t, "c1")
+	joinFile(t, "c1", "--replace")
 	expectListedTokens(t, "c1", "unused", "used")
 	create(t, "c1", namespace("later"), service("later", "web"), export("later", "web"))
 	stop = startAgent(t, asAgent(t, "c1"), t.Output())

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/sha256"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/keyutil"
 	"k8s.io/utils/ptr"
@@ -25,7 +27,9 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/joining"
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -101,9 +105,40 @@ func TestTokensAreRenewed(t *testing.T) {
 	startAgent(t, asAgent(t, "c1"), said)
 	said.Expect(t, "The broker rejected this cluster's token")
 	expectImport(t, "c1", ns, "web", "c1")
-	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
+	must(t, joinFile(t, "c1", "--replace"), "join - --no-workloads --context c1")
 	create(t, "c1", export(ns, "late"))
 	expectImport(t, "c1", ns, "late", "c1")
+}
+
+// The broker's administrator can limit the lifetime of tokens, also those that a thief of a
+// member's credentials requests.
+func TestTokenLifetime(t *testing.T) {
+	deployBroker(t)
+	refused(t, "", "broker deploy --context broker --token-lifetime 30m", "the lifetime of members' tokens must be from 1h0m0s to 168h0m0s")
+	must(t, "", "broker deploy --context broker --token-lifetime 24h")
+	t.Cleanup(func() {
+		noError(t, on[lab.Broker].Patch(context.Background(), namespace(place), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+names.AnnotationTokenLifetime+`":null}}}`))))
+	})
+	must(t, "", "broker deploy --context broker") // keeps the limit
+	must(t, joinFile(t, "c1"), "join - --no-workloads --context c1")
+	m, _ := membershipOf(t, "c1")
+	claims := claimsOf(t, m.Token)
+	if life := claims.Expires.Sub(claims.Issued); life != 24*time.Hour {
+		t.Errorf("the token is valid for %v", life)
+	}
+	week := boundTo(claims.Binding)
+	week.ExpirationSeconds = ptr.To(int64(rights.MaxTokenLifetime / time.Second))
+	eventually(t, "the broker enforces the limit", func() error {
+		if err := mintedBy(t, m, "member-c1", week); err == nil || !strings.Contains(err.Error(), "the lifetime of a member's token must not exceed 86400 seconds") {
+			return fmt.Errorf("the answer is %v", err)
+		}
+		return nil
+	})
+	renewed, err := joining.Token(t.Context(), kubeAs(t, m), m, claims.Binding, rights.MaxTokenLifetime)
+	if life := time.Until(renewed.ExpirationTimestamp.Time); err != nil || life < 23*time.Hour || life > 24*time.Hour {
+		t.Errorf("the renewed token is valid for %v, error %v", life, err)
+	}
+	must(t, "", "leave --yes --context c1")
 }
 
 // Pitfall 35: after a member was removed, the broker refuses its writes at once. Only the API

@@ -66,11 +66,12 @@ func (c *core) addProcessControllers() (imports *importedslice.Reconciler, _ err
 func (c *core) connectionControllers(b *inputs.Broker, from view.Connection) (all []manager.Runnable, published *exportedslice.Reconciler, err error) {
 	member, broker := c.mgr.GetCache(), from.Cache
 	add := func(r manager.Runnable, e error) { all, err = append(all, r), errors.Join(err, e) }
-	records, recordsReconciler, e := record.New(c.cluster, b, member, c.Grace, c.exports)
+	writes := compare.NewWrites(c.Metrics.ForeignWrites)
+	records, recordsReconciler, e := record.New(c.cluster, b, member, c.Grace, c.exports, writes)
 	add(records, e)
-	slices, published, e := exportedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics)
+	slices, published, e := exportedslice.New(c.cluster, b, member, broker, c.Mode, c.Pace, c.exports, c.Metrics, writes)
 	add(slices, e)
-	add(&compare.Comparer{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: published, Log: c.Log}, nil)
+	add(&compare.Comparer{Cluster: c.cluster, Broker: b, Lease: c.Lease, Records: recordsReconciler, Slices: published, Writes: writes, Log: c.Log}, nil)
 	add(c.cluster.View.Reader(from))
 	add(catalogue.New(c.cluster, b, broker, c.Heartbeats))
 	return all, published, err

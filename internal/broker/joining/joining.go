@@ -4,11 +4,13 @@ package joining
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +24,8 @@ import (
 
 // Use uses up a join file: it creates the Secret that the member's tokens are bound to, and returns its name and UID.
 // on is the broker, with the file's token. Of several callers one succeeds; the others get AlreadyExists. Only the
-// response has the UID, which tokens need. If the response is lost, a new join file is needed.
+// response has the UID, which tokens need. If the response is lost, a new join file is needed. The account may create
+// the Secret only by server-side apply, which the broker's admission policy denies for an existing Secret.
 func Use(ctx context.Context, on kubernetes.Interface, file credential.Membership) (credential.Binding, error) {
 	claims, err := credential.ParseToken(file.Token)
 	if err != nil {
@@ -35,9 +38,16 @@ func Use(ctx context.Context, on kubernetes.Interface, file credential.Membershi
 	if err != nil {
 		return credential.Binding{}, err
 	}
-	secret, err := on.CoreV1().Secrets(file.Clusterset).Create(ctx,
-		rights.NewCredential(file.Clusterset, file.ClusterID, types.UID(claims.AccountUID), member.UID), metav1.CreateOptions{})
+	want := rights.NewCredential(file.Clusterset, file.ClusterID, types.UID(claims.AccountUID), member.UID)
+	body, err := json.Marshal(want)
 	if err != nil {
+		return credential.Binding{}, fmt.Errorf("encoding the Secret: %w", err)
+	}
+	secret, err := on.CoreV1().Secrets(file.Clusterset).Patch(ctx, want.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: names.JoinerAccount(file.ClusterID), Force: ptr.To(true)})
+	switch {
+	case apierrors.IsInvalid(err):
+		return credential.Binding{}, apierrors.NewAlreadyExists(corev1.Resource("secrets"), want.Name)
+	case err != nil:
 		var answer apierrors.APIStatus
 		if !errors.As(err, &answer) || apierrors.IsTimeout(err) {
 			return credential.Binding{}, &NoResponseError{err}
@@ -58,8 +68,15 @@ func (e *NoResponseError) Error() string {
 // Unwrap returns the cause.
 func (e *NoResponseError) Unwrap() error { return e.Err }
 
-// Token returns a new token of the member's account, bound to the used join file's Secret.
+// Token returns a new token of the member's account, bound to the used join file's Secret. The broker's administrator may
+// limit the lifetime further.
 func Token(ctx context.Context, on kubernetes.Interface, m credential.Membership, bound credential.Binding, lifetime time.Duration) (authenticationv1.TokenRequestStatus, error) {
+	// The broker's policy checks the limit, so an error here shows there.
+	if namespace, err := on.CoreV1().Namespaces().Get(ctx, m.Clusterset, metav1.GetOptions{}); err == nil {
+		if limit, err := time.ParseDuration(namespace.Annotations[names.AnnotationTokenLifetime]); err == nil {
+			lifetime = min(lifetime, limit)
+		}
+	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(lifetime / time.Second))}}
 	if bound.Name != "" {
 		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Secret", Name: bound.Name, UID: types.UID(bound.UID)}

@@ -11,7 +11,10 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -36,16 +39,15 @@ func account(name string) *corev1.ServiceAccount {
 }
 
 func TestUse(t *testing.T) {
-	secrets := corev1.Resource("secrets")
 	for name, tt := range map[string]struct {
 		token   string
 		account bool
-		answer  error // to the Secret's creation
+		answer  error // to the Secret's application
 		check   func(error) bool
 		unknown bool // the file may be used up
 	}{
 		"an unused file":            {token: token(joinerUID), account: true, check: func(err error) bool { return err == nil }},
-		"a used file":               {token: token(joinerUID), account: true, answer: apierrors.NewAlreadyExists(secrets, ""), check: apierrors.IsAlreadyExists},
+		"a used file":               {token: token(joinerUID), account: true, answer: apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "", nil), check: apierrors.IsAlreadyExists},
 		"a revoked file":            {token: token(joinerUID), account: true, answer: apierrors.NewUnauthorized(""), check: apierrors.IsUnauthorized},
 		"a removed member":          {token: token(joinerUID), check: apierrors.IsNotFound},
 		"the answer is lost":        {token: token(joinerUID), account: true, answer: &net.OpError{Op: "read", Err: errors.New("reset")}, unknown: true},
@@ -59,11 +61,15 @@ func TestUse(t *testing.T) {
 				on = fake.NewClientset(account(names.MemberAccount("c1")))
 			}
 			var made *corev1.Secret
-			on.PrependReactor("create", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			on.PrependReactor("patch", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 				if tt.answer != nil {
 					return true, nil, tt.answer
 				}
-				made = a.(clienttesting.CreateAction).GetObject().(*corev1.Secret).DeepCopy()
+				patch := a.(clienttesting.PatchActionImpl)
+				made = &corev1.Secret{}
+				if err := json.Unmarshal(patch.Patch, made); err != nil || patch.PatchType != types.ApplyPatchType || patch.Name != made.Name {
+					t.Errorf("the patch of %s is %s: %v", patch.Name, patch.Patch, err)
+				}
 				made.UID = "secret-uid"
 				return true, made, nil
 			})
@@ -90,9 +96,10 @@ func TestUse(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	m := credential.Membership{ClusterID: "c1", Clusterset: "set"}
+	limited := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "set", Annotations: map[string]string{names.AnnotationTokenLifetime: "24h0m0s"}}}
 	for name, bound := range map[string]credential.Binding{"of a join file": {Name: "member-c1-" + joinerUID, UID: "secret-uid"}, "of an administrator": {}} {
 		var asked authenticationv1.TokenRequestSpec
-		on := fake.NewClientset()
+		on := fake.NewClientset(limited)
 		on.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, runtime.Object, error) {
 			create := a.(clienttesting.CreateActionImpl)
 			if create.Subresource != "token" || create.Name != "member-c1" || create.Namespace != "set" {
@@ -105,6 +112,9 @@ func TestToken(t *testing.T) {
 		got, err := Token(t.Context(), on, m, bound, time.Hour)
 		if err != nil || got.Token != "t" || *asked.ExpirationSeconds != 3600 {
 			t.Errorf("%s: %+v, %v, for %+v", name, got, err, asked)
+		}
+		if _, err := Token(t.Context(), on, m, bound, 7*24*time.Hour); err != nil || *asked.ExpirationSeconds != 24*3600 {
+			t.Errorf("%s: %v, for %d s", name, err, *asked.ExpirationSeconds)
 		}
 		if o := asked.BoundObjectRef; (o != nil) != (bound.Name != "") || o != nil && (o.Kind != "Secret" || o.Name != bound.Name || string(o.UID) != bound.UID) {
 			t.Errorf("%s: the token is bound to %+v", name, o)

@@ -15,15 +15,16 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// MaxTokenLifetime is the longest token lifetime that a member may request. A member that is off for longer must join
-// again.
+// MaxTokenLifetime is the longest token lifetime that a member may request, unless AnnotationTokenLifetime is shorter. A
+// member that is off for longer must join again.
 const MaxTokenLifetime = 7 * 24 * time.Hour
 
 // Account is a member's service account on the broker, with its rights. The ServiceAccount is created first, and all
 // rights are deleted with it: see Rights.
 type Account struct {
 	ServiceAccount *corev1.ServiceAccount
-	rights         []client.Object
+	// rights returns the account's rights, given the UID of its ServiceAccount.
+	rights func(types.UID) []client.Object
 }
 
 // Member returns the account of a member's agents.
@@ -31,36 +32,41 @@ func Member(namespace string, cluster names.ClusterID) Account {
 	account, joiner := names.MemberAccount(cluster), names.JoinerAccount(cluster)
 	// No cluster id contains a colon, so no other member's object has this name.
 	self := account + ":self"
-	return newAccount(namespace, cluster, account,
-		binding(namespace, cluster, account, account, MemberRole),
-		memberMeta(&rbacv1.Role{
-			TypeMeta: roleType,
-			Rules: []rbacv1.PolicyRule{
-				// The account renews its own token.
-				{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{account}, Verbs: []string{"create"}},
-				// The account uses up its join file, and leaves.
-				{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{joiner, account}, Verbs: []string{"delete"}},
-			},
-		}, namespace, cluster, self),
-		binding(namespace, cluster, self, account, self),
-	)
+	return newAccount(namespace, cluster, account, func(types.UID) []client.Object {
+		return []client.Object{binding(namespace, cluster, account, account, MemberRole),
+			memberMeta(&rbacv1.Role{
+				TypeMeta: roleType,
+				Rules: []rbacv1.PolicyRule{
+					// The account renews its own token.
+					{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{account}, Verbs: []string{"create"}},
+					// The account uses up its join file, and leaves.
+					{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{joiner, account}, Verbs: []string{"delete"}},
+				},
+			}, namespace, cluster, self),
+			binding(namespace, cluster, self, account, self),
+		}
+	})
 }
 
 // Joiner returns a join file's account. A cluster uses the file up by creating the Secret from NewCredential, which
 // joinerPolicy allows once. It then gets tokens of the member's account that are bound to the Secret.
 func Joiner(namespace string, cluster names.ClusterID) Account {
 	joiner, member := names.JoinerAccount(cluster), names.MemberAccount(cluster)
-	return newAccount(namespace, cluster, joiner,
-		memberMeta(&rbacv1.Role{
+	return newAccount(namespace, cluster, joiner, func(uid types.UID) []client.Object {
+		return []client.Object{memberMeta(&rbacv1.Role{
 			TypeMeta: roleType,
 			Rules: []rbacv1.PolicyRule{
-				{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}},
+				// Only server-side apply creates an object with a permission for its name.
+				{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{names.MemberCredential(cluster, string(uid))}, Verbs: []string{"create", "patch"}},
 				{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{member}, Verbs: []string{"get"}},
+				// The namespace has the limit of tokens' lifetimes.
+				{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{namespace}, Verbs: []string{"get"}},
 				{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{member}, Verbs: []string{"create"}},
 			},
 		}, namespace, cluster, joiner),
-		binding(namespace, cluster, joiner, joiner, joiner),
-	)
+			binding(namespace, cluster, joiner, joiner, joiner),
+		}
+	})
 }
 
 // NewCredential returns the Secret that a member's tokens are bound to. Its name depends on the join file only, so a
@@ -85,15 +91,16 @@ func OwnedBy(account string, uid types.UID) metav1.OwnerReference {
 // Rights returns the account's rights. Its ServiceAccount owns them, so that they are garbage-collected with it; made
 // is the ServiceAccount on the API server.
 func (a Account) Rights(made *corev1.ServiceAccount) []client.Object {
-	for _, o := range a.rights {
+	all := a.rights(made.UID)
+	for _, o := range all {
 		o.SetOwnerReferences([]metav1.OwnerReference{OwnedBy(made.Name, made.UID)})
 	}
-	return a.rights
+	return all
 }
 
 var roleType = metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}
 
-func newAccount(namespace string, cluster names.ClusterID, name string, rights ...client.Object) Account {
+func newAccount(namespace string, cluster names.ClusterID, name string, rights func(types.UID) []client.Object) Account {
 	return Account{
 		ServiceAccount: memberMeta(&corev1.ServiceAccount{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
@@ -126,7 +133,6 @@ func tokenPolicyName(namespace string) string { return "tokens-of-" + namespace 
 // token to anyone else.
 func tokenPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	accounts := fmt.Sprintf("system:serviceaccount:%s:", namespace)
-	seconds := int64(MaxTokenLifetime / time.Second)
 	return &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   policyType,
 		ObjectMeta: policyMeta(namespace, tokenPolicyName(namespace)),
@@ -145,9 +151,15 @@ func tokenPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 					names.JoinerAccountPrefix, names.MemberAccountPrefix)},
 				{Name: "prefix", Expression: fmt.Sprintf("'%s' + variables.self + '-'", names.MemberAccountPrefix)},
 				{Name: "bound", Expression: "object.spec.?boundObjectRef.?name.orValue('')"},
+				// An invalid value denies all tokens.
+				{Name: "limit", Expression: fmt.Sprintf("duration(namespaceObject.metadata.?annotations['%s'].orValue('%dh')).getSeconds()", names.AnnotationTokenLifetime, MaxTokenLifetime/time.Hour)},
 			},
 			Validations: []admissionv1.Validation{
-				refuse(fmt.Sprintf("object.spec.expirationSeconds <= %d", seconds), fmt.Sprintf("the lifetime of a member's token must not exceed %d seconds", seconds)),
+				{
+					Expression:        fmt.Sprintf("object.spec.expirationSeconds <= %d && object.spec.expirationSeconds <= variables.limit", MaxTokenLifetime/time.Second),
+					MessageExpression: "'the lifetime of a member\\'s token must not exceed ' + string(variables.limit) + ' seconds'",
+					Reason:            ptr.To(metav1.StatusReasonForbidden),
+				},
 				refuse("object.spec.?boundObjectRef.?kind.orValue('') == 'Secret' && object.spec.?boundObjectRef.?uid.orValue('') != ''",
 					"a member's token must be bound to a Secret, and the request must contain the Secret's UID"),
 				// A UID has a fixed length, so a name belongs to one cluster only: ids c1 and c1-x are distinct.
@@ -159,10 +171,11 @@ func tokenPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	}
 }
 
-// JoinerPolicyName names the policy that limits joiners to their own Secret. RBAC cannot restrict create by name.
+// JoinerPolicyName names the policy that lets joiners create their Secret only once, and only as NewCredential makes it.
 func JoinerPolicyName(namespace string) string { return "joiners-of-" + namespace + ".atoll.dev" }
 
-// joinerPolicy lets a joiner create only the Secret from NewCredential.
+// joinerPolicy lets a joiner only create its Secret. RBAC restricts the Secret's name. Without the policy, a second
+// server-side apply would return the Secret's UID.
 func joinerPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	joiners := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, names.JoinerAccountPrefix)
 	owner := func(i int, prefix string) string {
@@ -183,8 +196,8 @@ func joinerPolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				{Name: "self", Expression: fmt.Sprintf("request.userInfo.username.substring(size('%s'))", joiners)},
 			},
 			Validations: []admissionv1.Validation{
-				refuse(fmt.Sprintf("request.operation == 'CREATE' && object.metadata.name == '%s' + variables.self + '-' + request.userInfo.uid", names.MemberAccountPrefix),
-					"a join file can create only one Secret, whose name must end with the UID of the join file's ServiceAccount"),
+				// Unlike the other denials, it is Invalid: joining.Use tells a used file from a lack of permissions.
+				{Expression: "request.operation == 'CREATE'", Message: "the join file was already used", Reason: ptr.To(metav1.StatusReasonInvalid)},
 				refuse(fmt.Sprintf("object.type == '%s' && !has(object.data) && !has(object.stringData)", names.CredentialType),
 					fmt.Sprintf("the Secret must have the type %s and no data", names.CredentialType)),
 				refuse(fmt.Sprintf("has(object.metadata.labels) && object.metadata.labels == {'%s': variables.self}"+

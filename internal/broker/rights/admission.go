@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -112,6 +113,12 @@ func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 					Expression: "request.operation == 'DELETE' || !(request.resource.resource in ['exportedservices', 'memberclusters'])" +
 						" || object.spec.clusterID == variables.self",
 					MessageExpression: "'spec.clusterID must be ' + variables.self",
+				},
+				{
+					// After a removal, another cluster may join with the id.
+					Expression: "request.operation != 'UPDATE' || request.resource.resource != 'memberclusters'" +
+						" || object.spec.clusterUID == oldObject.spec.clusterUID || oldObject.spec.?state.orValue('') == '" + string(brokerv1alpha1.MemberRemoved) + "'",
+					Message: "a member may not change spec.clusterUID",
 				},
 				{
 					Expression: "request.operation != 'CREATE' || !(request.resource.resource in ['memberclusters', 'leases'])" +

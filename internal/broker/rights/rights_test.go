@@ -45,7 +45,10 @@ func allows(objects []client.Object, account, request string) bool {
 // RBAC permissions of the accounts. Admission policies (test/integration) restrict them
 // further.
 func TestAccess(t *testing.T) {
-	account := func(a Account) []client.Object { return a.Rights(a.ServiceAccount) }
+	account := func(a Account) []client.Object {
+		a.ServiceAccount.UID = "1"
+		return a.Rights(a.ServiceAccount)
+	}
 	objects := slices.Concat(Objects("set"), account(Member("set", "c1")), account(Member("set", "c2")), account(Joiner("set", "c1")))
 	const member, joiner = "member-c1", "join-c1"
 	for _, tt := range []struct {
@@ -73,7 +76,13 @@ func TestAccess(t *testing.T) {
 		{member, "delete serviceaccounts@member-c1", true},
 		{member, "delete serviceaccounts@join-c1", true},
 		{member, "delete serviceaccounts@member-c2", false},
-		{joiner, "create secrets", true},
+		{member, "update memberclusters.broker.atoll.dev", true},
+		{member, "delete memberclusters.broker.atoll.dev", false},
+		{joiner, "create secrets", false},
+		{joiner, "create secrets@member-c1-1", true},
+		{joiner, "patch secrets@member-c1-1", true},
+		{joiner, "patch secrets@member-c1-2", false},
+		{joiner, "get namespaces@set", true},
 		{joiner, "get secrets", false},
 		{joiner, "delete secrets", false},
 		{joiner, "get serviceaccounts@member-c1", true},

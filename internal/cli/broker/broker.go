@@ -3,9 +3,11 @@ package broker
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
@@ -47,6 +49,7 @@ func clusterID(into *names.ClusterID) cobra.PositionalArgs {
 func newDeploy(o *target.Clusterset) *cobra.Command {
 	var dryRun, replaceCRDs bool
 	var defaultExports setup.DefaultExports
+	var tokenLifetime time.Duration
 	command := &cobra.Command{
 		Use:   "deploy",
 		Short: "Create a clusterset on a broker, or upgrade it",
@@ -56,13 +59,23 @@ programs. Repeat the command to upgrade.
 
 With --default-exports deny, a member may not export any Service until "atoll broker members set" permits
 namespaces. Without the flag, an existing setting does not change. On a new broker, every member may export
-Services of all namespaces.`,
+Services of all namespaces.
+
+--token-lifetime limits the lifetime of members' tokens, which agents renew. A stolen token expires earlier, but
+a member that is off or disconnected for about this time must join again. Without the flag, an existing limit does
+not change.`,
 		Example: `  atoll broker deploy --context broker
   atoll broker deploy --context broker --clusterset staging   # a second clusterset
   atoll broker deploy --context broker --default-exports deny
+  atoll broker deploy --context broker --token-lifetime 24h
   atoll broker deploy --dry-run                           # print the manifests`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if tokenLifetime != 0 {
+				if err := setup.CheckTokenLifetime(tokenLifetime); err != nil {
+					return err
+				}
+			}
 			if dryRun {
 				crds, objects := setup.BrokerManifests(o.Name, defaultExports)
 				return install.Print(cmd.OutOrStdout(), append(crds, objects...)...)
@@ -80,6 +93,11 @@ Services of all namespaces.`,
 					return err
 				}
 			}
+			if tokenLifetime != 0 {
+				if err := setup.LimitTokens(cmd.Context(), on, o.Name, tokenLifetime); err != nil {
+					return err
+				}
+			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
 			steps.Next(cmd, o.Command().Atoll("broker token create CLUSTER --clusterset %s --output CLUSTER.join", o.Name))
 			return nil
@@ -87,6 +105,7 @@ Services of all namespaces.`,
 	}
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
 	command.Flags().Var(&defaultExports, "default-exports", setup.DefaultExportsUsage)
+	command.Flags().DurationVar(&tokenLifetime, "token-lifetime", 0, fmt.Sprintf("longest lifetime of members' tokens, from %v to %v", setup.MinTokenLifetime, rights.MaxTokenLifetime))
 	command.Flags().BoolVar(&replaceCRDs, "replace-crds", false, "replace CustomResourceDefinitions of other products if they lack a version that Atoll needs")
 	return command
 }

@@ -40,17 +40,22 @@ two DNS labels. The join file contains the broker's URL and certificate authorit
 once, only for this cluster id, and until it expires. Keep the join file secret, because anyone who has it can
 use it. An earlier join file for the same cluster stops working.
 
-To renew the credentials of a member, let the cluster join again with a new join file. The former credentials
-stop working when the cluster has joined.
+To replace the credentials of a member, let the cluster join again with a new join file. The former credentials
+stop working when the cluster has joined. If the member is alive, add --replace. Such a file expires after an hour
+at most, because another cluster could take the member's place with it.
 
 With --output, only you can read the join file. Without --output, the command writes the join file to standard
 output.`,
 		Example: `  atoll broker token create c1 --context broker --output c1.join
+  atoll broker token create c1 --context broker --output c1.join --replace   # new credentials for a member
   atoll broker token create c1 --context broker | atoll join - --context c1`,
 		Args: clusterID(&request.Cluster),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			request.Namespace = o.Name
+			if request.Replace {
+				request.Lifetime = min(request.Lifetime, setup.ReplaceLifetime)
+			}
 			if caFile != "" {
 				if request.CA, err = os.ReadFile(caFile); err != nil {
 					return fmt.Errorf("reading the broker's certificate authority: %w", err)
@@ -102,6 +107,7 @@ output.`,
 	flags.DurationVar(&request.Lifetime, "ttl", 24*time.Hour, fmt.Sprintf("lifetime of the join file, from %v to %v", setup.MinJoinLifetime, setup.MaxJoinLifetime))
 	flags.StringVarP(&file, "output", "o", "", "file to write the join file to, which only you can read; default is standard output")
 	flags.BoolVar(&force, "force", false, "replace the file of --output if it exists")
+	flags.BoolVar(&request.Replace, "replace", false, fmt.Sprintf("also create a join file for a member that is alive, to replace its credentials; the lifetime is at most %v", setup.ReplaceLifetime))
 	flags.StringVar(&request.Server, "server", "", "URL at which the member reaches the broker; default is the URL in the kubeconfig")
 	flags.StringVar(&caFile, "ca-file", "", "file with the broker's certificate authority for the member; default is the certificate authority in the kubeconfig")
 	return command

@@ -62,7 +62,7 @@ func (ch *checker) rights() {
 	again := "Install the permissions again: " + c.On.Atoll("join FILE")
 	ch.account(AgentRights, c.Agent, again)
 	ch.account(DNSRights, c.DNS, again)
-	ch.account(BrokerRights, c.OnBroker, "Install the member's permissions on the broker again: "+command.Broker.Atoll("broker deploy --clusterset %s", c.Survey.Clusterset)+". Then create a join file, and join the cluster again: "+command.Broker.Atoll("broker token create %s --clusterset %s", c.Survey.ClusterID, c.Survey.Clusterset))
+	ch.account(BrokerRights, c.OnBroker, "Install the member's permissions on the broker again: "+command.Broker.Atoll("broker deploy --clusterset %s", c.Survey.Clusterset)+". Then create a join file, and join the cluster again: "+command.Broker.Atoll("broker token create %s --clusterset %s --replace", c.Survey.ClusterID, c.Survey.Clusterset))
 }
 
 func (ch *checker) account(about Check, rights Rights, hint string) {
@@ -245,7 +245,7 @@ func (ch *checker) broker() {
 	}
 	for _, s := range c.Seen.Servers {
 		if s.Status == 0 {
-			ch.say(BrokerReached, Error, "Let pods connect to the broker: check routes, firewalls and egress NetworkPolicies. If pods must use a different URL for the broker, create a join file with that URL: "+command.Broker.Atoll("broker token create %s --server URL", c.Name), "%s", s.Error)
+			ch.say(BrokerReached, Error, "Let pods connect to the broker: check routes, firewalls and egress NetworkPolicies. If pods must use a different URL for the broker, create a join file with that URL: "+command.Broker.Atoll("broker token create %s --replace --server URL", c.Name), "%s", s.Error)
 			return
 		}
 		ch.ok(BrokerReached, "%s", s.URL)

@@ -143,16 +143,28 @@ func CheckRemoval(ctx context.Context, on *install.Target, r RemoveRequest) erro
 	if err := clusterset(ctx, on, r.Namespace); err != nil {
 		return err
 	}
-	lease := &coordinationv1.Lease{}
-	err := on.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Cluster.String()}, lease)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading the heartbeat of %s: %w", r.Cluster, err)
+	age, alive, err := heartbeatAge(ctx, on, r.Namespace, r.Cluster)
+	if err != nil {
+		return err
 	}
-	if renewed := lease.Spec.RenewTime; err == nil && renewed != nil && time.Since(renewed.Time) < fresh && !r.Force && !r.DryRun {
+	if alive && !r.Force && !r.DryRun {
 		return hint("If the cluster still exists, remove it from the clusterset: "+command.Of(r.Cluster.String()).Atoll("leave")+". To expel the cluster, which ends its exports in all clusters: "+on.On.Atoll("broker members remove %s --clusterset %s --force", r.Cluster, r.Namespace),
-			"cluster %s seems to be alive: its last heartbeat is %s old", r.Cluster, time.Since(renewed.Time).Round(time.Second))
+			"cluster %s seems to be alive: its last heartbeat is %s old", r.Cluster, age)
 	}
 	return known(ctx, on, r)
+}
+
+// heartbeatAge returns the age of a member's last heartbeat, and whether the member seems alive.
+func heartbeatAge(ctx context.Context, on *install.Target, namespace string, cluster names.ClusterID) (age time.Duration, alive bool, _ error) {
+	lease := &coordinationv1.Lease{}
+	if err := on.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster.String()}, lease); client.IgnoreNotFound(err) != nil {
+		return 0, false, fmt.Errorf("reading the heartbeat of %s: %w", cluster, err)
+	}
+	if lease.Spec.RenewTime == nil {
+		return 0, false, nil
+	}
+	age = time.Since(lease.Spec.RenewTime.Time).Round(time.Second)
+	return age, age < fresh, nil
 }
 
 // known returns an error if the broker has nothing of a cluster: neither its entry, nor records, nor an account for a

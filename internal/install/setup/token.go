@@ -33,6 +33,9 @@ type TokenRequest struct {
 	Server string
 	// CA is the broker's PEM certificate authority for the member; empty means to detect it.
 	CA []byte
+	// Replace permits a file that replaces the credentials of a member that seems to be alive. Such a file is valid for at
+	// most ReplaceLifetime.
+	Replace bool
 }
 
 // MinJoinLifetime and MaxJoinLifetime limit a join file's lifetime. API servers issue no token with a shorter lifetime
@@ -41,6 +44,32 @@ const (
 	MinJoinLifetime = 10 * time.Minute
 	MaxJoinLifetime = 7 * 24 * time.Hour
 )
+
+// ReplaceLifetime is the longest lifetime of a join file for a member that seems to be alive. Its holder could take the
+// member's place.
+const ReplaceLifetime = time.Hour
+
+// MinTokenLifetime is the shortest limit for members' tokens. Agents renew a token after a fifth of its lifetime.
+const MinTokenLifetime = time.Hour
+
+// CheckTokenLifetime returns an error unless members' tokens can have the lifetime.
+func CheckTokenLifetime(lifetime time.Duration) error {
+	if lifetime < MinTokenLifetime || lifetime > rights.MaxTokenLifetime {
+		return fmt.Errorf("the lifetime of members' tokens must be from %v to %v, not %v", MinTokenLifetime, rights.MaxTokenLifetime, lifetime)
+	}
+	return nil
+}
+
+// LimitTokens sets the longest lifetime of members' tokens. It applies when they are renewed.
+func LimitTokens(ctx context.Context, on *install.Target, namespace string, lifetime time.Duration) error {
+	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	before := place.DeepCopy()
+	metav1.SetMetaDataAnnotation(&place.ObjectMeta, names.AnnotationTokenLifetime, lifetime.String())
+	if err := on.Patch(ctx, place, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("limiting the lifetime of tokens: %w", err)
+	}
+	return nil
+}
 
 // CreateToken creates a member's accounts on the broker and returns the contents of its join file. It invalidates an
 // earlier join file of the cluster. Credentials from earlier joins stay valid until the cluster has joined with the
@@ -65,6 +94,12 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 	}
 	if err := checkJoinerPolicy(ctx, on, r.Namespace); err != nil {
 		return m, err
+	}
+	if age, alive, err := heartbeatAge(ctx, on, r.Namespace, r.Cluster); err != nil {
+		return m, err
+	} else if alive && !r.Replace {
+		return m, hint("To give this member new credentials: "+on.On.Atoll("broker token create %s --clusterset %s --replace", r.Cluster, r.Namespace)+
+			". For another cluster, choose another cluster id", "cluster %s is a member and seems to be alive: its last heartbeat is %s old", r.Cluster, age)
 	}
 	if len(m.CA) == 0 {
 		var err error

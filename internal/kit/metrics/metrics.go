@@ -36,6 +36,8 @@ type Metrics struct {
 
 	// Probes counts the connections by which an agent learns whether other members' endpoints answer.
 	Probes *prometheus.CounterVec
+	// ForeignWrites counts changes of this cluster's objects on the broker that are not this agent's.
+	ForeignWrites prometheus.Counter
 
 	slices      sliceVectors
 	imports     *prometheus.GaugeVec
@@ -62,6 +64,10 @@ func New(traffic *Traffic) *Metrics {
 			Namespace: namespace, Name: "probes_total",
 			Help: "Number of TCP connections to endpoints of other members to learn whether they answer, by the state of the member's heartbeat.",
 		}, []string{"heartbeat"}),
+		ForeignWrites: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Name: "foreign_writes_total",
+			Help: "Number of changes of this cluster's objects on the broker by others than this cluster's agents.",
+		}),
 		traffic:    traffic,
 		leftOut:    newCollector(leftOutDesc),
 		events:     newCollector(eventsDesc),
@@ -80,7 +86,7 @@ func New(traffic *Traffic) *Metrics {
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return append(m.slices.collectors(), m.imports, m.propagation, m.Probes, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.roles, m.connection)
+	return append(m.slices.collectors(), m.imports, m.propagation, m.Probes, m.ForeignWrites, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.roles, m.connection)
 }
 
 // Describe implements prometheus.Collector.

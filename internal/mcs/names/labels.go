@@ -97,6 +97,9 @@ const (
 	// AnnotationAcceptWeights is set on a namespace by administrators: the ids of clusters whose TrafficPolicies for ServiceExports
 	// may have weights and fallback None in this cluster, separated by commas, or "*".
 	AnnotationAcceptWeights = "atoll.dev/accept-weights"
+	// AnnotationTokenLifetime is set on a clusterset's namespace on the broker by administrators (atoll broker deploy
+	// --token-lifetime): the longest lifetime of a member's token, as a Go duration.
+	AnnotationTokenLifetime = "atoll.dev/token-lifetime"
 	// AnnotationExpires is set on a join file's ServiceAccount: when its token expires (RFC 3339).
 	AnnotationExpires = "atoll.dev/expires"
 	// AnnotationDNSWiring is set on DNS configuration objects without comments: the additions of atoll dns install.

@@ -23,6 +23,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -75,6 +76,7 @@ type Comparer struct {
 	Lease   Lease
 	Records Publisher
 	Slices  Slices
+	Writes  *Writes
 	Log     *slog.Logger
 
 	wrong kit.Since[key]
@@ -100,6 +102,10 @@ func (v *Comparer) Start(ctx context.Context) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		next := again
 		right, err := v.compare(ctx)
+		if foreign := v.Writes.takeForeign(); len(foreign) > 0 {
+			v.Log.Error("Another writer has changed objects of this cluster on the broker: this cluster's credentials may be stolen. The agent has written its own content again",
+				"objects", len(foreign), "first", foreign[0], "action", replaceCredentials(v.Cluster))
+		}
 		switch {
 		case errors.Is(err, errOutdated):
 			return err
@@ -116,6 +122,12 @@ func (v *Comparer) Start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func replaceCredentials(c *inputs.Cluster) string {
+	return "Unless an administrator of the broker made the change, replace the credentials: create a join file with " +
+		command.Broker.Atoll("broker token create %[1]s --clusterset %[2]s --replace --output %[1]s.join", c.ID, c.Clusterset) +
+		", and join this cluster with the file: " + command.Here.Atoll("join %s.join", c.ID)
 }
 
 func (v *Comparer) interval(ctx context.Context) time.Duration {

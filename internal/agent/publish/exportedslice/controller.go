@@ -20,6 +20,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/pace"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/metrics"
@@ -36,6 +37,7 @@ type Reconciler struct {
 	pacer    *pace.Pacer[types.NamespacedName]
 	problems *status.Problems
 	metrics  *metrics.Metrics
+	writes   *compare.Writes
 
 	going   kit.Since[types.NamespacedName]         // since there is nothing to publish
 	seen    metrics.Stopwatch[types.NamespacedName] // since a change of a slice was seen
@@ -43,8 +45,8 @@ type Reconciler struct {
 }
 
 // New returns the controller and its reconciler. limits applies to the writes of each slice.
-func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured}
+func New(c *inputs.Cluster, b *inputs.Broker, member, broker cache.Cache, mode brokerv1alpha1.AdvertiseMode, limits pace.Limits, problems *status.Problems, measured *metrics.Metrics, writes *compare.Writes) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, broker: b, mode: mode, pacer: pace.New[types.NamespacedName](limits), problems: problems, metrics: measured, writes: writes}
 	run, err := kit.New("exportedslice", r,
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.source),
 		kit.Watch(broker, &discoveryv1.EndpointSlice{}, r.published),
@@ -111,6 +113,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if t.have != nil {
+		r.writes.Observe(t.have, t.write == nil && !t.remove)
+	}
 	if t.write != nil && t.have != nil && t.wait == 0 {
 		t.wait = r.pacer.Wait(req.NamespacedName, endpoints.Withdraws(t.have, t.write), now)
 	}
@@ -125,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if t.write != nil {
 		r.transit.Start(req.NamespacedName)
 	}
-	write := func() error { return kit.Apply(ctx, r.broker, r.broker.Live, t.have, t.write, t.remove) }
+	write := func() error { return compare.Apply(ctx, r.writes, r.broker, t.have, t.write, t.remove) }
 	if t.write != nil && t.have == nil {
 		err = r.cluster.Stages.Do(kit.Imported, write)
 	} else {

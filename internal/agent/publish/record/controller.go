@@ -18,6 +18,7 @@ import (
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
@@ -31,13 +32,14 @@ type Reconciler struct {
 	// Service keeps its imports and their addresses.
 	grace    time.Duration
 	problems *status.Problems
+	writes   *compare.Writes
 
 	missing, withdrawn kit.Since[types.NamespacedName] // the Service of an export; a record
 }
 
 // New returns the controller and its reconciler.
-func New(c *inputs.Cluster, b *inputs.Broker, member cache.Cache, grace time.Duration, problems *status.Problems) (controller.Controller, *Reconciler, error) {
-	r := &Reconciler{cluster: c, broker: b, grace: grace, problems: problems}
+func New(c *inputs.Cluster, b *inputs.Broker, member cache.Cache, grace time.Duration, problems *status.Problems, writes *compare.Writes) (controller.Controller, *Reconciler, error) {
+	r := &Reconciler{cluster: c, broker: b, grace: grace, problems: problems, writes: writes}
 	run, err := kit.New("record", r,
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, kit.Same[*mcsv1beta1.ServiceExport]),
 		kit.Watch(member, &corev1.Service{}, kit.Same[*corev1.Service]),
@@ -113,7 +115,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	write := func() error { return kit.Apply(ctx, r.broker, r.broker.Live, t.have, t.write, t.remove) }
+	if t.have != nil {
+		r.writes.Observe(t.have, t.write == nil && !t.remove)
+	}
+	write := func() error { return compare.Apply(ctx, r.writes, r.broker, t.have, t.write, t.remove) }
 	if t.have != nil || t.write == nil {
 		err = write()
 	} else {

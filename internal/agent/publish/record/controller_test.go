@@ -20,6 +20,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -68,7 +69,7 @@ func TestProblems(t *testing.T) {
 			}
 			b.Live = b.Client
 			c.SetBroker(b)
-			r := &Reconciler{cluster: c, broker: b, problems: &status.Problems{}}
+			r := &Reconciler{cluster: c, broker: b, problems: &status.Problems{}, writes: compare.NewWrites(nil)}
 			result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
 			if got := r.problems.Of(web)[status.Part{}].Failure; (got != "") != tt.problem || (err != nil) != tt.fails || (result.RequeueAfter > 0) == tt.fails {
 				t.Errorf("%+v, %v, problem %q", result, err, got)
