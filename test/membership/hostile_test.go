@@ -85,6 +85,16 @@ func listing(what string, list client.ObjectList, in string) attempt {
 	return attempt{what, func(ctx context.Context, c client.Client) error { return c.List(ctx, list, client.InNamespace(in)) }}
 }
 
+func watching(what string, list client.ObjectList) attempt {
+	return attempt{what, func(ctx context.Context, c client.Client) error {
+		w, err := c.(client.WithWatch).Watch(ctx, list, client.InNamespace(place))
+		if err == nil {
+			w.Stop()
+		}
+		return err
+	}}
+}
+
 // token requests a token for a service account.
 func token(what, account string, spec authenticationv1.TokenRequestSpec) attempt {
 	return attempt{"asking for " + what, func(ctx context.Context, c client.Client) error {
@@ -189,6 +199,7 @@ func attempts() []attempt {
 		patching("stopping another member's heartbeat", objects.Lease("c1"), `{"spec":{"renewTime":"1970-01-01T00:00:00.000000Z"}}`),
 		deleting("deleting another member's heartbeat", objects.Lease("c1")),
 		deletingAll("deleting all heartbeats", &coordinationv1.Lease{}),
+		watching("watching the heartbeats", &coordinationv1.LeaseList{}),
 		creating("a record of another member", objects.Record("c1", "shop", "db")),
 		creating("a record with another member's name", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Name = "db.shop.c1" })),
 		creating("a record with another member's id", altered(objects.Record("c2", "shop", "db"), func(e *brokerv1alpha1.ExportedService) { e.Spec.ClusterID = "c1" })),

@@ -60,8 +60,8 @@ func TestPermissionsOfMembers(t *testing.T) {
 	must(t, "", "broker deploy --context broker") // deploying again changes nothing
 	all := map[string]string{"ranges.c2": "10.2.0.0/16, fd00:2::/48", "namespaces.c2": "team-a-*", "namespaces.c3": ""}
 	expectPermitted(t, all)
-	if table := must(t, "", members+"list -o wide"+at); strings.Join(strings.Fields(table), " ") != "CLUSTER NAMESPACES EXPORTS REFUSED RANGES ADDRESSES OUTSIDE DRAINED MISTAKES EXAMPLES "+
-		"c2 team-a-* 2 1 10.2.0.0/16,fd00:2::/48 3 1 - - shop/web,10.3.0.1 (shop/web) c3 none 0 0 any 0 0 - - -" {
+	if table := must(t, "", members+"list -o wide"+at); strings.Join(strings.Fields(table), " ") != "CLUSTER NAMESPACES OWNS EXPORTS REFUSED RANGES ADDRESSES OUTSIDE DRAINED MISTAKES EXAMPLES "+
+		"c2 team-a-* - 2 1 10.2.0.0/16,fd00:2::/48 3 1 - - shop/web,10.3.0.1 (shop/web) c3 none - 0 0 any 0 0 - - -" {
 		t.Errorf("the table is\n%s", table)
 	}
 	var rows []struct {
@@ -92,7 +92,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 	config.BinaryData = map[string][]byte{"namespaces.c4": {0xff}}
 	noError(t, on[lab.Broker].Update(t.Context(), config))
 	table := must(t, "", members+"list"+at)
-	planes.Says(t, "the table", strings.Join(strings.Fields(table), " "), "write 10.3.0.1/32 for this address alone", `"Team" is neither`, "Somebody", "c4 none 0 0 any")
+	planes.Says(t, "the table", strings.Join(strings.Fields(table), " "), "write 10.3.0.1/32 for this address alone", `"Team" is neither`, "Somebody", "c4 none - 0 0 any")
 	must(t, "", members+"set c4 --namespaces shop,shop"+at)
 	must(t, "", members+"set c3 --namespaces *"+at)
 	must(t, "", members+"set c2 --namespaces * --ranges any"+at)
@@ -115,7 +115,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 	must(t, "", "broker deploy --default-exports deny"+at)
 	must(t, "", "broker deploy"+at)
 	expectPermitted(t, map[string]string{"namespaces": "", "namespaces.c3": "*"})
-	for line, want := range map[string]string{"list": "* none 0 0 any 0 0 - - c2 none 2 2 any 3 0 - - c3 all", "set c9 --ranges any": "c9 none 0 0 any"} {
+	for line, want := range map[string]string{"list": "* none - 0 0 any 0 0 - - c2 none - 2 2 any 3 0 - - c3 all -", "set c9 --ranges any": "c9 none - 0 0 any"} {
 		planes.Says(t, line, strings.Join(strings.Fields(must(t, "", members+line+at)), " "), want)
 	}
 	for _, id := range []string{"c1", "c3"} {

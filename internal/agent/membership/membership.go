@@ -72,7 +72,8 @@ type Membership struct {
 	Now func() time.Time
 	Log *slog.Logger
 
-	now chan struct{}
+	now    chan struct{}
+	placed bool // the entry has been as it should be
 
 	turn chan struct{} // full while the heartbeat is read and written, so that last is the newest
 	last layout.Mark   // as last seen
@@ -135,11 +136,28 @@ func (m *Membership) conflict(have *brokerv1alpha1.MemberCluster) error {
 	return &TakenError{m.Facts.ClusterID, m.Namespace, have.Spec.ClusterUID, m.Facts.ClusterUID}
 }
 
+// renew renews the heartbeat, then the entry: a heartbeat must not wait for it. The first heartbeat follows the entry, because the id
+// may belong to another cluster.
 func (m *Membership) renew(ctx context.Context, requested bool) error {
-	if err := m.applyEntry(ctx); err != nil {
-		return err
+	if !m.placed {
+		if err := m.place(ctx); err != nil {
+			return err
+		}
+		return m.renewLease(ctx, requested)
 	}
-	m.Placed()
+	return errors.Join(m.renewLease(ctx, requested), m.place(ctx))
+}
+
+func (m *Membership) place(ctx context.Context) error {
+	err := m.applyEntry(ctx)
+	if err == nil {
+		m.placed = true
+		m.Placed()
+	}
+	return err
+}
+
+func (m *Membership) renewLease(ctx context.Context, requested bool) error {
 	own, err := m.applyLease(ctx, requested)
 	if err != nil {
 		return fmt.Errorf("renewing the heartbeat: %w", err)

@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// writeShares, heartbeatShares and readShares give members 156, 2 and 63 of a default API server's 600 seats, next
+	// writeShares, heartbeatShares, listShares and readShares give members 151, 11, 11 and 60 of a default API server's 600 seats, next
 	// to Kubernetes' own 245 shares. A write keeps its seat 0.5 ms longer for each watch of its kind, and each
-	// agent has one. With 1,000 watches, 156 seats are 300 writes a second. Heartbeats have no watches.
-	writeShares, heartbeatShares, readShares = 100, 1, 40
+	// agent has one. With 1,000 watches, 151 seats are 300 writes a second. Heartbeats have no watches, and neither other
+	// requests nor the lists of heartbeats take their seats.
+	writeShares, heartbeatShares, listShares, readShares = 100, 7, 7, 40
 	// precedence comes before Kubernetes' schema for service accounts (9000).
 	precedence = 1000
 )
@@ -29,7 +30,10 @@ func fairness(namespace string) []client.Object {
 		rule       flowcontrolv1.ResourcePolicyRule
 	}{
 		{"heartbeats", heartbeatShares, precedence, flowcontrolv1.ResourcePolicyRule{
-			Verbs: writeVerbs, APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Namespaces: []string{namespace},
+			Verbs: append([]string{"get"}, writeVerbs...), APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Namespaces: []string{namespace},
+		}},
+		{"heartbeat-lists", listShares, precedence, flowcontrolv1.ResourcePolicyRule{
+			Verbs: []string{"list"}, APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, Namespaces: []string{namespace},
 		}},
 		{"writes", writeShares, precedence + 1, allResources(writeVerbs)},
 		{"reads", readShares, precedence + 1, allResources([]string{"get", "list", "watch"})},

@@ -60,6 +60,8 @@ func TestAccess(t *testing.T) {
 		{member, "patch endpointslices.discovery.k8s.io", false},
 		{member, "deletecollection endpointslices.discovery.k8s.io", false},
 		{member, "watch servicepolicies.broker.atoll.dev", true},
+		{member, "list leases.coordination.k8s.io", true},
+		{member, "watch leases.coordination.k8s.io", false},
 		{member, "update servicepolicies.broker.atoll.dev", false},
 		{member, "list configmaps@atoll-members", true},
 		{member, "update configmaps@atoll-members", false},

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -19,6 +20,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
@@ -47,8 +49,11 @@ func New(c *inputs.Cluster, member cache.Cache, decisions Decisions) (controller
 	r := &Reconciler{cluster: c, decisions: decisions}
 	return kit.New("trafficstatus", r,
 		kit.Watch(member, &trafficv1alpha1.TrafficPolicy{}, r.policy),
-		kit.Watch(member, &mcsv1beta1.ServiceImport{}, existence[*mcsv1beta1.ServiceImport](r, inputs.KindImport)),
-		kit.Watch(member, &mcsv1beta1.ServiceExport{}, existence[*mcsv1beta1.ServiceExport](r, inputs.KindExport)),
+		kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.imported),
+		kit.Watch(member, &mcsv1beta1.ServiceExport{}, func(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceExport]) []reconcile.Request {
+			return r.of(ctx, inputs.KindExport, client.ObjectKeyFromObject(e.Latest()))
+		}),
+		kit.On(&c.Changes, r.changed),
 		kit.On(decisions.Decided(), func(ctx context.Context, service types.NamespacedName) []reconcile.Request {
 			return slices.Concat(r.of(ctx, inputs.KindImport, service), r.of(ctx, inputs.KindExport, service))
 		}),
@@ -66,14 +71,41 @@ func (r *Reconciler) policy(ctx context.Context, e kit.Event[*trafficv1alpha1.Tr
 	return all
 }
 
-// existence maps a target that appears, or that is gone, to its policies, and a ServiceExport whose conditions may have changed.
-func existence[O client.Object](r *Reconciler, kind string) func(context.Context, kit.Event[O]) []reconcile.Request {
-	return func(ctx context.Context, e kit.Event[O]) []reconcile.Request {
-		if kind == inputs.KindImport && len(e.Versions()) > 1 {
-			return nil // decisions tell the rest
-		}
-		return r.of(ctx, kind, client.ObjectKeyFromObject(e.Latest()))
+// imported maps a ServiceImport that appears, is gone, or has another type or traffic distribution to its policies: decisions tell
+// the rest, but one without endpoints is not decided.
+func (r *Reconciler) imported(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
+	if e.Old != nil && e.New != nil && e.Old.Spec.Type == e.New.Spec.Type && ptr.Equal(e.Old.Spec.TrafficDistribution, e.New.Spec.TrafficDistribution) {
+		return nil
 	}
+	return r.of(ctx, inputs.KindImport, client.ObjectKeyFromObject(e.Latest()))
+}
+
+// changed maps a change of exports to the policies for them: the oldest export's applies.
+func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []reconcile.Request {
+	var services []types.NamespacedName
+	switch {
+	case s == kit.Scope{}:
+		exports, err := local.ServiceExports(ctx, r.cluster.Client)
+		if err != nil {
+			return nil // the cache has stopped
+		}
+		for _, export := range exports {
+			services = append(services, export.NamespacedName)
+		}
+	case s.Slice.Name != "":
+		return nil
+	case s.Service.Name != "":
+		services = append(services, s.Service)
+	default:
+		for _, req := range r.cluster.ServicesOf(ctx, s.Member) {
+			services = append(services, req.NamespacedName)
+		}
+	}
+	var all []reconcile.Request
+	for _, service := range services {
+		all = append(all, r.of(ctx, inputs.KindExport, service)...)
+	}
+	return all
 }
 
 // of returns the policies for a target.
@@ -97,6 +129,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	have, err := kit.Get(ctx, r.cluster.Client, req.NamespacedName, &trafficv1alpha1.TrafficPolicy{})
 	if err != nil || have == nil {
 		return reconcile.Result{}, err
+	}
+	if !r.cluster.View.Known() && slices.ContainsFunc(have.Spec.TargetRefs, func(t trafficv1alpha1.LocalPolicyTargetReference) bool { return t.Kind == inputs.KindExport }) {
+		return reconcile.Result{}, nil // who has the oldest export is not known yet: the change of everything continues
 	}
 	var targets []target
 	for _, ref := range have.Spec.TargetRefs {
@@ -133,8 +168,12 @@ func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.Traffic
 			t.invalid = errors.New("the ServiceImport is not managed by Atoll")
 			return t, err
 		}
-		if t.result, t.invalid = r.decisions.Decision(name); err == nil && t.exists && t.invalid == nil { // a service without endpoints is not decided
-			_, t.invalid = choice.PolicyOf(&policy.Spec.Preference, imp.Spec.Type == mcsv1beta1.Headless, imp.Spec.TrafficDistribution != nil, false)
+		if t.result, t.invalid = r.decisions.Decision(name); err != nil || !t.exists {
+			return t, err
+		}
+		// A service without endpoints is not decided, and may have been headless when it was.
+		if _, invalid := choice.PolicyOf(&policy.Spec.Preference, imp.Spec.Type == mcsv1beta1.Headless, imp.Spec.TrafficDistribution != nil, false); invalid != nil || choice.IsHeadless(t.invalid) {
+			t.invalid = invalid
 		}
 		return t, err
 	}
@@ -144,7 +183,7 @@ func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.Traffic
 	}
 	t.exists, t.owns = true, r.cluster.View.Permissions().Owns(r.cluster.ID, name.Namespace)
 	switch {
-	case own.Contribution == nil:
+	case own.Contribution == nil || own.Service == nil: // the last contribution of a deleted Service stays for a moment
 		t.invalid = errors.New("the ServiceExport exports nothing. See its conditions")
 		return t, nil
 	case own.Contribution.Scope == brokerv1alpha1.ScopeHub:
