@@ -143,13 +143,16 @@ func results(policy *trafficv1alpha1.TrafficPolicy, result choice.Result) (selec
 	return selected, weights
 }
 
-// farthest returns the clusters at the port whose shares differ most from the weights.
+// farthest returns the clusters at the port whose shares differ most from the weights. One without active endpoints counts only if all
+// are such.
 func farthest(result choice.Result) (clusters []choice.ClusterResult) {
-	most := -1.0
+	most := -2.0
 	for _, port := range result.Ports {
-		off := 0.0
-		for _, c := range port.Clusters {
-			off = max(off, math.Abs(c.Share-c.WantedShare))
+		off := -1.0
+		if slices.ContainsFunc(port.Clusters, func(c choice.ClusterResult) bool { return c.Active > 0 }) {
+			for _, c := range port.Clusters {
+				off = max(off, math.Abs(c.Share-c.WantedShare))
+			}
 		}
 		if off > most {
 			most, clusters = off, port.Clusters

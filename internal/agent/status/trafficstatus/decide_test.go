@@ -112,6 +112,7 @@ func TestResults(t *testing.T) {
 	result := choice.Result{
 		SelectorResults: [][]names.ClusterID{{"c1", "c2"}, nil},
 		Ports: []choice.PortResult{
+			{Port: "0", Clusters: []choice.ClusterResult{cluster("c1", 0, 0, 0, 0)}},
 			{Port: "a", Clusters: []choice.ClusterResult{cluster("c1", 9, 9, 90, 90), cluster("c2", 1, 1, 10, 10)}},
 			{Port: "b", Clusters: []choice.ClusterResult{cluster("c1", 3, 2, 66.7, 90), cluster("c2", 1, 1, 33.3, 10), cluster("c3", 0, 0, 0, 0)}},
 		},
