@@ -77,11 +77,17 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) (all []Request) {
 		}
 		return all
 	}
-	theirs := slices.DeleteFunc(r.of(ctx, s.Service), func(req Request) bool { return s.Member != "" && req.Cluster != s.Member })
-	if len(theirs) == 0 {
-		return r.decides(ctx, s.Service, s.Member)
+	of := r.of(ctx, s.Service)
+	theirs := slices.DeleteFunc(slices.Clone(of), func(req Request) bool { return s.Member != "" && req.Cluster != s.Member })
+	return append(theirs, another(of, s.Member)...)
+}
+
+// another returns a request for another cluster's slice of a service, if there is one: a slice that is gone decides nothing.
+func another(all []Request, than names.ClusterID) []Request {
+	if i := slices.IndexFunc(all, func(req Request) bool { return req.Cluster != than }); i >= 0 {
+		return all[i : i+1]
 	}
-	return theirs
+	return nil
 }
 
 // decides returns a request that decides the roles of a service again, of which a member has an export but no slice: it may be
@@ -95,7 +101,12 @@ func (r *Reconciler) decides(ctx context.Context, service types.NamespacedName, 
 }
 
 func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []Request {
-	if e.Initial || !imported.Changed(e) {
+	switch {
+	case e.Initial:
+		return nil
+	case !imported.Changed(e) && e.Old != nil && e.New != nil && len(e.Old.Status.Clusters) != len(e.New.Status.Clusters):
+		return another(r.of(ctx, client.ObjectKeyFromObject(e.New)), r.Cluster.ID) // this cluster's export may have ended without an event
+	case !imported.Changed(e):
 		return nil
 	}
 	if e.New == nil {
@@ -109,7 +120,8 @@ func (r *Reconciler) serviceExport(ctx context.Context, e kit.Event[*mcsv1beta1.
 		e.Old.Annotations[names.AnnotationDrained] == e.New.Annotations[names.AnnotationDrained] {
 		return nil
 	}
-	return r.own(ctx, client.ObjectKeyFromObject(e.Latest()))
+	service := client.ObjectKeyFromObject(e.Latest())
+	return append(r.own(ctx, service), another(r.of(ctx, service), r.Cluster.ID)...)
 }
 
 // service maps a new derived Service to the slices of its import, and another Service to its own.

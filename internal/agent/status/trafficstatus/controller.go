@@ -20,7 +20,6 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
-	"github.com/atoll-mcs/atoll/internal/agent/local"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
@@ -85,13 +84,15 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []reconcile.Reque
 	var services []types.NamespacedName
 	switch {
 	case s == kit.Scope{}:
-		exports, err := local.ServiceExports(ctx, r.cluster.Client)
-		if err != nil {
+		list := &trafficv1alpha1.TrafficPolicyList{} // also those whose export does not exist
+		if err := r.cluster.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil // the cache has stopped
 		}
-		for _, export := range exports {
-			services = append(services, export.NamespacedName)
+		var all []reconcile.Request
+		for i := range list.Items {
+			all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
+		return all
 	case s.Slice.Name != "":
 		return nil
 	case s.Service.Name != "":
