@@ -60,7 +60,8 @@ func init() {
 		{3, "ends an export", endExport, soon, false},
 		{12, "has other endpoints", changeEndpoints, soon, false},
 		{8, "has an endpoint in another slice", moveEndpoint, soon, false},
-		{4, "prefers other clusters, or none", changePreference, soon, false},
+		{4, "prefers other clusters, or none", changePolicy, soon, false},
+		{2, "prefers other clusters by default, or none", changeDefault, soon, false},
 		{2, "opens or closes a namespace", openNamespace, soon, false},
 		{3, "has a namespace more or less", changeNamespace, soon, false},
 		{4, "has its imports edited", editImports, soon, false},
@@ -179,21 +180,6 @@ func changeExport(ctx context.Context, w *world, c *cluster) error {
 		return nil
 	}
 	return c.makeExport(ctx, someExport(w.random, key))
-}
-
-// changePreference prefers some clusters for a service, or ends that.
-func changePreference(ctx context.Context, w *world, c *cluster) error {
-	key := w.someName()
-	if !c.users.namespaces[key.Namespace] {
-		return nil
-	}
-	var groups [][]string
-	for range w.random.IntN(3) {
-		if ids := w.someClusters(); len(ids) > 0 {
-			groups = append(groups, ids)
-		}
-	}
-	return c.makePreference(ctx, key, groups)
 }
 
 func endExport(ctx context.Context, w *world, c *cluster) error {

@@ -40,6 +40,7 @@ func (c *cluster) makeSteady(ctx context.Context) error {
 		c.makeService(ctx, made.Service(steady.Namespace, steady.Name, 80)),
 		c.makeSlice(ctx, made.Slice(steady.Namespace, "base-1", steady.Name, c.steadyAddress())),
 		c.makeExport(ctx, made.Export(steady.Namespace, steady.Name)),
+		c.makePolicy(ctx, forImport(steady), &wish{}), // all clusters, whatever the cluster's default is
 	)
 }
 

@@ -234,7 +234,7 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, t 
 			f.add("%s is not imported", service)
 			continue
 		}
-		w.importProblems(f, c, imp, exports, derivedServices, parts)
+		w.importProblems(f, c, imp, t, exports, derivedServices, parts)
 	}
 	for service := range have {
 		f.add("import %s should not be there", service)
@@ -320,7 +320,7 @@ func (c *cluster) exportProblems(ctx context.Context, f *findings, others map[ty
 }
 
 // importProblems checks an import, its derived Service and its endpoints.
-func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImport, exports []merge.Export,
+func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImport, t *truth, exports []merge.Export,
 	services map[types.NamespacedName]*corev1.Service, parts map[part][]discoveryv1.EndpointSlice,
 ) {
 	name := keyOf(imp).String()
@@ -365,8 +365,8 @@ func (w *world) importProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceI
 			sliceProblems(f, &s, have, imp)
 		}
 	}
-	if c.hasRoles(imp, exports) {
-		w.roleProblems(f, c, imp, exports, parts)
+	if v := t.viewOf(c, imp, exports); v.hasRoles() {
+		w.roleProblems(f, v, parts)
 		return
 	}
 	var all []*discoveryv1.EndpointSlice

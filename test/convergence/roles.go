@@ -2,7 +2,6 @@ package convergence
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -27,23 +26,33 @@ func atPorts(cluster, source string, ports []discoveryv1.EndpointPort, e discove
 	return all
 }
 
-// hasRoles reports whether the endpoints of an import have roles: a cluster drains one of the exports, or the importing cluster prefers
-// some clusters.
-func (c *cluster) hasRoles(imp *mcsv1beta1.ServiceImport, exports []merge.Export) bool {
-	return slices.ContainsFunc(exports, func(e merge.Export) bool { return e.Drained }) || len(c.preferred(imp)) > 0
+// viewpoint is what the roles of an import's endpoints depend on in one cluster, besides the endpoints.
+type viewpoint struct {
+	*cluster
+	imp     *mcsv1beta1.ServiceImport
+	exports []merge.Export
+	drained map[string]bool // by cluster
+	want    *wish           // nil for none
 }
 
-// preferred returns the ids of the clusters that a cluster prefers for a service, the best ones first.
-func (c *cluster) preferred(imp *mcsv1beta1.ServiceImport) [][]string {
-	if imp.Spec.Type == mcsv1beta1.Headless {
-		return nil // headless services have no order
+func (t *truth) viewOf(c *cluster, imp *mcsv1beta1.ServiceImport, exports []merge.Export) viewpoint {
+	v := viewpoint{cluster: c, imp: imp, exports: exports, drained: map[string]bool{}, want: t.wishFor(c, imp, exports)}
+	for _, e := range exports {
+		if e.Drained {
+			v.drained[e.ClusterID] = true
+		}
 	}
-	return c.users.prefers[keyOf(imp)]
+	return v
+}
+
+// hasRoles reports whether the endpoints of an import have roles: a cluster drains one of the exports, or the importing cluster prefers
+// some clusters.
+func (v viewpoint) hasRoles() bool {
+	return len(v.drained) > 0 || v.want != nil && len(v.want.groups) > 0
 }
 
 // order is what the clusters of a port are compared with.
 type order struct {
-	usable map[string]bool // clusters with a ready endpoint
 	drains map[string]bool // clusters that are drained, while another usable one is not
 	// best is the first preferred group with a usable cluster that is not drained, and next the first one behind it.
 	best, next int
@@ -51,24 +60,17 @@ type order struct {
 
 const last = 1 << 20
 
-// rank returns the group of a cluster: those that are not preferred are behind.
-func rank(preferred [][]string, id string) int {
-	if i := slices.IndexFunc(preferred, func(ids []string) bool { return slices.Contains(ids, id) }); i >= 0 {
-		return i
-	}
-	return len(preferred)
-}
-
-func orderOf(usable, drained map[string]bool, preferred [][]string) order {
-	o := order{usable: usable, drains: map[string]bool{}, best: last, next: last}
+// orderOf compares the clusters with a ready endpoint at a port, and their groups.
+func (v viewpoint) orderOf(usable map[string]bool, rank map[string]int) order {
+	o := order{drains: map[string]bool{}, best: last, next: last}
 	for id := range usable {
-		if !drained[id] {
-			o.drains = drained
+		if rank[id] != never && !v.drained[id] {
+			o.drains = v.drained
 		}
 	}
 	for _, pass := range []*int{&o.best, &o.next} {
 		for id := range usable {
-			if r := rank(preferred, id); !o.drains[id] && r < *pass && (pass == &o.best || r > o.best) {
+			if r := rank[id]; r != never && !o.drains[id] && r < *pass && (pass == &o.best || r > o.best) {
 				*pass = r
 			}
 		}
@@ -76,61 +78,86 @@ func orderOf(usable, drained map[string]bool, preferred [][]string) order {
 	return o
 }
 
-// roleProblems checks the endpoints of an import with roles: at each port, the ready endpoints of drained clusters stand by while
-// another cluster has a ready one, and so do those of the next preferred clusters. Those behind are missing. Headless services have one
-// list of addresses for all ports.
-func (w *world) roleProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImport, exports []merge.Export, have map[part][]discoveryv1.EndpointSlice) {
-	headless, preferred := imp.Spec.Type == mcsv1beta1.Headless, c.preferred(imp)
-	truth, drained := map[served]discoveryv1.EndpointConditions{}, map[string]bool{}
-	usable := map[string]map[string]bool{} // clusters with a ready endpoint, by port
-	list := func(s served) string {
-		if headless {
-			return ""
-		}
-		return s.port
+// list returns the port for which an endpoint is used. Headless services have one list of addresses for all ports.
+func (v viewpoint) list(s served) string {
+	if v.imp.Spec.Type == mcsv1beta1.Headless {
+		return ""
 	}
-	for _, e := range exports {
+	return s.port
+}
+
+// roleProblems checks the endpoints of an import with roles: at each port, the ready endpoints of drained clusters stand by while
+// another cluster has a ready one, and so do those of the next preferred clusters. Those behind are missing, and those of clusters
+// that are not to be used.
+func (w *world) roleProblems(f *findings, v viewpoint, have map[part][]discoveryv1.EndpointSlice) {
+	truth, usable := w.sources(v)
+	rank := map[string]int{}
+	for _, e := range v.exports {
+		rank[e.ClusterID] = v.want.rank(w.cluster(e.ClusterID), v.cluster)
+	}
+	want, orders := map[served]string{}, map[string]order{}
+	for port, clusters := range usable {
+		orders[port] = v.orderOf(clusters, rank)
+	}
+	for s, conditions := range truth {
+		if text := v.expected(s, conditions, orders[v.list(s)], rank[s.cluster]); text != "" {
+			want[s] = text
+		}
+	}
+	f.same("roles in "+keyOf(v.imp).String(), v.found(f, have), want)
+}
+
+// sources returns the endpoints of an import at their sources, and the clusters with a ready endpoint by port.
+func (w *world) sources(v viewpoint) (all map[served]discoveryv1.EndpointConditions, usable map[string]map[string]bool) {
+	all, usable = map[served]discoveryv1.EndpointConditions{}, map[string]map[string]bool{}
+	for _, e := range v.exports {
 		from := w.cluster(e.ClusterID)
-		drained[e.ClusterID] = e.Drained
-		for _, slice := range from.addresses(keyOf(imp)) {
+		for _, slice := range from.addresses(keyOf(v.imp)) {
 			if slice.AddressType != discoveryv1.AddressTypeIPv4 {
 				continue
 			}
-			for _, endpoint := range usableOf(c, from, slice) {
-				for _, s := range atPorts(e.ClusterID, slice.Name, portsOf(slice.Ports, imp, e), endpoint) {
-					truth[s] = endpoint.Conditions
-					if usable[list(s)] == nil {
-						usable[list(s)] = map[string]bool{}
+			for _, endpoint := range usableOf(v.cluster, from, slice) {
+				for _, s := range atPorts(e.ClusterID, slice.Name, portsOf(slice.Ports, v.imp, e), endpoint) {
+					all[s] = endpoint.Conditions
+					if usable[v.list(s)] == nil {
+						usable[v.list(s)] = map[string]bool{}
 					}
 					if ptr.Deref(endpoint.Conditions.Ready, true) {
-						usable[list(s)][s.cluster] = true
+						usable[v.list(s)][s.cluster] = true
 					}
 				}
 			}
 		}
 	}
-	want, found := map[served]string{}, map[served]string{}
-	for s, conditions := range truth {
-		ready := ptr.Deref(conditions.Ready, true)
-		terminates := ptr.Deref(conditions.Serving, ready) && ptr.Deref(conditions.Terminating, false)
-		o := orderOf(usable[list(s)], drained, preferred)
-		switch r := rank(preferred, s.cluster); {
-		case r > o.next, o.drains[s.cluster] && headless: // missing
-		case ready && (o.drains[s.cluster] || r > o.best):
-			want[s] = "standby"
-		case !ready && terminates && o.best < last:
-			want[s] = "off"
-		default:
-			want[s] = writeConditions(conditions)
-		}
+	return all, usable
+}
+
+// expected returns how an endpoint of a group is written, "" if it is not.
+func (v viewpoint) expected(s served, source discoveryv1.EndpointConditions, o order, rank int) string {
+	ready := ptr.Deref(source.Ready, true)
+	terminates := ptr.Deref(source.Serving, ready) && ptr.Deref(source.Terminating, false)
+	drains := o.drains[s.cluster]
+	switch {
+	case rank == never, rank > o.next, drains && v.imp.Spec.Type == mcsv1beta1.Headless:
+		return ""
+	case ready && (drains || rank > o.best):
+		return "standby"
+	case !ready && terminates && o.best < last:
+		return "off"
 	}
-	for _, e := range exports {
-		key := part{keyOf(imp), e.ClusterID}
+	return writeConditions(source)
+}
+
+// found returns how endpoints of an import are written, and removes them from have.
+func (v viewpoint) found(f *findings, have map[part][]discoveryv1.EndpointSlice) map[served]string {
+	found := map[served]string{}
+	for _, e := range v.exports {
+		key := part{keyOf(v.imp), e.ClusterID}
 		for _, slice := range have[key] {
 			for _, endpoint := range slice.Endpoints {
 				for _, s := range atPorts(e.ClusterID, slice.Annotations[names.AnnotationSourceSlice], slice.Ports, endpoint) {
 					if _, again := found[s]; again {
-						f.add("%v is in two slices of %s", s, c.id)
+						f.add("%v is in two slices of %s", s, v.id)
 					}
 					found[s] = writeConditions(endpoint.Conditions)
 				}
@@ -138,7 +165,7 @@ func (w *world) roleProblems(f *findings, c *cluster, imp *mcsv1beta1.ServiceImp
 		}
 		delete(have, key)
 	}
-	f.same("roles in "+keyOf(imp).String(), found, want)
+	return found
 }
 
 // usableOf returns the endpoints of another cluster's slice, or of its own, that a cluster imports.

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
@@ -30,7 +29,7 @@ type users struct {
 	services   map[types.NamespacedName]*corev1.Service
 	exports    map[types.NamespacedName]*mcsv1beta1.ServiceExport
 	slices     map[types.NamespacedName]*discoveryv1.EndpointSlice
-	prefers    map[types.NamespacedName][][]string // ids of the clusters that are preferred for a service, the best ones first
+	wishes     map[aim]wish // what TrafficPolicies ask for
 	nodes      map[string]*corev1.Node
 	address    int // number of the last pod address
 }
@@ -41,7 +40,7 @@ func newUsers() *users {
 		services:   map[types.NamespacedName]*corev1.Service{},
 		exports:    map[types.NamespacedName]*mcsv1beta1.ServiceExport{},
 		slices:     map[types.NamespacedName]*discoveryv1.EndpointSlice{},
-		prefers:    map[types.NamespacedName][][]string{},
+		wishes:     map[aim]wish{},
 		nodes:      map[string]*corev1.Node{},
 	}
 }
@@ -71,38 +70,8 @@ func (c *cluster) makeNamespace(ctx context.Context, name string, exists bool) e
 	maps.DeleteFunc(u.services, func(n types.NamespacedName, _ *corev1.Service) bool { return n.Namespace == name })
 	maps.DeleteFunc(u.exports, func(n types.NamespacedName, _ *mcsv1beta1.ServiceExport) bool { return n.Namespace == name })
 	maps.DeleteFunc(u.slices, func(n types.NamespacedName, _ *discoveryv1.EndpointSlice) bool { return n.Namespace == name })
-	maps.DeleteFunc(u.prefers, func(n types.NamespacedName, _ [][]string) bool { return n.Namespace == name })
+	u.forgetPolicies(name)
 	return c.admin.Delete(ctx, object)
-}
-
-// makePreference creates, changes or deletes the TrafficPolicy for the import of a service.
-func (c *cluster) makePreference(ctx context.Context, service types.NamespacedName, groups [][]string) error {
-	policy := &trafficv1alpha1.TrafficPolicy{ObjectMeta: made.Meta(service.Namespace, service.Name)}
-	_, exists := c.users.prefers[service]
-	if delete(c.users.prefers, service); len(groups) == 0 {
-		if !exists {
-			return nil
-		}
-		return c.admin.Delete(ctx, policy)
-	}
-	c.users.prefers[service] = groups
-	spec := trafficv1alpha1.TrafficPolicySpec{
-		TargetRefs: []trafficv1alpha1.LocalPolicyTargetReference{{Group: mcsv1beta1.GroupName, Kind: "ServiceImport", Name: service.Name}},
-	}
-	for _, ids := range groups {
-		spec.ClusterSelectors = append(spec.ClusterSelectors, trafficv1alpha1.ClusterGroup{PropertySelector: trafficv1alpha1.PropertySelector{
-			MatchExpressions: []trafficv1alpha1.PropertyExpression{{Key: "cluster.clusterset.k8s.io", Operator: metav1.LabelSelectorOpIn, Values: ids}},
-		}})
-	}
-	if !exists {
-		policy.Spec = spec
-		return c.admin.Create(ctx, policy)
-	}
-	if err := c.admin.Get(ctx, service, policy); err != nil {
-		return err
-	}
-	policy.Spec = spec
-	return c.admin.Update(ctx, policy)
 }
 
 // makeService creates or updates a Service. It re-creates a Service if an immutable field

@@ -1,0 +1,170 @@
+package convergence
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	made "github.com/atoll-mcs/atoll/test/objects"
+)
+
+// group selects clusters: those with some ids, or those in the region of the importing cluster.
+type group struct {
+	ids  []string
+	near bool
+}
+
+// wish is what a TrafficPolicy asks for.
+type wish struct {
+	groups []group // the best ones first
+	none   bool    // other clusters are never used
+}
+
+// aim is a target of TrafficPolicies. Without kind, it is the cluster's default.
+type aim struct {
+	kind    string
+	service types.NamespacedName
+}
+
+var byDefault = aim{service: types.NamespacedName{Namespace: names.SystemNamespace, Name: trafficv1alpha1.DefaultPolicy}}
+
+func forImport(service types.NamespacedName) aim { return aim{"ServiceImport", service} }
+
+// policy returns the name of the TrafficPolicy for an aim. Each aim has one.
+func (a aim) policy() types.NamespacedName {
+	name := a.service
+	if a.kind == "ServiceExport" {
+		name.Name += "-export"
+	}
+	return name
+}
+
+// spec returns a wish as users write it.
+func (a aim) spec(want wish) (spec trafficv1alpha1.TrafficPolicySpec) {
+	if a.kind != "" {
+		spec.TargetRefs = []trafficv1alpha1.LocalPolicyTargetReference{{Group: mcsv1beta1.GroupName, Kind: a.kind, Name: a.service.Name}}
+	}
+	spec.Preference = want.preference()
+	return spec
+}
+
+func (want wish) preference() (p trafficv1alpha1.Preference) {
+	for _, g := range want.groups {
+		var selector trafficv1alpha1.PropertySelector
+		if g.near {
+			selector.MatchProperties = map[string]string{trafficv1alpha1.RegionProperty: trafficv1alpha1.SameAsImporter}
+		} else {
+			selector.MatchExpressions = []trafficv1alpha1.PropertyExpression{{Key: "cluster.clusterset.k8s.io", Operator: metav1.LabelSelectorOpIn, Values: g.ids}}
+		}
+		p.ClusterSelectors = append(p.ClusterSelectors, trafficv1alpha1.ClusterGroup{PropertySelector: selector})
+	}
+	if p.Fallback = trafficv1alpha1.FallbackAll; want.none {
+		p.Fallback = trafficv1alpha1.FallbackNone
+	}
+	return p
+}
+
+// makePolicy creates, changes or deletes the TrafficPolicy for an aim.
+func (c *cluster) makePolicy(ctx context.Context, a aim, want *wish) error {
+	name := a.policy()
+	policy := &trafficv1alpha1.TrafficPolicy{ObjectMeta: made.Meta(name.Namespace, name.Name)}
+	_, exists := c.users.wishes[a]
+	if delete(c.users.wishes, a); want == nil {
+		if !exists {
+			return nil
+		}
+		return c.admin.Delete(ctx, policy)
+	}
+	c.users.wishes[a] = *want
+	if !exists {
+		policy.Spec = a.spec(*want)
+		return c.admin.Create(ctx, policy)
+	}
+	if err := c.admin.Get(ctx, name, policy); err != nil {
+		return err
+	}
+	policy.Spec = a.spec(*want)
+	return c.admin.Update(ctx, policy)
+}
+
+// someWish returns a random wish, or nil for none.
+func (w *world) someWish() *wish {
+	want := &wish{none: w.random.IntN(3) == 0}
+	for range w.random.IntN(3) {
+		switch ids := w.someClusters(); {
+		case w.random.IntN(4) == 0:
+			want.groups = append(want.groups, group{near: true})
+		case len(ids) > 0:
+			want.groups = append(want.groups, group{ids: ids})
+		}
+	}
+	if len(want.groups) == 0 {
+		return nil
+	}
+	return want
+}
+
+// changePolicy makes users of a cluster want something else for a service, or nothing.
+func changePolicy(ctx context.Context, w *world, c *cluster) error {
+	key := w.someName()
+	if !c.users.namespaces[key.Namespace] {
+		return nil
+	}
+	return w.change(ctx, c, forImport(key))
+}
+
+// changeDefault makes the administrator of a cluster want something else for services without a policy, or nothing.
+func changeDefault(ctx context.Context, w *world, c *cluster) error {
+	return w.change(ctx, c, byDefault)
+}
+
+func (w *world) change(ctx context.Context, c *cluster, a aim) error {
+	want := w.someWish()
+	w.note("%s: %s is %+v", c.id, a.policy(), want)
+	return c.makePolicy(ctx, a, want)
+}
+
+// wishFor returns what counts in a cluster for an imported service, or nil.
+func (t *truth) wishFor(c *cluster, imp *mcsv1beta1.ServiceImport, exports []merge.Export) *wish {
+	if imp.Spec.Type == mcsv1beta1.Headless {
+		return nil // headless services have no order
+	}
+	for _, a := range []aim{forImport(keyOf(imp)), byDefault} {
+		if want, found := c.users.wishes[a]; found {
+			return &want
+		}
+	}
+	return nil
+}
+
+// forgetPolicies forgets the policies of a deleted namespace.
+func (u *users) forgetPolicies(namespace string) {
+	maps.DeleteFunc(u.wishes, func(a aim, _ wish) bool { return a.service.Namespace == namespace })
+}
+
+// never is the group of clusters that are not to be used.
+const never = -1
+
+// rank returns the group of a cluster for an importing cluster: those that are not preferred are behind.
+func (want *wish) rank(cluster, importer *cluster) int {
+	if want == nil {
+		return 0
+	}
+	i := slices.IndexFunc(want.groups, func(g group) bool {
+		return g.near && cluster.region == importer.region || slices.Contains(g.ids, cluster.id.String())
+	})
+	switch {
+	case i >= 0:
+		return i
+	case want.none && len(want.groups) > 0:
+		return never
+	}
+	return len(want.groups)
+}
