@@ -22,7 +22,8 @@ import (
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
-// changePermission changes the namespaces or addresses that a member may export.
+// changePermission changes the namespaces or addresses that a member may export, or the namespaces that are reserved for members
+// whose own namespaces name them.
 func changePermission(ctx context.Context, w *world, c *cluster) error {
 	if w.wiped {
 		return nil
@@ -32,9 +33,12 @@ func changePermission(ctx context.Context, w *world, c *cluster) error {
 		data = map[string]string{}
 	}
 	key, some := permissions.NamespacesKey(c.id), []string{steadyNamespace}
-	if w.random.IntN(4) == 0 {
+	switch w.random.IntN(4) {
+	case 0:
 		key, some = permissions.RangesPrefix+c.id.String(), []string{fmt.Sprintf("10.%d.0.0/25", 200+c.number), c.steadyAddress() + "/32"}
-	} else {
+	case 1:
+		key, some = permissions.Reserved, []string{namespaces[w.random.IntN(len(namespaces))]}
+	default:
 		for _, name := range namespaces {
 			if w.random.IntN(2) == 0 {
 				some = append(some, name)

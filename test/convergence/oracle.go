@@ -22,7 +22,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	made "github.com/atoll-mcs/atoll/test/objects"
 )
 
@@ -36,6 +35,8 @@ var families = []corev1.IPFamily{corev1.IPv4Protocol}
 // truth is the expected state across clusters.
 type truth struct {
 	permitted permissions.Members
+	config    map[string]string                        // the permissions as the administrator wrote them
+	advised   map[string]map[types.NamespacedName]wish // what policies for ServiceExports ask for, by exporting cluster
 	policies  map[types.NamespacedName]*brokerv1alpha1.ServicePolicySpec
 	records   map[types.NamespacedName][]merge.Export // of valid and permitted exports, including exports for the hub only
 	refused   *cluster                                // cluster whose writes the broker refuses, or nil
@@ -45,12 +46,13 @@ type truth struct {
 // truth computes the expected state, without the objects of one cluster unless that cluster is
 // nil.
 func (w *world) truth(ctx context.Context, without *cluster) (*truth, error) {
-	t := &truth{records: map[types.NamespacedName][]merge.Export{}, byPolicy: map[string]int{}}
+	t := &truth{records: map[types.NamespacedName][]merge.Export{}, byPolicy: map[string]int{}, advised: map[string]map[types.NamespacedName]wish{}}
 	config := made.Permissions(nil)
 	if err := w.admin.Get(ctx, keyOf(config), config); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	t.permitted, _ = permissions.Read(config)
+	t.config = config.Data
 	var err error
 	if t.policies, err = w.policies(ctx); err != nil {
 		return nil, err
@@ -59,6 +61,7 @@ func (w *world) truth(ctx context.Context, without *cluster) (*truth, error) {
 		if c == without {
 			continue
 		}
+		t.advised[c.id.String()] = c.users.advises()
 		found, err := list(ctx, c.admin, &mcsv1beta1.ServiceExportList{})
 		if err != nil {
 			return nil, err
@@ -89,7 +92,10 @@ func (t *truth) contribution(c *cluster, export *mcsv1beta1.ServiceExport) (spec
 		return spec, false
 	}
 	spec, _ = contribution.Of(c.id, families, export, service, policy)
-	spec.Drained = export.Annotations[names.AnnotationDrained] == "true"
+	spec.Drained = c.users.drained(export)
+	if want, found := c.users.wishes[forExport(key)]; found {
+		spec.Preference = ptr.To(want.preference())
+	}
 	return policy.Restrict(spec)
 }
 

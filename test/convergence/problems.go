@@ -253,7 +253,10 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, t 
 		f.add("taken for lost: %v", lost.Data)
 	}
 	w.dnsProblems(f, c, imports.Items, ours)
-	return nil
+	if c == w.removed {
+		return nil // it does not know the other clusters any more
+	}
+	return w.policyProblems(ctx, f, c, t)
 }
 
 // usersOwn checks that the users' objects are unchanged, and returns all other objects.

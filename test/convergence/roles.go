@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -38,15 +39,15 @@ type viewpoint struct {
 func (t *truth) viewOf(c *cluster, imp *mcsv1beta1.ServiceImport, exports []merge.Export) viewpoint {
 	v := viewpoint{cluster: c, imp: imp, exports: exports, drained: map[string]bool{}, want: t.wishFor(c, imp, exports)}
 	for _, e := range exports {
-		if e.Drained {
+		if e.Drained || t.config[permissions.DrainedPrefix+e.ClusterID] == "true" {
 			v.drained[e.ClusterID] = true
 		}
 	}
 	return v
 }
 
-// hasRoles reports whether the endpoints of an import have roles: a cluster drains one of the exports, or the importing cluster prefers
-// some clusters.
+// hasRoles reports whether the endpoints of an import have roles: one of the exporting clusters is drained, or some clusters are
+// preferred.
 func (v viewpoint) hasRoles() bool {
 	return len(v.drained) > 0 || v.want != nil && len(v.want.groups) > 0
 }

@@ -1,15 +1,19 @@
 package convergence
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	made "github.com/atoll-mcs/atoll/test/objects"
@@ -19,6 +23,10 @@ import (
 type group struct {
 	ids  []string
 	near bool
+}
+
+func (g group) selects(cluster, importer *cluster) bool {
+	return g.near && cluster.region == importer.region || slices.Contains(g.ids, cluster.id.String())
 }
 
 // wish is what a TrafficPolicy asks for.
@@ -35,12 +43,19 @@ type aim struct {
 
 var byDefault = aim{service: types.NamespacedName{Namespace: names.SystemNamespace, Name: trafficv1alpha1.DefaultPolicy}}
 
-func forImport(service types.NamespacedName) aim { return aim{"ServiceImport", service} }
+const (
+	importKind = "ServiceImport"
+	exportKind = "ServiceExport"
+)
+
+func forImport(service types.NamespacedName) aim { return aim{importKind, service} }
+
+func forExport(service types.NamespacedName) aim { return aim{exportKind, service} }
 
 // policy returns the name of the TrafficPolicy for an aim. Each aim has one.
 func (a aim) policy() types.NamespacedName {
 	name := a.service
-	if a.kind == "ServiceExport" {
+	if a.kind == exportKind {
 		name.Name += "-export"
 	}
 	return name
@@ -111,13 +126,16 @@ func (w *world) someWish() *wish {
 	return want
 }
 
-// changePolicy makes users of a cluster want something else for a service, or nothing.
+// changePolicy makes users of a cluster want something else for a service that they import, or export, or nothing.
 func changePolicy(ctx context.Context, w *world, c *cluster) error {
-	key := w.someName()
-	if !c.users.namespaces[key.Namespace] {
+	a := forImport(w.someName())
+	if w.random.IntN(2) == 0 {
+		a.kind = exportKind
+	}
+	if !c.users.namespaces[a.service.Namespace] {
 		return nil
 	}
-	return w.change(ctx, c, forImport(key))
+	return w.change(ctx, c, a)
 }
 
 // changeDefault makes the administrator of a cluster want something else for services without a policy, or nothing.
@@ -131,21 +149,103 @@ func (w *world) change(ctx context.Context, c *cluster, a aim) error {
 	return c.makePolicy(ctx, a, want)
 }
 
-// wishFor returns what counts in a cluster for an imported service, or nil.
+// wishFor returns what counts in a cluster for an imported service, or nil: its users' wish for the import, or else that of the
+// oldest export, or else the default.
 func (t *truth) wishFor(c *cluster, imp *mcsv1beta1.ServiceImport, exports []merge.Export) *wish {
 	if imp.Spec.Type == mcsv1beta1.Headless {
 		return nil // headless services have no order
 	}
-	for _, a := range []aim{forImport(keyOf(imp)), byDefault} {
-		if want, found := c.users.wishes[a]; found {
-			return &want
+	if want, found := c.users.wishes[forImport(keyOf(imp))]; found {
+		return &want
+	}
+	if from := oldest(exports); from != "" {
+		if want := t.advice(c, from, keyOf(imp)); want != nil {
+			return want
 		}
+	}
+	if want, found := c.users.wishes[byDefault]; found {
+		return &want
 	}
 	return nil
 }
 
-// forgetPolicies forgets the policies of a deleted namespace.
+// advises returns what policies for ServiceExports ask for.
+func (u *users) advises() map[types.NamespacedName]wish {
+	all := map[types.NamespacedName]wish{}
+	for a, want := range u.wishes {
+		if a.kind == exportKind {
+			all[a.service] = want
+		}
+	}
+	return all
+}
+
+// oldest returns the cluster with the oldest export, "" if there is none.
+func oldest(exports []merge.Export) string {
+	if len(exports) == 0 {
+		return ""
+	}
+	return slices.MinFunc(exports, func(a, b merge.Export) int {
+		return cmp.Or(a.ExportedAt.Compare(b.ExportedAt.Time), cmp.Compare(a.ClusterID, b.ClusterID))
+	}).ClusterID
+}
+
+// advice returns what an exporting cluster wants that counts in another one, or nil. Without leave, it cannot forbid clusters.
+func (t *truth) advice(c *cluster, from string, service types.NamespacedName) *wish {
+	want, found := t.advised[from][service]
+	switch {
+	case !found:
+		return nil
+	case from == c.id.String(), t.owns(from, service.Namespace), accepts(c.users.accepts[service.Namespace], from):
+		return &want
+	}
+	want.none = false
+	return &want
+}
+
+// accepts reports whether the annotation of a namespace names a cluster.
+func accepts(annotation, id string) bool { return annotation == "*" || hasWord(annotation, id) }
+
+// owns reports whether the broker's administrator has reserved a namespace for a cluster, perhaps among others.
+func (t *truth) owns(id, namespace string) bool {
+	return hasWord(t.config[permissions.Reserved], namespace) && hasWord(t.config[permissions.NamespacesPrefix+id], namespace)
+}
+
+// hasWord reports whether a text has a word between commas.
+func hasWord(text, word string) bool {
+	return slices.ContainsFunc(strings.Split(text, ","), func(some string) bool { return strings.TrimSpace(some) == word })
+}
+
+// accept lets policies of other clusters' exports forbid clusters in a namespace, or not any more.
+func accept(ctx context.Context, w *world, c *cluster) error {
+	name := namespaces[w.random.IntN(len(namespaces))]
+	if !c.users.namespaces[name] {
+		return nil
+	}
+	text := strings.Join(w.someClusters(), ", ")
+	if w.random.IntN(3) == 0 {
+		text = "*"
+	}
+	c.users.accepts[name] = text
+	return c.annotate(ctx, name, names.AnnotationAcceptWeights, text)
+}
+
+// annotate sets an annotation of a namespace, or removes it if the value is empty.
+func (c *cluster) annotate(ctx context.Context, namespace, key, value string) error {
+	object := &corev1.Namespace{}
+	if err := c.admin.Get(ctx, types.NamespacedName{Name: namespace}, object); err != nil {
+		return err
+	}
+	if metav1.SetMetaDataAnnotation(&object.ObjectMeta, key, value); value == "" {
+		delete(object.Annotations, key)
+	}
+	return c.admin.Update(ctx, object)
+}
+
+// forgetPolicies forgets the policies and annotations of a deleted namespace.
 func (u *users) forgetPolicies(namespace string) {
+	delete(u.accepts, namespace)
+	delete(u.drains, namespace)
 	maps.DeleteFunc(u.wishes, func(a aim, _ wish) bool { return a.service.Namespace == namespace })
 }
 
@@ -157,9 +257,7 @@ func (want *wish) rank(cluster, importer *cluster) int {
 	if want == nil {
 		return 0
 	}
-	i := slices.IndexFunc(want.groups, func(g group) bool {
-		return g.near && cluster.region == importer.region || slices.Contains(g.ids, cluster.id.String())
-	})
+	i := slices.IndexFunc(want.groups, func(g group) bool { return g.selects(cluster, importer) })
 	switch {
 	case i >= 0:
 		return i

@@ -29,7 +29,9 @@ type users struct {
 	services   map[types.NamespacedName]*corev1.Service
 	exports    map[types.NamespacedName]*mcsv1beta1.ServiceExport
 	slices     map[types.NamespacedName]*discoveryv1.EndpointSlice
-	wishes     map[aim]wish // what TrafficPolicies ask for
+	wishes     map[aim]wish      // what TrafficPolicies ask for
+	accepts    map[string]string // ids of clusters whose exports' policies may forbid clusters, by namespace
+	drains     map[string]string // annotation of a namespace, or of Atoll's for the whole cluster
 	nodes      map[string]*corev1.Node
 	address    int // number of the last pod address
 }
@@ -41,6 +43,8 @@ func newUsers() *users {
 		exports:    map[types.NamespacedName]*mcsv1beta1.ServiceExport{},
 		slices:     map[types.NamespacedName]*discoveryv1.EndpointSlice{},
 		wishes:     map[aim]wish{},
+		accepts:    map[string]string{},
+		drains:     map[string]string{},
 		nodes:      map[string]*corev1.Node{},
 	}
 }
@@ -233,7 +237,7 @@ func someExport(random *rand.Rand, key types.NamespacedName) *mcsv1beta1.Service
 		metav1.SetMetaDataAnnotation(&e.ObjectMeta, names.AnnotationOnClusterLoss, names.OnLossKeep)
 	}
 	if random.IntN(4) == 0 {
-		metav1.SetMetaDataAnnotation(&e.ObjectMeta, names.AnnotationDrained, "true")
+		metav1.SetMetaDataAnnotation(&e.ObjectMeta, names.AnnotationDrained, someDrain(random))
 	}
 	return e
 }

@@ -1,0 +1,122 @@
+package convergence
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/merge"
+)
+
+// policyProblems checks the status of a cluster's TrafficPolicies.
+func (w *world) policyProblems(ctx context.Context, f *findings, c *cluster, t *truth) error {
+	found, err := list(ctx, c.admin, &trafficv1alpha1.TrafficPolicyList{})
+	if err != nil {
+		return err
+	}
+	if len(found.Items) != len(c.users.wishes) {
+		f.add("%d TrafficPolicies of %d", len(found.Items), len(c.users.wishes))
+	}
+	for a, want := range c.users.wishes {
+		i := slices.IndexFunc(found.Items, func(p trafficv1alpha1.TrafficPolicy) bool { return keyOf(&p) == a.policy() })
+		if i < 0 {
+			f.add("TrafficPolicy %s is gone", a.policy())
+			continue
+		}
+		policy := &found.Items[i]
+		f.same("TrafficPolicy "+a.policy().String(), policy.Spec, a.spec(want))
+		if len(policy.Status.Targets) != 1 || policy.Status.Targets[0].Kind != a.kind {
+			f.add("TrafficPolicy %s has the targets %+v", a.policy(), policy.Status.Targets)
+			continue
+		}
+		of := policy.Status.Targets[0]
+		if !w.isPrompt(c, t, a) {
+			continue
+		}
+		reason := t.acceptance(c, a, want)
+		have := meta.FindStatusCondition(of.Conditions, trafficv1alpha1.ConditionAccepted)
+		if have == nil || have.Reason != reason || (have.Status == metav1.ConditionTrue) != (reason == trafficv1alpha1.ReasonAccepted) || have.ObservedGeneration != policy.Generation {
+			f.add("TrafficPolicy %s: the condition is %+v, want %s", a.policy(), have, reason)
+		}
+		w.selectionProblems(f, c, t, a, want, of, reason)
+	}
+	return nil
+}
+
+// acceptance returns the reason of the condition Accepted.
+func (t *truth) acceptance(c *cluster, a aim, want wish) string {
+	var exports []merge.Export // the policy is for what they merge to
+	switch a.kind {
+	case "":
+		return trafficv1alpha1.ReasonAccepted
+	case importKind:
+		if exports = t.imports(c, a.service); len(exports) == 0 {
+			return trafficv1alpha1.ReasonTargetNotFound
+		}
+	case exportKind:
+		if c.users.exports[a.service] == nil && !c.exportsByPolicy(a.service, t.policies[a.service]) {
+			return trafficv1alpha1.ReasonTargetNotFound
+		}
+		i := slices.IndexFunc(t.records[a.service], func(e merge.Export) bool { return e.ClusterID == c.id.String() })
+		if i < 0 || t.records[a.service][i].Scope == brokerv1alpha1.ScopeHub {
+			return trafficv1alpha1.ReasonInvalid
+		}
+		exports = t.records[a.service][i : i+1]
+	}
+	if len(want.groups) > 0 && merge.Resolve(exports).Spec.Type == mcsv1beta1.Headless {
+		return trafficv1alpha1.ReasonInvalidServiceType
+	}
+	if first := oldest(c.weighing(a.service, t.merged(a.service))); a.kind == exportKind && first != "" && first != c.id.String() {
+		return trafficv1alpha1.ReasonConflicted
+	}
+	return trafficv1alpha1.ReasonAccepted
+}
+
+// isPrompt reports whether the status of a policy follows every change. known: that of a policy for an export may be from before
+// the agent knew the broker, or from before a record was withdrawn, and that of a policy for an import from when it had endpoints.
+func (w *world) isPrompt(c *cluster, t *truth, a aim) bool {
+	switch a.kind {
+	case "":
+		return true
+	case exportKind:
+		return false
+	}
+	exports := t.imports(c, a.service)
+	all, _ := w.sources(t.importedView(c, a.service, exports))
+	return len(exports) == 0 || len(all) > 0
+}
+
+// importedView is viewOf for an import as it must be.
+func (t *truth) importedView(c *cluster, service types.NamespacedName, exports []merge.Export) viewpoint {
+	imp := &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name}}
+	if len(exports) > 0 {
+		imp.Spec = merge.Resolve(exports).Spec
+	}
+	return t.viewOf(c, imp, exports)
+}
+
+// selectionProblems checks the clusters of each group in the status of a policy for an import with endpoints.
+func (w *world) selectionProblems(f *findings, c *cluster, t *truth, a aim, want wish, have trafficv1alpha1.TargetStatus, reason string) {
+	var results []trafficv1alpha1.ClusterSelectorResult
+	if a.kind == importKind && reason == trafficv1alpha1.ReasonAccepted {
+		exports := t.imports(c, a.service)
+		v := t.importedView(c, a.service, exports)
+		for _, g := range want.groups {
+			one := trafficv1alpha1.ClusterSelectorResult{}
+			for _, e := range exports {
+				if g.selects(w.cluster(e.ClusterID), c) && !v.drained[e.ClusterID] {
+					one.Clusters = append(one.Clusters, e.ClusterID)
+				}
+			}
+			slices.Sort(one.Clusters)
+			results = append(results, one)
+		}
+	}
+	f.same("the clusters of each group in TrafficPolicy "+a.policy().String(), have.ClusterSelectorResults, results)
+}
