@@ -98,7 +98,7 @@ func init() {
 // populate creates objects in a cluster, so that later acts have objects to change.
 func (w *world) populate(ctx context.Context, c *cluster) error {
 	for range namespaces {
-		for _, f := range []func(context.Context, *world, *cluster) error{changeService, changeExport, changeEndpoints, moveEndpoint} {
+		for _, f := range []func(context.Context, *world, *cluster) error{changeService, changeExport, changeEndpoints, moveEndpoint, changePolicy} {
 			if err := f(ctx, w, c); err != nil {
 				return err
 			}

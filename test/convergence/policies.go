@@ -69,8 +69,11 @@ func (t *truth) acceptance(c *cluster, a aim, want wish) string {
 		}
 		exports = t.records[a.service][i : i+1]
 	}
-	if len(want.groups) > 0 && merge.Resolve(exports).Spec.Type == mcsv1beta1.Headless {
+	switch spec := merge.Resolve(exports).Spec; {
+	case len(want.groups)+len(want.weights) > 0 && spec.Type == mcsv1beta1.Headless:
 		return trafficv1alpha1.ReasonInvalidServiceType
+	case len(want.weights) > 0 && spec.TrafficDistribution != nil:
+		return trafficv1alpha1.ReasonInvalid
 	}
 	if first := oldest(c.weighing(a.service, t.merged(a.service))); a.kind == exportKind && first != "" && first != c.id.String() {
 		return trafficv1alpha1.ReasonConflicted
@@ -104,19 +107,31 @@ func (t *truth) importedView(c *cluster, service types.NamespacedName, exports [
 // selectionProblems checks the clusters of each group in the status of a policy for an import with endpoints.
 func (w *world) selectionProblems(f *findings, c *cluster, t *truth, a aim, want wish, have trafficv1alpha1.TargetStatus, reason string) {
 	var results []trafficv1alpha1.ClusterSelectorResult
-	if a.kind == importKind && reason == trafficv1alpha1.ReasonAccepted {
+	var shares []trafficv1alpha1.WeightStatus
+	if isOrdered := reason == trafficv1alpha1.ReasonAccepted || reason == trafficv1alpha1.ReasonInvalid && len(want.groups) > 0; a.kind == importKind && isOrdered {
 		exports := t.imports(c, a.service)
-		v := t.importedView(c, a.service, exports)
+		v, same := t.importedView(c, a.service, exports), true
 		for _, g := range want.groups {
-			one := trafficv1alpha1.ClusterSelectorResult{}
-			for _, e := range exports {
-				if g.selects(w.cluster(e.ClusterID), c) && !v.drained[e.ClusterID] {
-					one.Clusters = append(one.Clusters, e.ClusterID)
-				}
-			}
-			slices.Sort(one.Clusters)
-			results = append(results, one)
+			results = append(results, w.resultOf(v, g))
+		}
+		if len(want.weights) > 0 {
+			shares, same = w.shareStatus(v)
+		}
+		if !same {
+			shares = have.Weights
 		}
 	}
 	f.same("the clusters of each group in TrafficPolicy "+a.policy().String(), have.ClusterSelectorResults, results)
+	f.same("the shares in TrafficPolicy "+a.policy().String(), have.Weights, shares)
+}
+
+// resultOf returns the clusters of a group that export an import and are not drained.
+func (w *world) resultOf(v viewpoint, g group) (result trafficv1alpha1.ClusterSelectorResult) {
+	for _, e := range v.exports {
+		if g.selects(w.cluster(e.ClusterID), v.cluster) && !v.drained[e.ClusterID] {
+			result.Clusters = append(result.Clusters, e.ClusterID)
+		}
+	}
+	slices.Sort(result.Clusters)
+	return result
 }

@@ -14,15 +14,18 @@ import (
 )
 
 // served is an endpoint at a port, from a cluster's slice.
-type served struct{ cluster, source, port, address string }
+type served struct {
+	cluster, source, port, address string
+	number                         int32 // of the port, 0 if none
+}
 
 // atPorts returns an endpoint at each port of a slice, or at none if the slice has no ports.
 func atPorts(cluster, source string, ports []discoveryv1.EndpointPort, e discoveryv1.Endpoint) (all []served) {
 	if len(ports) == 0 {
-		return []served{{cluster, source, "", e.Addresses[0]}}
+		return []served{{cluster, source, "", e.Addresses[0], 0}}
 	}
 	for _, p := range ports {
-		all = append(all, served{cluster, source, fmt.Sprintf("%s %s", ptr.Deref(p.Name, ""), ptr.Deref(p.Protocol, corev1.ProtocolTCP)), e.Addresses[0]})
+		all = append(all, served{cluster, source, fmt.Sprintf("%s %s", ptr.Deref(p.Name, ""), ptr.Deref(p.Protocol, corev1.ProtocolTCP)), e.Addresses[0], ptr.Deref(p.Port, 0)})
 	}
 	return all
 }
@@ -46,10 +49,10 @@ func (t *truth) viewOf(c *cluster, imp *mcsv1beta1.ServiceImport, exports []merg
 	return v
 }
 
-// hasRoles reports whether the endpoints of an import have roles: one of the exporting clusters is drained, or some clusters are
-// preferred.
+// hasRoles reports whether the endpoints of an import have roles: one of the exporting clusters is drained, or clusters are preferred
+// or share the traffic.
 func (v viewpoint) hasRoles() bool {
-	return len(v.drained) > 0 || v.want != nil && len(v.want.groups) > 0
+	return len(v.drained) > 0 || v.want != nil && len(v.want.groups) > 0 || v.weighs()
 }
 
 // order is what the clusters of a port are compared with.
@@ -62,7 +65,7 @@ type order struct {
 const last = 1 << 20
 
 // orderOf compares the clusters with a ready endpoint at a port, and their groups.
-func (v viewpoint) orderOf(usable map[string]bool, rank map[string]int) order {
+func (v viewpoint) orderOf(usable ready, rank map[string]int) order {
 	o := order{drains: map[string]bool{}, best: last, next: last}
 	for id := range usable {
 		if rank[id] != never && !v.drained[id] {
@@ -92,25 +95,28 @@ func (v viewpoint) list(s served) string {
 // that are not to be used.
 func (w *world) roleProblems(f *findings, v viewpoint, have map[part][]discoveryv1.EndpointSlice) {
 	truth, usable := w.sources(v)
-	rank := map[string]int{}
-	for _, e := range v.exports {
-		rank[e.ClusterID] = v.want.rank(w.cluster(e.ClusterID), v.cluster)
-	}
-	want, orders := map[served]string{}, map[string]order{}
+	rank, found := w.ranks(v), v.found(f, have)
+	want, plans := map[served]string{}, map[string]plan{}
 	for port, clusters := range usable {
-		orders[port] = v.orderOf(clusters, rank)
+		plans[port] = v.planOf(clusters, rank)
+		v.shareProblems(f, port, clusters, plans[port].seats, found)
 	}
 	for s, conditions := range truth {
-		if text := v.expected(s, conditions, orders[v.list(s)], rank[s.cluster]); text != "" {
+		p := plans[v.list(s)]
+		text := v.expected(s, conditions, p.order, rank[s.cluster])
+		if isReady(text) && p.seats != nil && (p.seats[s.cluster] == 0 || found[s] == "standby") {
+			text = "standby" // the importing cluster chooses which endpoints are in use
+		}
+		if text != "" {
 			want[s] = text
 		}
 	}
-	f.same("roles in "+keyOf(v.imp).String(), v.found(f, have), want)
+	f.same("roles in "+keyOf(v.imp).String(), found, want)
 }
 
-// sources returns the endpoints of an import at their sources, and the clusters with a ready endpoint by port.
-func (w *world) sources(v viewpoint) (all map[served]discoveryv1.EndpointConditions, usable map[string]map[string]bool) {
-	all, usable = map[served]discoveryv1.EndpointConditions{}, map[string]map[string]bool{}
+// sources returns the endpoints of an import at their sources, and the ready ones by port.
+func (w *world) sources(v viewpoint) (all map[served]discoveryv1.EndpointConditions, usable map[string]ready) {
+	all, usable = map[served]discoveryv1.EndpointConditions{}, map[string]ready{}
 	for _, e := range v.exports {
 		from := w.cluster(e.ClusterID)
 		for _, slice := range from.addresses(keyOf(v.imp)) {
@@ -121,11 +127,9 @@ func (w *world) sources(v viewpoint) (all map[served]discoveryv1.EndpointConditi
 				for _, s := range atPorts(e.ClusterID, slice.Name, portsOf(slice.Ports, v.imp, e), endpoint) {
 					all[s] = endpoint.Conditions
 					if usable[v.list(s)] == nil {
-						usable[v.list(s)] = map[string]bool{}
+						usable[v.list(s)] = ready{}
 					}
-					if ptr.Deref(endpoint.Conditions.Ready, true) {
-						usable[v.list(s)][s.cluster] = true
-					}
+					usable[v.list(s)].add(s, endpoint.Conditions)
 				}
 			}
 		}

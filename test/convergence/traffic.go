@@ -33,6 +33,8 @@ func (g group) selects(cluster, importer *cluster) bool {
 type wish struct {
 	groups []group // the best ones first
 	none   bool    // other clusters are never used
+	// weights are the weights of clusters, in order of their ids; nil for none.
+	weights map[string]int32
 }
 
 // aim is a target of TrafficPolicies. Without kind, it is the cluster's default.
@@ -83,6 +85,9 @@ func (want wish) preference() (p trafficv1alpha1.Preference) {
 	if p.Fallback = trafficv1alpha1.FallbackAll; want.none {
 		p.Fallback = trafficv1alpha1.FallbackNone
 	}
+	for _, id := range slices.Sorted(maps.Keys(want.weights)) {
+		p.Weights = append(p.Weights, trafficv1alpha1.ClusterWeight{Cluster: id, Weight: want.weights[id]})
+	}
 	return p
 }
 
@@ -120,22 +125,50 @@ func (w *world) someWish() *wish {
 			want.groups = append(want.groups, group{ids: ids})
 		}
 	}
-	if len(want.groups) == 0 {
+	if w.random.IntN(3) == 0 {
+		want.weights = w.someWeights()
+	}
+	if len(want.groups)+len(want.weights) == 0 {
 		return nil
 	}
 	return want
 }
 
+// someWeights returns random weights of some clusters.
+func (w *world) someWeights() map[string]int32 {
+	all := map[string]int32{}
+	for _, c := range w.clusters {
+		if w.random.IntN(5) > 0 {
+			all[c.id.String()] = []int32{0, 1, 1, 2, 3, 10, 50, 90, 333}[w.random.IntN(9)]
+		}
+	}
+	return all
+}
+
 // changePolicy makes users of a cluster want something else for a service that they import, or export, or nothing.
 func changePolicy(ctx context.Context, w *world, c *cluster) error {
-	a := forImport(w.someName())
-	if w.random.IntN(2) == 0 {
+	a := forImport(w.someExported(c))
+	if w.random.IntN(3) == 0 {
 		a.kind = exportKind
 	}
 	if !c.users.namespaces[a.service.Namespace] {
 		return nil
 	}
 	return w.change(ctx, c, a)
+}
+
+// someExported returns the name of a service, if possible of one that a cluster imports.
+func (w *world) someExported(c *cluster) (key types.NamespacedName) {
+	for range 10 {
+		key = w.someName()
+		isExported := slices.ContainsFunc(w.clusters, func(from *cluster) bool {
+			return from.users.exports[key] != nil && from.users.services[key] != nil && len(from.users.slicesOf(key)) > 0
+		})
+		if isExported && c.users.namespaces[key.Namespace] {
+			return key
+		}
+	}
+	return key
 }
 
 // changeDefault makes the administrator of a cluster want something else for services without a policy, or nothing.
@@ -190,7 +223,8 @@ func oldest(exports []merge.Export) string {
 	}).ClusterID
 }
 
-// advice returns what an exporting cluster wants that counts in another one, or nil. Without leave, it cannot forbid clusters.
+// advice returns what an exporting cluster wants that counts in another one, or nil. Without leave, it can neither forbid
+// clusters nor have weights.
 func (t *truth) advice(c *cluster, from string, service types.NamespacedName) *wish {
 	want, found := t.advised[from][service]
 	switch {
@@ -199,7 +233,9 @@ func (t *truth) advice(c *cluster, from string, service types.NamespacedName) *w
 	case from == c.id.String(), t.owns(from, service.Namespace), accepts(c.users.accepts[service.Namespace], from):
 		return &want
 	}
-	want.none = false
+	if want.none, want.weights = false, nil; len(want.groups) == 0 {
+		return nil // nothing is left, so the default counts
+	}
 	return &want
 }
 

@@ -202,6 +202,10 @@ func somePorts(random *rand.Rand, none bool) []corev1.ServicePort {
 // someService returns a random Service.
 func someService(random *rand.Rand, key types.NamespacedName) *corev1.Service {
 	s := made.Service(key.Namespace, key.Name)
+	if random.IntN(2) == 0 {
+		s.Spec.Ports = slices.Clone(ports[:1]) // often the same, so that several clusters serve a port
+		return s
+	}
 	if random.IntN(3) == 0 {
 		s.Spec.ClusterIP = corev1.ClusterIPNone
 	}
