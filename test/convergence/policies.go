@@ -36,15 +36,14 @@ func (w *world) policyProblems(ctx context.Context, f *findings, c *cluster, t *
 			continue
 		}
 		of := policy.Status.Targets[0]
-		if !w.isPrompt(c, t, a) {
-			continue
-		}
 		reason := t.acceptance(c, a, want)
 		have := meta.FindStatusCondition(of.Conditions, trafficv1alpha1.ConditionAccepted)
 		if have == nil || have.Reason != reason || (have.Status == metav1.ConditionTrue) != (reason == trafficv1alpha1.ReasonAccepted) || have.ObservedGeneration != policy.Generation {
 			f.add("TrafficPolicy %s: the condition is %+v, want %s", a.policy(), have, reason)
 		}
-		w.selectionProblems(f, c, t, a, want, of, reason)
+		if a.kind == exportKind || a.kind == "" || w.hasSlices(c, t, a) { // known: a service without endpoints is not decided
+			w.selectionProblems(f, c, t, a, want, of, reason)
+		}
 	}
 	return nil
 }
@@ -81,18 +80,10 @@ func (t *truth) acceptance(c *cluster, a aim, want wish) string {
 	return trafficv1alpha1.ReasonAccepted
 }
 
-// isPrompt reports whether the status of a policy follows every change. known: that of a policy for an export may be from before
-// the agent knew the broker, or from before a record was withdrawn, and that of a policy for an import from when it had endpoints.
-func (w *world) isPrompt(c *cluster, t *truth, a aim) bool {
-	switch a.kind {
-	case "":
-		return true
-	case exportKind:
-		return false
-	}
-	exports := t.imports(c, a.service)
-	all, _ := w.sources(t.importedView(c, a.service, exports))
-	return len(exports) == 0 || len(all) > 0
+// hasSlices reports whether the service of a policy for an import has endpoints in any cluster.
+func (w *world) hasSlices(c *cluster, t *truth, a aim) bool {
+	all, _ := w.sources(t.importedView(c, a.service, t.imports(c, a.service)))
+	return len(all) > 0
 }
 
 // importedView is viewOf for an import as it must be.
