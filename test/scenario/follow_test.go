@@ -42,6 +42,8 @@ var otherwise = map[string]string{
 	"docs/how-to/membership.md#what-runs-in-a-member 1":                           "internal/cli/join/member_test.go",
 	"docs/how-to/membership.md#join-files 1":                                      "test/membership/joinfile_test.go",
 	"docs/how-to/membership.md#join-files 2":                                      "internal/cli/join/member_test.go and charts",
+	"docs/how-to/membership.md#replace-a-members-credentials 1":                   "test/membership/joinfile_test.go",
+	"docs/how-to/membership.md#shorter-tokens 1":                                  "test/membership, TestTokenLifetime",
 	"docs/how-to/gitops.md#serviceimports-in-git 1":                               "test/integration, TestForeignServiceImportIsTakenOver",
 	"docs/how-to/membership.md#lost-members 1":                                    "the scenario lost-member",
 	"docs/how-to/membership.md#two-clusters-with-one-id 1":                        "test/membership/refused_test.go",
