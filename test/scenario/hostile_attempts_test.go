@@ -353,7 +353,7 @@ func (w *world) elsewhere() []hostileAttempt {
 	}
 }
 
-// older exports a service that c2 exports too anew, with an earlier time, so that its values are used.
+// older replaces c1's export of a service that c2 exports too by one with an earlier time, so that c1's values are used.
 func (w *world) older(what string, change func(*recordSpec)) hostileAttempt {
 	return hostileAttempt{name: "an export of 2021 of a service that c2 exports too, where " + what, do: func(ctx context.Context) error {
 		r := w.honest.DeepCopy()

@@ -170,16 +170,22 @@ func (c *Cluster) recorded(ctx context.Context) []reconcile.Request {
 // concerns.
 func (c *Cluster) OnChanges(all func(context.Context) []reconcile.Request) source.TypedSource[reconcile.Request] {
 	return kit.On(&c.Changes, func(ctx context.Context, s kit.Scope) []reconcile.Request {
-		switch {
-		case s == kit.Scope{}:
+		if (s == kit.Scope{}) {
 			return all(ctx)
-		case s.Slice.Name != "":
-			return nil
-		case s.Service.Name != "":
-			return []reconcile.Request{{NamespacedName: s.Service}}
 		}
-		return c.ServicesOf(ctx, s.Member)
+		return c.Concerned(ctx, s)
 	})
+}
+
+// Concerned returns the services that a change concerns, unless it concerns everything.
+func (c *Cluster) Concerned(ctx context.Context, s kit.Scope) []reconcile.Request {
+	switch {
+	case s.Slice.Name != "":
+		return nil
+	case s.Service.Name != "":
+		return []reconcile.Request{{NamespacedName: s.Service}}
+	}
+	return c.ServicesOf(ctx, s.Member)
 }
 
 // OnOwnChanges is OnChanges without changes of other members.

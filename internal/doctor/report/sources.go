@@ -128,9 +128,6 @@ func (x *Explanation) decided(s *survey.Survey, service types.NamespacedName, ex
 	for _, c := range input.Clusters {
 		for i := range c.Slices {
 			slice := c.Slices[i]
-			if len(x.ofFamilies([]discoveryv1.EndpointSlice{*slice})) == 0 {
-				continue
-			}
 			groups := result.Groups(c.ID, slice)
 			for k, e := range slice.Endpoints {
 				written := slices.ContainsFunc(groups, func(g choice.Group) bool { return g.Endpoints == nil || g.Endpoints[k].Role != choice.Absent })

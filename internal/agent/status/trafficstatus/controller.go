@@ -81,30 +81,19 @@ func (r *Reconciler) imported(ctx context.Context, e kit.Event[*mcsv1beta1.Servi
 
 // changed maps a change of exports to the policies for them: the oldest export's applies.
 func (r *Reconciler) changed(ctx context.Context, s kit.Scope) []reconcile.Request {
-	var services []types.NamespacedName
-	switch {
-	case s == kit.Scope{}:
+	var all []reconcile.Request
+	if (s == kit.Scope{}) {
 		list := &trafficv1alpha1.TrafficPolicyList{} // also those whose export does not exist
 		if err := r.cluster.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil // the cache has stopped
 		}
-		var all []reconcile.Request
 		for i := range list.Items {
 			all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 		return all
-	case s.Slice.Name != "":
-		return nil
-	case s.Service.Name != "":
-		services = append(services, s.Service)
-	default:
-		for _, req := range r.cluster.ServicesOf(ctx, s.Member) {
-			services = append(services, req.NamespacedName)
-		}
 	}
-	var all []reconcile.Request
-	for _, service := range services {
-		all = append(all, r.of(ctx, inputs.KindExport, service)...)
+	for _, service := range r.cluster.Concerned(ctx, s) {
+		all = append(all, r.of(ctx, inputs.KindExport, service.NamespacedName)...)
 	}
 	return all
 }
@@ -132,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if !r.cluster.View.Known() && slices.ContainsFunc(have.Spec.TargetRefs, func(t trafficv1alpha1.LocalPolicyTargetReference) bool { return t.Kind == inputs.KindExport }) {
-		return reconcile.Result{}, nil // who has the oldest export is not known yet: the change of everything continues
+		return reconcile.Result{}, nil // the oldest export is not known yet; the change of everything queues the policy again
 	}
 	var targets []target
 	for _, ref := range have.Spec.TargetRefs {
