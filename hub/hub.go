@@ -11,6 +11,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/hub"
 	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/kit/memory"
 	"github.com/atoll-mcs/atoll/internal/kit/version"
 )
 
@@ -41,6 +42,7 @@ The hub logs JSON to standard error.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			memory.Limit()
 			return hub.Run(ctrl.SetupSignalHandler(), options, lifecycle.Log(options.Verbose))
 		},
 	}

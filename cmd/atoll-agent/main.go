@@ -11,6 +11,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/doctor/probe"
 	"github.com/atoll-mcs/atoll/internal/kit/lifecycle"
+	"github.com/atoll-mcs/atoll/internal/kit/memory"
 	"github.com/atoll-mcs/atoll/internal/kit/version"
 )
 
@@ -29,6 +30,7 @@ The agent logs JSON to standard error.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			memory.Limit()
 			return agent.Run(ctrl.SetupSignalHandler(), options, lifecycle.Log(options.Verbose))
 		},
 	}

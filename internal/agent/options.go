@@ -120,7 +120,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod CIDR of this cluster; may be repeated; the default is the nodes' spec.podCIDRs")
 	flags.StringSliceVar(&o.ServiceCIDRs, "service-cidr", nil, "Service CIDR of this cluster, as in the API server's --service-cluster-ip-range; may be repeated, once per IP family. Kubernetes 1.33 and later publish the ranges, so the flag is not used there")
 	flags.StringVar(&o.AdvertiseMode, "advertise-mode", string(brokerv1alpha1.AdvertisePods), "addresses that other clusters send traffic to: \"pods\", or \"cluster-ip\" if other clusters can reach only this cluster's Service addresses")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for each other member's EndpointSlices, in units of %d MiB; the agent does not import slices beyond the budget; 0 for no limit", border.DefaultBudget>>20))
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("limit for what is held of one member's EndpointSlices, as a multiple of %d endpoints, %d per namespace, and %d MiB of memory; the agent does not import slices beyond the budget; 0 for no limit",
+		border.DefaultLimits.Endpoints, border.DefaultLimits.InNamespace, border.DefaultLimits.Bytes>>20))
 	flags.DurationVar(&o.WriteInterval, "slice-write-interval", defaultWriteInterval, fmt.Sprintf("average interval between writes of one exported EndpointSlice. Up to %d changes in a burst are written without delay, and the removal of an endpoint waits at most %v. 0 disables this rate limit", writeBurst, maxWithdrawalDelay))
 	flags.DurationVar(&o.ServiceGrace, "service-grace", defaultServiceGrace, "how long an import stays, without endpoints, after its Service is deleted while the ServiceExport remains; a Service that is re-created within this time keeps its clusterset IP")
 	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "time without a heartbeat after which a member counts as lost; the value must be the same on all members")
@@ -216,7 +217,7 @@ func (o *Options) now() func() time.Time {
 }
 
 // budget returns the limit in bytes for one member's EndpointSlices, 0 for none.
-func (o *Options) budget() int64 { return int64(o.MemberBudget * border.DefaultBudget) }
+func (o *Options) budget() border.Limits { return border.LimitsOf(o.MemberBudget) }
 
 func (o *Options) pace() pace.Limits {
 	return pace.Limits{Interval: o.WriteInterval, Burst: writeBurst, Withdrawals: maxWithdrawalDelay}

@@ -72,7 +72,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.ServiceCIDRs, "service-cidr", nil, "Service CIDR of the cluster that the hub runs in, which load balancers refuse in other clusters' backends; may be repeated; Kubernetes 1.33 and later publish the ranges")
 	flags.BoolVar(&o.AllowUnsetRanges, "lb-allow-unset-ranges", false, "let load balancers use endpoints of clusters without address ranges on the broker (atoll broker members set CLUSTER --ranges); such a cluster can publish any address that the hub reaches")
 	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "time after which a MultiClusterService is deleted even if its load balancer cannot be deleted")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("memory budget for each member's EndpointSlices, in units of %d MiB; the hub ignores slices beyond the budget; 0 for no limit", border.DefaultBudget>>20))
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("limit for what is held of one member's EndpointSlices, as a multiple of %d endpoints, %d per namespace, and %d MiB of memory; the hub ignores slices beyond the budget; 0 for no limit",
+		border.DefaultLimits.Endpoints, border.DefaultLimits.InNamespace, border.DefaultLimits.Bytes>>20))
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log more details")
 }
 
@@ -106,5 +107,4 @@ func (o *Options) nodes() (addresses []netip.Addr) {
 	return addresses
 }
 
-// budget returns the MemberBudget in bytes.
-func (o *Options) budget() int64 { return int64(o.MemberBudget * border.DefaultBudget) }
+func (o *Options) budget() border.Limits { return border.LimitsOf(o.MemberBudget) }

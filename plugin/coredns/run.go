@@ -9,6 +9,7 @@ import (
 	"github.com/coredns/coredns/coremain"
 
 	"github.com/atoll-mcs/atoll/deploy"
+	"github.com/atoll-mcs/atoll/internal/kit/memory"
 )
 
 // Corefile is the default configuration of Run.
@@ -17,6 +18,7 @@ var Corefile = deploy.Corefile
 // Run runs CoreDNS with its flags. Without -conf it serves Corefile, not ./Corefile as CoreDNS does. It returns only
 // when the program ends.
 func Run() {
+	memory.Limit()
 	caddy.SetDefaultCaddyfileLoader("embedded", caddy.LoaderFunc(func(string) (caddy.Input, error) {
 		return input(Corefile), nil
 	}))

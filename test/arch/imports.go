@@ -92,7 +92,7 @@ var table = []row{
 		"github.com/coredns", "github.com/miekg/dns", "k8s.io/klog/v2", "sigs.k8s.io/mcs-api/pkg/client",
 	})},
 	// CoreDNS with its list of plugins, for atoll-dns and for the lab.
-	{folder: "plugin/coredns", allowed: []string{"./deploy", "./plugin/clusterset", "github.com/coredns"}},
+	{folder: "plugin/coredns", allowed: []string{"./deploy", "./internal/kit/memory", "./plugin/clusterset", "github.com/coredns"}},
 
 	{folder: "lab/...", open: true},
 	{folder: "test/...", open: true},

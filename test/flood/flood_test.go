@@ -75,7 +75,7 @@ func TestFlood(t *testing.T) {
 	before, during := median(quiet), median(loud)
 	t.Logf("a change takes %v, and %v in the flood: ratio %.2f; the importer's heap is at most %.0f MiB; answers to the flood: %v",
 		before, during, during.Seconds()/before.Seconds(), peak/(1<<20), f.answers)
-	if peak > border.DefaultBudget {
+	if peak > float64(border.DefaultLimits.Bytes) {
 		t.Errorf("the importer's heap has grown to %.0f MiB", peak/(1<<20))
 	}
 	for _, kind := range []string{"largest slices 200", "records 200", "1,000 ports 422", "annotations 422", "Events 403"} {

@@ -7,6 +7,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -21,7 +22,7 @@ import (
 func TestBackendsThatTheBrokerHasLost(t *testing.T) {
 	const ns = "believed"
 	p, _ := providers()
-	believed = loadbalancer.NewPublished(clusterset, 0)
+	believed = loadbalancer.NewPublished(clusterset, border.Limits{})
 	t.Cleanup(func() { believed = nil })
 	stop := start(t)
 	mcs := exposed(t, ns, "web", nil)

@@ -30,6 +30,7 @@ import (
 
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/deploy"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
@@ -51,9 +52,8 @@ var (
 	noError    = planes.NoError
 )
 
-// budget is the memory budget for a member, in bytes, of the controllers that start starts; 0
-// for no limit.
-var budget int64
+// budget limits what the controllers that start starts hold of a member; by default nothing does.
+var budget border.Limits
 
 // allowUnsetRanges lets the controllers that start starts use members without permitted ranges.
 var allowUnsetRanges bool

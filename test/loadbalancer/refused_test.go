@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/hub/loadbalancer"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -93,8 +94,8 @@ func TestMemberOverTheHubsBudget(t *testing.T) {
 	const ns = "budget"
 	p, _ := providers()
 	first, second := published("c1", ns, "web", "10.1.0.1"), published("c1", ns, "more", "10.1.0.2")
-	budget = int64(first.Size()) * 2 // fields that the API server sets need a part of the budget
-	t.Cleanup(func() { budget = 0 })
+	budget.Endpoints = int64(len(first.Endpoints))
+	t.Cleanup(func() { budget = border.Limits{} })
 	start(t)
 	web, more := exposed(t, ns, "web", nil), exposed(t, ns, "more", nil)
 	create(t, first)

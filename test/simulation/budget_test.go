@@ -8,13 +8,17 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
@@ -25,7 +29,7 @@ import (
 func TestMemberOverBudget(t *testing.T) {
 	t.Parallel()
 	const n = 8
-	b, members := joinAll(t, 2, Options{Args: []string{"--lease-timeout=3s", "--member-budget=0.00001"}}) // some 1,300 bytes
+	b, members := joinAll(t, 2, Options{Args: []string{"--lease-timeout=3s", "--member-budget=0.00002"}}) // three endpoints, one in a namespace
 	importing, over := members[0], members[1]
 	here, there := listen(t, importing), listen(t, over)
 	shop(t, members...)
@@ -134,4 +138,50 @@ func TestNewNamespace(t *testing.T) {
 	if got := reads.Load(); got > before {
 		t.Errorf("the importer read the broker %d times after a change, want 0", got-before)
 	}
+}
+
+// TestTooManyRecords lets a member have one record more on the broker than count. All clusters leave out the youngest, until
+// there are not too many.
+func TestTooManyRecords(t *testing.T) {
+	t.Parallel()
+	b, members := joinAll(t, 2, Options{})
+	importing, over := members[0], members[1]
+	shop(t, importing)
+	here := listen(t, importing)
+	planes.NoError(t, over.Stop())
+	record := func(namespace, name string, age time.Duration) *brokerv1alpha1.ExportedService {
+		r := objects.Record(over.ID.String(), namespace, name, objects.Port(80))
+		r.Spec.ExportedAt = metav1.NewTime(time.Now().Add(-age))
+		return r
+	}
+	imported := func(want ...string) {
+		t.Helper()
+		planes.Eventually(t, fmt.Sprintf("%v are imported", want), func() error {
+			list := &mcsv1beta1.ServiceImportList{}
+			if err := importing.Client.List(t.Context(), list, client.InNamespace("shop")); err != nil {
+				return err
+			}
+			var got []string
+			for _, imp := range list.Items {
+				got = append(got, imp.Name)
+			}
+			if slices.Sort(got); !slices.Equal(got, want) {
+				return fmt.Errorf("the imports are %v", got)
+			}
+			return nil
+		})
+	}
+	planes.Create(t, b.Admin, record("shop", "old", 3*time.Hour))
+	young := record("shop", "young", time.Hour)
+	planes.Create(t, b.Admin, young)
+	imported("old", "young")
+	planes.Create(t, b.Admin, record("elsewhere", "web", 2*time.Hour))
+	for i := range share.Records - 2 {
+		planes.Create(t, b.Admin, record("elsewhere", fmt.Sprint("web-", i), 2*time.Hour))
+	}
+	imported("old")
+	here.expect(t, 1, "MemberOverBudget", "atoll-agent")
+	planes.Delete(t, b.Admin, young)
+	planes.Create(t, b.Admin, record("shop", "oldest", 4*time.Hour))
+	imported("old", "oldest")
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
@@ -58,6 +59,9 @@ func (s connections) Start(ctx context.Context) error {
 	if err := kit.Follow(ctx, s.mgr.GetCache(), &corev1.Namespace{}, func(_ context.Context, e kit.Event[*corev1.Namespace]) {
 		s.cluster.View.Want(types.NamespacedName{Namespace: e.Latest().Name}, !e.Deleted())
 	}); err != nil {
+		return err
+	}
+	if err := kit.Follow(ctx, s.mgr.GetCache(), &mcsv1beta1.ServiceExport{}, s.cluster.Export); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
@@ -100,6 +104,9 @@ func (c *core) connect(ctx context.Context) error {
 	defer cancel()
 	budget := border.NewBudget(c.Budget, c.cluster.View.Room)
 	c.budget.Store(budget)
+	if err := c.reserve(ctx, budget); err != nil {
+		return err
+	}
 	borders := border.New(c.ClusterID, c.cluster.View.Wants, budget)
 	brokers, err := c.newBroker(ctx, borders)
 	if err != nil {
@@ -124,7 +131,11 @@ func (c *core) connect(ctx context.Context) error {
 	followed := make(chan struct{}) // closed when the caches have synced, or ctx is done
 	group.Go(func() error {
 		defer close(followed)
-		return c.followObjects(ctx, brokers.GetCache(), borders)
+		if err := c.followObjects(ctx, brokers.GetCache(), borders); err != nil {
+			return err
+		}
+		budget.Settle()
+		return nil
 	})
 	group.Go(func() error {
 		select {
@@ -148,6 +159,20 @@ func (c *core) connect(ctx context.Context) error {
 		return nil
 	})
 	return group.Wait()
+}
+
+// reserve counts what is imported already, so that it stays whatever the broker shows first.
+func (c *core) reserve(ctx context.Context, budget *border.Budget) error {
+	imported, err := c.cluster.AllImported(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the imported EndpointSlices: %w", err)
+	}
+	for _, s := range imported {
+		if id, source := layout.Cluster(s), (types.NamespacedName{Namespace: s.Namespace, Name: layout.Source(s)}); id != c.ClusterID {
+			budget.Reserve(kit.Scope{Member: id, Slice: source}, names.BrokerSlice(id, source.Namespace, source.Name), border.SizeOf(s))
+		}
+	}
+	return nil
 }
 
 // followMembers records the members' state, and publishes its changes.

@@ -73,8 +73,8 @@ type Config struct {
 	// Dial connects to endpoints of other members, to learn whether they answer. Node is the name of this process's node.
 	Dial lost.Dial
 	Node string
-	// Budget limits the cached bytes of each other member's slices; 0 means no limit.
-	Budget  int64
+	// Budget limits what is held of the other members' slices.
+	Budget  border.Limits
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
 }
@@ -134,10 +134,13 @@ func (a *Agent) Hosts() *local.Hosts {
 	return nil
 }
 
-// OverBudget returns the number of objects per other member that are not imported or late: EndpointSlices that exceed the
-// member's budget, and changes that wait for the rate limit.
+// OverBudget returns the number of objects per other member that are not imported or late: records of which the member has too
+// many, EndpointSlices that exceed its budget, and changes that wait for the rate limit.
 func (a *Agent) OverBudget() map[string]int {
 	over := a.core.pace.Late(time.Now())
+	for member, records := range a.core.cluster.View.TooMany() {
+		over[member.String()] += records
+	}
 	if budget := a.core.budget.Load(); budget != nil {
 		for member, usage := range budget.Usage() {
 			over[member.String()] += usage.Waiting

@@ -5,6 +5,7 @@ package inputs
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 )
 
 // Cluster is this cluster as a member of a clusterset.
@@ -54,6 +56,36 @@ type Cluster struct {
 	Changes kit.Changes[kit.Scope]
 
 	broker atomic.Pointer[Broker]
+
+	mu     sync.Mutex
+	oldest *share.Oldest // of this cluster's ServiceExports
+}
+
+// Export records a change of one of this cluster's ServiceExports. Record all of them before any is published: of too many, the
+// oldest are.
+func (c *Cluster) Export(_ context.Context, e kit.Event[*mcsv1beta1.ServiceExport]) {
+	export := e.Latest()
+	service := client.ObjectKeyFromObject(export)
+	c.mu.Lock()
+	if c.oldest == nil {
+		c.oldest = share.NewOldest(share.Records)
+	}
+	var changed []types.NamespacedName
+	if e.Deleted() {
+		changed = c.oldest.Delete(service)
+	} else {
+		changed = c.oldest.Set(service, export.CreationTimestamp.Time)
+	}
+	c.mu.Unlock()
+	for _, service := range changed {
+		c.Changes.Publish(kit.Scope{Service: service, Member: c.ID})
+	}
+}
+
+func (c *Cluster) isTooMany(export types.NamespacedName) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.oldest != nil && c.oldest.Exceeds(export)
 }
 
 // Broker is a connection to the broker.
@@ -94,6 +126,10 @@ func (c *Cluster) own(ctx context.Context, key types.NamespacedName, policy *bro
 		own.Validity = contribution.NotPermitted(c.ID, c.Clusterset, key.Namespace)
 	}
 	if !own.Validity.Valid {
+		return own, nil
+	}
+	if c.isTooMany(key) {
+		own.Withheld = contribution.TooMany
 		return own, nil
 	}
 	if made := exportedBecauseOf(export); policy == nil && made != nil { // until policyexport has deleted the ServiceExport
@@ -166,6 +202,9 @@ func (c *Cluster) Exports(ctx context.Context, service types.NamespacedName) (ex
 	policy := c.Policy(service)
 	others, awaited := c.View.Service(service)
 	exported.Awaited, exported.Revisions = awaited, map[names.ClusterID]int64{}
+	for _, id := range c.View.TooManyOf(service) {
+		exported.LeftOut = append(exported.LeftOut, local.LeftOut{Cluster: id.String(), Reason: refusal.TooManyExports})
+	}
 	if exported.Own, err = c.own(ctx, service, policy); err != nil || !policy.Consumes(c.ID.String()) {
 		return exported, err
 	}

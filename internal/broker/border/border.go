@@ -98,8 +98,8 @@ func (b *Border) ForgetDeleted(_ context.Context, e kit.Event[*discoveryv1.Endpo
 
 // Keep counts the content of a slice, by its name on the broker, that is kept although the cache no longer has it. It
 // reduces the room for others. Release frees it.
-func (b *Border) Keep(slice kit.Scope, name string, bytes int64) {
-	b.budget.Keep(slice, "kept "+name, bytes)
+func (b *Border) Keep(slice kit.Scope, name string, content *discoveryv1.EndpointSlice) {
+	b.budget.Keep(slice, "kept "+name, SizeOf(content))
 }
 
 // Release is described at Keep.
@@ -235,7 +235,7 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 	case !b.wants(layout.Service(slice)):
 		b.budget.Forget(slice.Name)
 		state = Stub
-	case b.budget.Hold(kit.Scope{Member: cluster, Slice: types.NamespacedName{Namespace: namespace, Name: source}}, slice.Name, int64(slice.Size())):
+	case b.budget.Hold(kit.Scope{Member: cluster, Slice: types.NamespacedName{Namespace: namespace, Name: source}}, slice.Name, SizeOf(slice), slice.CreationTimestamp.Time):
 		_, _ = kit.Trim(slice) // cannot fail
 		b.set(slice, Full, "")
 		return

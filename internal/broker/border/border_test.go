@@ -16,7 +16,6 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -84,7 +83,7 @@ func TestSlices(t *testing.T) {
 		}), Refused, "not the name of an EndpointSlice", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := here(NewBudget(1000, nil))
+			b := here(NewBudget(Limits{Endpoints: 50}, nil))
 			if _, err := b.Transform(tt.slice); err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +103,7 @@ func TestTrigger(t *testing.T) {
 	for age, kept := range map[time.Duration]bool{time.Minute: true, 59 * time.Minute: true, 61 * time.Minute: false, -time.Minute: false} {
 		s := slice("c2", "shop", "web-x", "10.2.0.1")
 		s.Annotations[names.AnnotationLastChangeTriggerTime] = time.Now().Add(-age).Format(time.RFC3339Nano)
-		_, _ = here(NewBudget(0, nil)).Transform(s)
+		_, _ = here(NewBudget(Limits{}, nil)).Transform(s)
 		if _, got := s.Annotations[names.AnnotationLastChangeTriggerTime]; got != kept {
 			t.Errorf("%v old: kept %t", age, got)
 		}
@@ -140,7 +139,7 @@ func TestRecords(t *testing.T) {
 		}), Full, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := here(NewBudget(0, nil))
+			b := here(NewBudget(Limits{}, nil))
 			if _, err := b.Transform(tt.record); err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +156,7 @@ func TestMembers(t *testing.T) {
 		if want == Refused {
 			m.Spec.ClusterID = "c2"
 		}
-		b := here(NewBudget(0, nil))
+		b := here(NewBudget(Limits{}, nil))
 		if _, err := b.Transform(m); err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +172,7 @@ func TestMembersProperties(t *testing.T) {
 		m := &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: brokerv1alpha1.MemberClusterSpec{
 			ClusterID: id, Properties: map[string]brokerv1alpha1.PropertyValue{"region": "eu", "zone": "a\nb"},
 		}}
-		if _, err := here(NewBudget(0, nil)).Transform(m); err != nil {
+		if _, err := here(NewBudget(Limits{}, nil)).Transform(m); err != nil {
 			t.Fatal(err)
 		}
 		if len(m.Spec.Properties) != want || m.Spec.Properties["region"] != "eu" {
@@ -186,8 +185,8 @@ func TestMembersProperties(t *testing.T) {
 // objects with a forged mark, count as not transformed.
 func TestTransformIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		budget := NewBudget(rapid.Int64Range(0, 1000).Draw(t, "limit"), nil)
-		b, other := here(budget), here(NewBudget(0, nil))
+		budget := NewBudget(Limits{Bytes: rapid.Int64Range(0, 3000).Draw(t, "limit")}, nil)
+		b, other := here(budget), here(NewBudget(Limits{}, nil))
 		namespace := rapid.SampledFrom([]string{"shop", "shop-2", "other"}).Draw(t, "namespace")
 		s := slice(rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "cluster"), namespace, "web-x",
 			rapid.SliceOfN(rapid.SampledFrom([]string{"10.2.0.1", "10.2.0.2", "127.0.0.1"}), 0, 40).Draw(t, "addresses")...)
@@ -223,66 +222,5 @@ func TestTransformIsIdempotent(t *testing.T) {
 				t.Fatal("an invalid endpoint is in the cache")
 			}
 		}
-	})
-}
-
-// The budget always matches the held objects, no member exceeds its limit, and an object that
-// fits does not wait.
-func TestBudget(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		const limit = 1000
-		waits := map[string]int64{}
-		held := map[string]int64{}
-		budget := NewBudget(limit, func(released kit.Scope) {
-			held[released.Slice.Name] = waits[released.Slice.Name]
-			delete(waits, released.Slice.Name)
-		})
-		some := func(t *rapid.T) (kit.Scope, string) {
-			member := rapid.SampledFrom([]names.ClusterID{"c2", "c3"}).Draw(t, "member")
-			name := fmt.Sprintf("s%d.%s", rapid.IntRange(0, 5).Draw(t, "slice"), member)
-			return kit.Scope{Member: member, Slice: types.NamespacedName{Name: name}}, name
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"hold": func(t *rapid.T) {
-				of, name := some(t)
-				bytes := rapid.Int64Range(1, 600).Draw(t, "bytes")
-				delete(waits, name)
-				if budget.Hold(of, name, bytes) {
-					held[name] = bytes
-				} else { // a refused object may have freed budget
-					delete(held, name)
-					waits[name] = bytes
-				}
-			},
-			"forget": func(t *rapid.T) {
-				_, name := some(t)
-				budget.Forget(name)
-				delete(held, name)
-				delete(waits, name)
-			},
-			"": func(t *rapid.T) {
-				want := map[names.ClusterID]Usage{}
-				count := func(name string, usage Usage) {
-					_, member, _ := strings.Cut(name, ".")
-					id := names.ClusterID(member)
-					want[id] = Usage{want[id].Bytes + usage.Bytes, want[id].Waiting + usage.Waiting}
-				}
-				for name, bytes := range held {
-					count(name, Usage{Bytes: bytes})
-				}
-				for name := range waits {
-					count(name, Usage{Waiting: 1})
-				}
-				if diff := cmp.Diff(want, budget.Usage()); diff != "" {
-					t.Fatalf("held %v, waiting %v (-want +got):\n%s", held, waits, diff)
-				}
-				for name, bytes := range waits {
-					_, member, _ := strings.Cut(name, ".")
-					if used := want[names.ClusterID(member)].Bytes; used > limit || used+bytes <= limit {
-						t.Fatalf("%d bytes are used, and %s waits for %d", used, name, bytes)
-					}
-				}
-			},
-		})
 	})
 }

@@ -33,9 +33,9 @@ type kind[O client.Object] struct {
 	name func(kit.Scope) string
 	// state returns what a connection's border has found.
 	state func(*border.Border, O) (border.State, string)
-	// without returns an object without its content, size its content's bytes; nil for kinds that have no budget.
+	// without returns an object without its content, keep counts one that is kept; nil for kinds that have no budget.
 	without func(O) O
-	size    func(O) int64
+	keep    func(b *border.Border, key kit.Scope, name string, kept O)
 }
 
 // sameVersion reports whether two objects are one version of one object.
@@ -125,7 +125,7 @@ func newSlices(v *View) *kind[*discoveryv1.EndpointSlice] {
 		without: func(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 			return &discoveryv1.EndpointSlice{ObjectMeta: s.ObjectMeta, AddressType: s.AddressType}
 		},
-		size: func(s *discoveryv1.EndpointSlice) int64 { return int64(s.Size()) },
+		keep: (*border.Border).Keep,
 	}
 }
 
@@ -281,14 +281,14 @@ func (k *kind[O]) take() (changed, reads []kit.Scope, count []func()) {
 		changed = append(changed, one.Key)
 	}
 	for key, content := range k.objects.TakeKept() {
-		if k.size == nil {
+		if k.keep == nil {
 			continue
 		}
 		from, name := k.view.border, k.name(key)
 		if content == nil {
 			count = append(count, func() { from.Release(name) })
 		} else {
-			count = append(count, func() { from.Keep(key, name, k.size(content.Value)) })
+			count = append(count, func() { k.keep(from, key, name, content.Value) })
 		}
 	}
 	return changed, reads, count

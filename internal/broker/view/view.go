@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 )
 
 // View is what this process believes about other members' records and EndpointSlices, and the hub's policies. It outlives
@@ -44,9 +45,11 @@ type View struct {
 	slices    *kind[*discoveryv1.EndpointSlice]
 	members   map[names.ClusterID]*brokerv1alpha1.MemberCluster
 	permitted permissions.Members
-	wanted    map[types.NamespacedName]bool // services, or namespaces
-	drained   map[kit.Scope]int64           // revisions of the drained records that count; nil before the first call of Drained
-	border    *border.Border                // of the last connection
+	wanted    map[types.NamespacedName]bool     // services, or namespaces
+	drained   map[kit.Scope]int64               // revisions of the drained records that count; nil before the first call of Drained
+	limit     int                               // of a member's records that count: share.Records
+	oldest    map[names.ClusterID]*share.Oldest // of members with more records than that; nil until all are known
+	border    *border.Border                    // of the last connection
 }
 
 // anyKind is what kinds of all objects have in common.
@@ -76,7 +79,7 @@ type Connection struct {
 // withdrawn, from memory; call Lost when that changes. Changes of answers are published to changes: the policy of a service,
 // a member's record of a service, a member's slice with its service, a member, or everything.
 func New(clusterset string, self names.ClusterID, lost func(names.ClusterID) bool, changes *kit.Changes[kit.Scope]) *View {
-	v := &View{self: self, clusterset: clusterset, lost: lost, changes: changes}
+	v := &View{self: self, clusterset: clusterset, lost: lost, changes: changes, limit: share.Records}
 	v.policies, v.records, v.slices = newPolicies(v), newRecords(v), newSlices(v)
 	v.Forget()
 	return v
@@ -88,7 +91,7 @@ func (v *View) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.members, v.permitted, v.wanted = map[names.ClusterID]*brokerv1alpha1.MemberCluster{}, nil, map[types.NamespacedName]bool{}
-	v.drained = nil
+	v.drained, v.oldest = nil, nil
 	for _, k := range v.kinds() {
 		k.reset()
 	}
@@ -108,6 +111,7 @@ func (v *View) change(f func(now time.Time)) {
 				v.slices.again(record, now)
 				v.noteDrained(record)
 			}
+			c = append(c, v.rank(c)...)
 		}
 		changed, reads, count = append(changed, c...), append(reads, r...), append(count, n...)
 	}
@@ -250,6 +254,8 @@ func (v *View) record(member names.ClusterID, service types.NamespacedName) (rec
 		return nil, true
 	case answer.Object == nil || answer.Object.State == border.Refused:
 		return nil, answer.State != Unknown
+	case v.exceeds(member, service):
+		return nil, true
 	}
 	return answer.Object.Value, true
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -84,7 +85,7 @@ func newClusterset() *clusterset {
 		c.published = append(c.published, slices...)
 	})
 	c.view = New("set", "c1", func(id names.ClusterID) bool { return c.lost[id] }, changes)
-	c.from = Connection{Live: c, Border: border.New("c1", c.view.Wants, border.NewBudget(1300, c.view.Room))}
+	c.from = Connection{Live: c, Border: border.New("c1", c.view.Wants, border.NewBudget(border.Limits{Endpoints: 40}, c.view.Room))}
 	c.view.border = c.from.Border
 	c.view.reads.Subscribe(func(key kit.Scope) { c.asked = append(c.asked, key) })
 	return c
@@ -142,7 +143,7 @@ func (c *clusterset) write(t *rapid.T) {
 		}
 	default:
 		record := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{
-			ClusterID: key.Member.String(), ServiceNamespace: key.Service.Namespace, ServiceName: key.Service.Name, Type: "ClusterSetIP", ExportedAt: metav1.Unix(1, 0),
+			ClusterID: key.Member.String(), ServiceNamespace: key.Service.Namespace, ServiceName: key.Service.Name, Type: "ClusterSetIP", ExportedAt: metav1.Unix(rapid.Int64Range(1, 3).Draw(t, "exported"), 0),
 			OnClusterLoss: rapid.SampledFrom([]string{"", names.OnLossKeep}).Draw(t, "loss"), Drained: rapid.Bool().Draw(t, "drained"),
 		})
 		if rapid.IntRange(0, 9).Draw(t, "malformed") == 0 {
@@ -307,6 +308,7 @@ func covers(key kit.Scope, service types.NamespacedName, member names.ClusterID)
 func TestAllChangesArePublished(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClusterset()
+		c.view.limit = 1 // of three services
 		for _, id := range rapid.SliceOfDistinct(rapid.SampledFrom(members), rapid.ID).Draw(t, "applied") {
 			c.view.AppliedRecord(services[0], id, 3)
 			c.view.AppliedSlice(kit.Scope{Member: id, Slice: sources[0]}, services[0], 3)
@@ -343,6 +345,7 @@ func TestAllChangesArePublished(t *testing.T) {
 					before[service] = now
 				}
 				c.checkSlices(t, slicesBefore)
+				c.checkOldest(t)
 				drained := c.view.Drained()
 				if c.view.drained = nil; !maps.Equal(drained, c.view.Drained()) {
 					t.Fatalf("drained are %v, and %v were known", c.view.Drained(), drained)
@@ -361,6 +364,34 @@ func TestAllChangesArePublished(t *testing.T) {
 			},
 		})
 	})
+}
+
+// checkOldest checks that of a member's permitted records the oldest ones count, and only as many as the limit.
+func (c *clusterset) checkOldest(t *rapid.T) {
+	for _, id := range members {
+		var all []*brokerv1alpha1.ExportedService
+		for _, service := range services {
+			answer := c.view.records.objects.Get(kit.Scope{Service: service, Member: id})
+			if answer.Object != nil && answer.Object.State != border.Refused {
+				all = append(all, answer.Object.Value)
+			}
+		}
+		slices.SortFunc(all, func(a, b *brokerv1alpha1.ExportedService) int {
+			return cmp.Or(a.Spec.ExportedAt.Compare(b.Spec.ExportedAt.Time), strings.Compare(a.Spec.Service().String(), b.Spec.Service().String()))
+		})
+		for i, record := range all {
+			service := record.Spec.Service()
+			if got, _ := c.view.Record(id, service); (got != nil) != (i < c.view.limit && c.permitted.MayExport(id, service.Namespace)) {
+				t.Fatalf("record %d of %d of %s counts: %v", i, len(all), id, got != nil)
+			}
+			if slices.Contains(c.view.TooManyOf(service), id) != (i >= c.view.limit) {
+				t.Fatalf("record %d of %d of %s is beyond the limit: %v", i, len(all), id, c.view.TooManyOf(service))
+			}
+		}
+		if beyond := max(0, len(all)-c.view.limit); c.view.TooMany()[id] != beyond {
+			t.Fatalf("%d of %s are too many, want %d", c.view.TooMany()[id], id, beyond)
+		}
+	}
 }
 
 // checkSlices checks that every changed slice was published, by its key and for its services,

@@ -75,7 +75,7 @@ func records(ports map[string][]mcsv1beta1.ServicePort) map[string]*brokerv1alph
 
 // accepted returns the parts of exports that pass the hub's border.
 func accepted(slices []*discoveryv1.EndpointSlice, records map[string]*brokerv1alpha1.ExportedService) exported {
-	hub := border.New(names.HubOwner, nil, border.NewBudget(0, nil))
+	hub := border.New(names.HubOwner, nil, border.NewBudget(border.Limits{}, nil))
 	e := exported{slices: slices, records: map[string]*brokerv1alpha1.ExportedService{}, refused: refusals{}}
 	for cluster, record := range records {
 		e.records[cluster] = record.DeepCopy()

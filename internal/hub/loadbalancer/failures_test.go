@@ -31,6 +31,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 )
 
@@ -172,7 +173,7 @@ func newWorld(t *testing.T, panics ...string) *world {
 	recorder := events.NewFakeRecorder(100)
 	w.events = recorder.Events
 	w.Controller = &Controller{
-		client: c, published: NewPublished("set", 0), hosts: &Hosts{cluster: &OwnCluster{}}, providers: providers, recorder: recorder, options: Options{Abandon: time.Hour},
+		client: c, published: NewPublished("set", border.Limits{}), hosts: &Hosts{cluster: &OwnCluster{}}, providers: providers, recorder: recorder, options: Options{Abandon: time.Hour},
 		add: func(reconcile.Request) {},
 	}
 	return w

@@ -29,7 +29,7 @@ type Published struct {
 	Changes kit.Changes[kit.Scope]
 
 	clusterset string
-	budget     int64
+	budget     border.Limits
 
 	mu     sync.Mutex
 	known  chan struct{} // closed when View is known in this term
@@ -37,8 +37,8 @@ type Published struct {
 	border *border.Border
 }
 
-// NewPublished returns the published objects of a clusterset. budget limits the bytes kept per member; 0 is unlimited.
-func NewPublished(clusterset string, budget int64) *Published {
+// NewPublished returns the published objects of a clusterset. budget limits what is held of members' EndpointSlices.
+func NewPublished(clusterset string, budget border.Limits) *Published {
 	p := &Published{clusterset: clusterset, budget: budget}
 	p.View = view.New(clusterset, names.HubOwner, never, &p.Changes)
 	return p

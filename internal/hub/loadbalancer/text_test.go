@@ -32,7 +32,7 @@ func TestNoControlCharacters(t *testing.T) {
 	for _, slice := range given {
 		validation.CleanSlice(slice)
 	}
-	hub := border.New(names.HubOwner, nil, border.NewBudget(0, nil))
+	hub := border.New(names.HubOwner, nil, border.NewBudget(border.Limits{}, nil))
 	for cluster, record := range list {
 		_, _ = hub.Transform(record)
 		if state, detail := hub.State(record); state == border.Refused {

@@ -71,7 +71,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 func (w *world) reconciler() (*reconciler, chan string) {
 	recorder := events.NewFakeRecorder(10)
 	return &reconciler{
-		client: w, live: w, clusterset: "set", border: border.New(names.HubOwner, nil, border.NewBudget(0, nil)),
+		client: w, live: w, clusterset: "set", border: border.New(names.HubOwner, nil, border.NewBudget(border.Limits{}, nil)),
 		permissions: func() permissions.Members { return nil }, failed: &Failed{}, recorder: recorder,
 	}, recorder.Events
 }

@@ -16,6 +16,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
@@ -131,6 +132,9 @@ func Of(cluster names.ClusterID, has []corev1.IPFamily, export *mcsv1beta1.Servi
 	spec, _ = policy.Restrict(spec)
 	return spec, refused
 }
+
+// TooMany is why a Service is not exported that is not among the oldest ones.
+var TooMany = fmt.Sprintf("This cluster has more than %d ServiceExports, and only the oldest %d count in the clusterset. Delete ServiceExports of this cluster.", share.Records, share.Records)
 
 // Withheld reports a Service that is not exported because a MultiClusterService exposes none of its ports.
 func Withheld(service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec) string {

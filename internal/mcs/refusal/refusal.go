@@ -11,6 +11,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 )
 
 // Clusters are the clusters whose exports are refused. The zero value is none.
@@ -56,6 +57,8 @@ const (
 	ByNamespace Reason = "RefusedByNamespace"
 	// ByAgent: the agent's flag lists the cluster.
 	ByAgent Reason = "RefusedByAgent"
+	// TooManyExports: the cluster exports more services than may count, and this one is not among the oldest.
+	TooManyExports Reason = "TooManyExports"
 )
 
 // Rules apply to one namespace.
@@ -119,6 +122,8 @@ func (r Reason) Explain(namespace string, on command.Cluster) (why, undo string)
 			on.Kubectl("annotate namespace %s %s-", namespace, names.AnnotationRefuseImports)
 	case ByAgent:
 		return "the flag --" + Flag + " of this cluster's atoll-agent excludes the exporting cluster", "Remove the exporting cluster from the flag --" + Flag + " of atoll-agent."
+	case TooManyExports:
+		return fmt.Sprintf("the exporting cluster exports more than %d services, and only the oldest %d count", share.Records, share.Records), "Delete ServiceExports in the exporting cluster."
 	}
 	return "", ""
 }

@@ -183,7 +183,7 @@ func viewFirst(ctx context.Context, config *rest.Config) (count func() (firstRep
 	for i := range fleetSize {
 		v.Want(types.NamespacedName{Namespace: firstNamespace(i)}, true)
 	}
-	accepts := border.New(self, v.Wants, border.NewBudget(border.DefaultBudget, v.Room))
+	accepts := border.New(self, v.Wants, border.NewBudget(border.DefaultLimits, v.Room))
 	scheme := broker.Scheme()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for kind := range scheme.AllKnownTypes() {

@@ -67,8 +67,11 @@ const reasonForeign = "ForeignServiceImport"
 // other exports of the service, the ServiceImport's condition reports the refusal instead.
 func (r *Reconciler) sayLeftOut(service types.NamespacedName, exported local.Exported) {
 	var left local.LeftOut
-	if len(exported.LeftOut) > 0 {
-		left = exported.LeftOut[0]
+	for _, l := range exported.LeftOut {
+		if l.Reason != refusal.TooManyExports { // one Event names all of those: MemberOverBudget
+			left = l
+			break
+		}
 	}
 	if left.Reason != refusal.SystemNamespace && len(exported.Imported) > 0 {
 		left = local.LeftOut{}

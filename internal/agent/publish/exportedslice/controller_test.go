@@ -54,7 +54,7 @@ func TestByClusterIP(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			atBorder := border.New("c1", nil, border.NewBudget(0, nil))
+			atBorder := border.New("c1", nil, border.NewBudget(border.Limits{}, nil))
 			build := objects.Indexed{ClientBuilder: fake.NewClientBuilder().WithScheme(scheme)}
 			if err := layout.Index(t.Context(), build, "c1"); err != nil {
 				t.Fatal(err)
