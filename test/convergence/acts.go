@@ -73,6 +73,7 @@ func init() {
 		{4, "has a MultiClusterService created or changed", changeExposure, soon, false},
 		{2, "has a MultiClusterService deleted", endExposure, soon, false},
 		{1, "misses the end of all MultiClusterServices", missEnd, usual, true},
+		{3, "falls silent", fallSilent, soon, true},
 		{1, "is removed, and joins again", removeMember, soon, true},
 		{2, "has other nodes", changeNodes, soon, false},
 		{3, "has something change while its agents are down", changeWhileAway, graced, true},

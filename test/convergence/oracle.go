@@ -34,6 +34,7 @@ var families = []corev1.IPFamily{corev1.IPv4Protocol}
 
 // truth is the expected state across clusters.
 type truth struct {
+	world     *world
 	permitted permissions.Members
 	config    map[string]string                        // the permissions as the administrator wrote them
 	advised   map[string]map[types.NamespacedName]wish // what policies for ServiceExports ask for, by exporting cluster
@@ -46,7 +47,7 @@ type truth struct {
 // truth computes the expected state, without the objects of one cluster unless that cluster is
 // nil.
 func (w *world) truth(ctx context.Context, without *cluster) (*truth, error) {
-	t := &truth{records: map[types.NamespacedName][]merge.Export{}, byPolicy: map[string]int{}, advised: map[string]map[types.NamespacedName]wish{}}
+	t := &truth{world: w, records: map[types.NamespacedName][]merge.Export{}, byPolicy: map[string]int{}, advised: map[string]map[types.NamespacedName]wish{}}
 	config := made.Permissions(nil)
 	if err := w.admin.Get(ctx, keyOf(config), config); client.IgnoreNotFound(err) != nil {
 		return nil, err

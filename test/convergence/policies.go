@@ -116,10 +116,10 @@ func (w *world) selectionProblems(f *findings, c *cluster, t *truth, a aim, want
 	f.same("the shares in TrafficPolicy "+a.policy().String(), have.Weights, shares)
 }
 
-// resultOf returns the clusters of a group that export an import and are not drained.
+// resultOf returns the clusters of a group that export an import and are neither drained nor silent.
 func (w *world) resultOf(v viewpoint, g group) (result trafficv1alpha1.ClusterSelectorResult) {
 	for _, e := range v.exports {
-		if g.selects(w.cluster(e.ClusterID), v.cluster) && !v.drained[e.ClusterID] {
+		if g.selects(w.cluster(e.ClusterID), v.cluster) && !v.drained[e.ClusterID] && !v.silent[e.ClusterID] {
 			result.Clusters = append(result.Clusters, e.ClusterID)
 		}
 	}

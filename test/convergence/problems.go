@@ -249,9 +249,7 @@ func (w *world) clusterProblems(ctx context.Context, f *findings, c *cluster, t 
 	if err := c.admin.Get(ctx, types.NamespacedName{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost); client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	if len(lost.Data) > 0 {
-		f.add("taken for lost: %v", lost.Data)
-	}
+	f.same("what is taken for lost", keysOf(lost.Data), w.lostKeys(c))
 	w.dnsProblems(f, c, imports.Items, ours)
 	if c == w.removed {
 		return nil // it does not know the other clusters any more

@@ -9,6 +9,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -36,6 +37,8 @@ type viewpoint struct {
 	imp     *mcsv1beta1.ServiceImport
 	exports []merge.Export
 	drained map[string]bool // by cluster
+	silent  map[string]bool
+	lost    map[string]bool // some of those that are silent
 	want    *wish           // nil for none
 }
 
@@ -46,19 +49,21 @@ func (t *truth) viewOf(c *cluster, imp *mcsv1beta1.ServiceImport, exports []merg
 			v.drained[e.ClusterID] = true
 		}
 	}
+	v.findSilent(t.world)
 	return v
 }
 
-// hasRoles reports whether the endpoints of an import have roles: one of the exporting clusters is drained, or clusters are preferred
+// hasRoles reports whether the endpoints of an import have roles: one of the exporting clusters is drained or silent, or clusters are preferred
 // or share the traffic.
 func (v viewpoint) hasRoles() bool {
-	return len(v.drained) > 0 || v.want != nil && len(v.want.groups) > 0 || v.weighs()
+	return len(v.drained)+len(v.silent) > 0 || v.want != nil && len(v.want.groups) > 0 || v.weighs()
 }
 
 // order is what the clusters of a port are compared with.
 type order struct {
-	drains map[string]bool // clusters that are drained, while another usable one is not
-	// best is the first preferred group with a usable cluster that is not drained, and next the first one behind it.
+	shuns  map[string]bool // clusters that are silent, while another usable one is not
+	drains map[string]bool // clusters that are drained, while another usable one that is not shunned is not
+	// best is the first preferred group with a usable cluster that is eligible, and next the first one behind it.
 	best, next int
 }
 
@@ -66,21 +71,28 @@ const last = 1 << 20
 
 // orderOf compares the clusters with a ready endpoint at a port, and their groups.
 func (v viewpoint) orderOf(usable ready, rank map[string]int) order {
-	o := order{drains: map[string]bool{}, best: last, next: last}
+	o := order{best: last, next: last}
 	for id := range usable {
-		if rank[id] != never && !v.drained[id] {
+		if rank[id] != never && !v.silent[id] {
+			o.shuns = v.silent
+		}
+	}
+	for id := range usable {
+		if rank[id] != never && !o.shuns[id] && !v.drained[id] {
 			o.drains = v.drained
 		}
 	}
 	for _, pass := range []*int{&o.best, &o.next} {
 		for id := range usable {
-			if r := rank[id]; r != never && !o.drains[id] && r < *pass && (pass == &o.best || r > o.best) {
+			if r := rank[id]; r != never && o.isEligible(id) && r < *pass && (pass == &o.best || r > o.best) {
 				*pass = r
 			}
 		}
 	}
 	return o
 }
+
+func (o order) isEligible(id string) bool { return !o.shuns[id] && !o.drains[id] }
 
 // list returns the port for which an endpoint is used. Headless services have one list of addresses for all ports.
 func (v viewpoint) list(s served) string {
@@ -95,23 +107,29 @@ func (v viewpoint) list(s served) string {
 // that are not to be used.
 func (w *world) roleProblems(f *findings, v viewpoint, have map[part][]discoveryv1.EndpointSlice) {
 	truth, usable := w.sources(v)
+	written := v.written(have)
 	rank, found := w.ranks(v), v.found(f, have)
-	want, plans := map[served]string{}, map[string]plan{}
+	want, plans, hasUDP := map[served]string{}, map[string]plan{}, w.hasUDP(v)
+	reasons := map[served]choice.Reason{}
 	for port, clusters := range usable {
 		plans[port] = v.planOf(clusters, rank)
 		v.shareProblems(f, port, clusters, plans[port].seats, found)
 	}
 	for s, conditions := range truth {
 		p := plans[v.list(s)]
-		text := v.expected(s, conditions, p.order, rank[s.cluster])
-		if isReady(text) && p.seats != nil && (p.seats[s.cluster] == 0 || found[s] == "standby") {
-			text = "standby" // the importing cluster chooses which endpoints are in use
+		text, reason := v.expected(s, conditions, p.order, rank[s.cluster])
+		switch {
+		case reason == choice.Silent && hasUDP:
+			text = "off"
+		case isReady(text) && p.seats != nil && (p.seats[s.cluster] == 0 || found[s] == "standby"):
+			text, reason = "standby", v.want.unshared(s.cluster) // the importing cluster chooses which endpoints are in use
 		}
 		if text != "" {
-			want[s] = text
+			want[s], reasons[s] = text, reason
 		}
 	}
 	f.same("roles in "+keyOf(v.imp).String(), found, want)
+	markProblems(f, written, reasons)
 }
 
 // sources returns the endpoints of an import at their sources, and the ready ones by port.
@@ -119,16 +137,16 @@ func (w *world) sources(v viewpoint) (all map[served]discoveryv1.EndpointConditi
 	all, usable = map[served]discoveryv1.EndpointConditions{}, map[string]ready{}
 	for _, e := range v.exports {
 		from := w.cluster(e.ClusterID)
-		for _, slice := range from.addresses(keyOf(v.imp)) {
-			if slice.AddressType != discoveryv1.AddressTypeIPv4 {
-				continue
+		for _, slice := range v.slicesOf(w, e) {
+			ports := portsOf(slice.Ports, v.imp, e)
+			for _, s := range atPorts(e.ClusterID, slice.Name, ports, discoveryv1.Endpoint{Addresses: []string{""}}) {
+				if usable[v.list(s)] == nil {
+					usable[v.list(s)] = ready{} // a port without endpoints is a port, too
+				}
 			}
 			for _, endpoint := range usableOf(v.cluster, from, slice) {
-				for _, s := range atPorts(e.ClusterID, slice.Name, portsOf(slice.Ports, v.imp, e), endpoint) {
+				for _, s := range atPorts(e.ClusterID, slice.Name, ports, endpoint) {
 					all[s] = endpoint.Conditions
-					if usable[v.list(s)] == nil {
-						usable[v.list(s)] = ready{}
-					}
 					usable[v.list(s)].add(s, endpoint.Conditions)
 				}
 			}
@@ -137,20 +155,24 @@ func (w *world) sources(v viewpoint) (all map[served]discoveryv1.EndpointConditi
 	return all, usable
 }
 
-// expected returns how an endpoint of a group is written, "" if it is not.
-func (v viewpoint) expected(s served, source discoveryv1.EndpointConditions, o order, rank int) string {
+// expected returns how an endpoint of a group is written, "" if it is not, and why it stands by.
+func (v viewpoint) expected(s served, source discoveryv1.EndpointConditions, o order, rank int) (text string, reason choice.Reason) {
 	ready := ptr.Deref(source.Ready, true)
 	terminates := ptr.Deref(source.Serving, ready) && ptr.Deref(source.Terminating, false)
 	drains := o.drains[s.cluster]
 	switch {
 	case rank == never, rank > o.next, drains && v.imp.Spec.Type == mcsv1beta1.Headless:
-		return ""
-	case ready && (drains || rank > o.best):
-		return "standby"
+		return "", ""
+	case ready && o.shuns[s.cluster]:
+		return "standby", choice.Silent
+	case ready && drains:
+		return "standby", choice.Drained
+	case ready && rank > o.best:
+		return "standby", choice.BehindPreferred
 	case !ready && terminates && o.best < last:
-		return "off"
+		return "off", ""
 	}
-	return writeConditions(source)
+	return writeConditions(source), ""
 }
 
 // found returns how endpoints of an import are written, and removes them from have.

@@ -52,6 +52,12 @@ func (w *way) stop() {
 	w.end()
 }
 
+func (w *way) isCut() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cut
+}
+
 // reset ends all current requests and watches.
 func (w *way) reset() {
 	w.mu.Lock()

@@ -40,7 +40,7 @@ func (v viewpoint) planOf(usable ready, rank map[string]int) plan {
 	}
 	sizes := map[string]int{}
 	for id, spots := range usable {
-		if rank[id] == p.best && !p.drains[id] && v.want.weights[id] > 0 {
+		if rank[id] == p.best && p.isEligible(id) && v.want.weights[id] > 0 {
 			sizes[id] = len(spots)
 		}
 	}
@@ -53,7 +53,7 @@ func (v viewpoint) planOf(usable ready, rank map[string]int) plan {
 // active returns the number of endpoints of a cluster in use.
 func (p plan) active(id string, rank, size int) int {
 	switch {
-	case rank != p.best || p.drains[id]:
+	case rank != p.best || !p.isEligible(id):
 		return 0
 	case p.seats != nil:
 		return p.seats[id]
