@@ -41,7 +41,7 @@ const (
 )
 
 // Main runs a command line, whose args[0] is the program's name, and returns the exit status. It writes data to stdout,
-// and messages to stderr. It ends early on SIGINT and SIGTERM.
+// and messages to stderr; both may quote other clusters, so what cannot be printed is escaped. It ends early on SIGINT and SIGTERM.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -51,8 +51,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(output.Printable(stdout))
+	root.SetErr(output.Printable(stderr))
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
@@ -61,9 +61,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if errors.As(err, &status) {
 		return status.ExitStatus() // the other program has reported its error
 	}
-	fmt.Fprintf(stderr, "%s: %v\n", command.CommandPath(), err)
+	fmt.Fprintf(root.ErrOrStderr(), "%s: %v\n", command.CommandPath(), err)
 	if !begun || errors.Is(err, lab.ErrUsage) || errors.Is(err, target.ErrUsage) {
-		fmt.Fprintf(stderr, "see: %s --help\n", command.CommandPath())
+		fmt.Fprintf(root.ErrOrStderr(), "see: %s --help\n", command.CommandPath())
 		return exitUsage
 	}
 	return exitError

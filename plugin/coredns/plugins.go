@@ -26,10 +26,11 @@ import (
 	_ "github.com/coredns/coredns/plugin/whoami"
 
 	_ "github.com/atoll-mcs/atoll/plugin/clusterset"
+	_ "github.com/atoll-mcs/atoll/plugin/tcplimit"
 )
 
 // CoreDNS keeps its plugin order in a global variable that programs must set before they start a server. This is
-// CoreDNS's order (plugin.cfg) with clusterset in place of kubernetes.
+// CoreDNS's order (plugin.cfg) with clusterset in place of kubernetes, and tcplimit before all that answer.
 func init() {
 	dnsserver.Directives = []string{
 		"reload",
@@ -42,6 +43,7 @@ func init() {
 		"prometheus",
 		"errors",
 		"log",
+		"tcplimit",
 		"loadbalance",
 		"rewrite",
 		"acl",

@@ -91,8 +91,9 @@ var table = []row{
 	{folder: "plugin/clusterset", allowed: join(pure, clients, []string{
 		"github.com/coredns", "github.com/miekg/dns", "k8s.io/klog/v2", "sigs.k8s.io/mcs-api/pkg/client",
 	})},
+	{folder: "plugin/tcplimit", allowed: []string{"github.com/coredns", "github.com/miekg/dns"}},
 	// CoreDNS with its list of plugins, for atoll-dns and for the lab.
-	{folder: "plugin/coredns", allowed: []string{"./deploy", "./internal/kit/memory", "./plugin/clusterset", "github.com/coredns"}},
+	{folder: "plugin/coredns", allowed: []string{"./deploy", "./internal/kit/memory", "./plugin/clusterset", "./plugin/tcplimit", "github.com/coredns"}},
 
 	{folder: "lab/...", open: true},
 	{folder: "test/...", open: true},

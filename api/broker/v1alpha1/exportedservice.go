@@ -118,6 +118,7 @@ type ExportedServiceSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[\pL\pM\pN\pP\pS ]*$`
 	Consumers []string `json:"consumers,omitempty"`
 }
 

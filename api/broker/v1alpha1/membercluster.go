@@ -46,18 +46,22 @@ type MemberClusterSpec struct {
 	// use the same id.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[\pL\pM\pN\pP\pS ]*$`
 	ClusterUID string `json:"clusterUID"`
 	// KubernetesVersion is the version that the API server of the cluster reports, such as v1.36.3.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[\pL\pM\pN\pP\pS ]*$`
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	// AgentVersion is the version of the agent that wrote this object.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[\pL\pM\pN\pP\pS ]*$`
 	AgentVersion string `json:"agentVersion,omitempty"`
 	// Region is the region of the cluster, for topology-aware routing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[\pL\pM\pN\pP\pS ]*$`
 	Region string `json:"region,omitempty"`
 	// Properties are the values of the cluster's ClusterProperties (KEP-2149), by name. All members can read them. The
 	// agent publishes the first 64 by name that have a qualified name and a value of at most 256 bytes.
@@ -70,12 +74,14 @@ type MemberClusterSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:items:Pattern=`^[\pL\pM\pN\pP\pS ]*$`
 	PodCIDRs []string `json:"podCIDRs,omitempty"`
 	// ServiceCIDRs are the Service address ranges of the cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:items:Pattern=`^[\pL\pM\pN\pP\pS ]*$`
 	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 	// IPFamilies are the IP families of Services in the cluster, the default one first.
 	// +optional

@@ -133,7 +133,9 @@ func (b *backOff) failed() {
 func (c *Controller) expectOwners(ctx context.Context) error {
 	imported, err := c.cluster.AllImported(ctx)
 	for _, slice := range imported {
-		c.heartbeats.Expect(layout.Cluster(slice))
+		if layout.HasImportedName(slice) { // else it is a copy, or its label names no cluster
+			c.heartbeats.Expect(layout.Cluster(slice))
+		}
 	}
 	return err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 	"github.com/atoll-mcs/atoll/internal/mcs/revision"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
@@ -165,14 +166,18 @@ func finished(o metav1.Object) State {
 
 // member validates a MemberCluster, except this cluster's own, which stays as it is for comparison.
 func (b *Border) member(member *brokerv1alpha1.MemberCluster) {
-	if id := member.Spec.ClusterID; member.Name != id {
+	if id, err := names.ParseClusterID(member.Spec.ClusterID); err != nil || member.Name != id.String() {
+		claimed := member.Spec.ClusterID
 		member.Spec = brokerv1alpha1.MemberClusterSpec{}
-		b.refuse(member, fmt.Sprintf("the MemberCluster names another cluster, %.70q", id))
+		b.refuse(member, fmt.Sprintf("the MemberCluster names another cluster, %.70q", claimed))
 		return
 	}
 	if member.Name != b.self.String() {
 		member.Spec.OverBudget = validation.OverBudget(member.Spec.OverBudget)
 		member.Spec.Properties, _ = validation.Properties(member.Spec.Properties)
+		for _, text := range []*string{&member.Spec.ClusterUID, &member.Spec.KubernetesVersion, &member.Spec.AgentVersion, &member.Spec.Region} {
+			*text = printable.Line(*text)
+		}
 		b.set(member, Full, "")
 	}
 }
@@ -207,18 +212,20 @@ func (b *Border) record(record *brokerv1alpha1.ExportedService) {
 
 // slice validates an EndpointSlice, and reduces one that is not wanted or not within the budget to a stub.
 func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
-	cluster := names.ClusterID(slice.Labels[names.LabelSourceCluster])
+	cluster, err := names.ParseClusterID(slice.Labels[names.LabelSourceCluster])
 	namespace, source := slice.Labels[names.LabelServiceNamespace], slice.Annotations[names.AnnotationSourceSlice]
-	if name := names.BrokerSlice(cluster, namespace, source); slice.Name != name {
-		b.budget.Forget(slice.Name)
-		slice.Endpoints, slice.Ports = nil, nil
-		b.refuse(slice, fmt.Sprintf("the EndpointSlice must have the name %.300q", name))
+	var problem string
+	switch name := names.BrokerSlice(cluster, namespace, source); {
+	case err != nil:
+		problem = err.Error()
+	case slice.Name != name:
+		problem = fmt.Sprintf("the EndpointSlice must have the name %.300q", name)
+	case cluster == b.self:
 		return
+	default:
+		problem = revision.Problem(slice)
 	}
-	if cluster == b.self {
-		return
-	}
-	if problem := revision.Problem(slice); problem != "" {
+	if problem != "" {
 		b.budget.Forget(slice.Name)
 		slice.Endpoints, slice.Ports = nil, nil
 		b.refuse(slice, problem)

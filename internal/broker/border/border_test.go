@@ -76,6 +76,7 @@ func TestSlices(t *testing.T) {
 		"its own":                            {slice("c1", "other", "web-x", "127.0.0.1"), Full, "", 1},
 		"revision 0":                         {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.Annotations[names.AnnotationRevision] = "0" }), Refused, names.AnnotationRevision, 0},
 		"another slice's name":               {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.Name = "web-y.shop.c2" }), Refused, "web-x.shop.c2", 0},
+		"no cluster's id":                    {slice("a.b.c", "shop", "web-x", "10.2.0.1"), Refused, "at most two", 0},
 		"another cluster's id":               {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.Labels[names.LabelSourceCluster] = "c3" }), Refused, "web-x.shop.c3", 0},
 		"no source": {altered(good.DeepCopy(), func(s *discoveryv1.EndpointSlice) {
 			delete(s.Annotations, names.AnnotationSourceSlice)
@@ -166,17 +167,18 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// Another member's properties are validated; this cluster's own stay, for comparison.
+// Another member's properties and text are validated; this cluster's own stay, for comparison.
 func TestMembersProperties(t *testing.T) {
 	for id, want := range map[string]int{"c1": 2, "c2": 1} {
+		region := map[string]string{"c1": "eu\x1b[2J", "c2": `eu\u001b[2J`}[id]
 		m := &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: brokerv1alpha1.MemberClusterSpec{
-			ClusterID: id, Properties: map[string]brokerv1alpha1.PropertyValue{"region": "eu", "zone": "a\nb"},
+			ClusterID: id, Region: "eu\x1b[2J", Properties: map[string]brokerv1alpha1.PropertyValue{"region": "eu", "zone": "a\nb"},
 		}}
 		if _, err := here(NewBudget(Limits{}, nil)).Transform(m); err != nil {
 			t.Fatal(err)
 		}
-		if len(m.Spec.Properties) != want || m.Spec.Properties["region"] != "eu" {
-			t.Errorf("%s has the properties %v, want %d", id, m.Spec.Properties, want)
+		if len(m.Spec.Properties) != want || m.Spec.Properties["region"] != "eu" || m.Spec.Region != region {
+			t.Errorf("%s has the region %q and the properties %v, want %d", id, m.Spec.Region, m.Spec.Properties, want)
 		}
 	}
 }

@@ -55,9 +55,13 @@ func Service(slice metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: labels[names.LabelServiceNamespace], Name: labels[names.LabelServiceName]}
 }
 
-// Cluster returns the source cluster of an object with Atoll's labels.
+// Cluster returns the source cluster of an object with Atoll's labels, "" for a label that is no cluster id.
 func Cluster(object metav1.Object) names.ClusterID {
-	return names.ClusterID(object.GetLabels()[names.LabelSourceCluster])
+	id, err := names.ParseClusterID(object.GetLabels()[names.LabelSourceCluster])
+	if err != nil {
+		return ""
+	}
+	return id
 }
 
 // Source returns the name of a slice's EndpointSlice in its own cluster.

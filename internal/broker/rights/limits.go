@@ -57,6 +57,9 @@ func limits() []admissionv1.Validation {
 		of("exportedservices", "size(variables.ports) > 100 || variables.portNames.all(n, variables.portNames.indexOf(n) == variables.portNames.lastIndexOf(n))"+
 			" && variables.portNumbers.all(n, variables.portNumbers.indexOf(n) == variables.portNumbers.lastIndexOf(n))",
 			"each port must have a unique name, and a unique combination of protocol and number"),
+		// The CRD cannot have this rule: it limits no property's name before it estimates what the rule costs.
+		of("memberclusters", "object.spec.?properties.orValue({}).all(k, k.matches('"+qualifiedName+"'))",
+			"a property's name must be a qualified name"),
 		of("leases", fmt.Sprintf("size(object.spec.?holderIdentity.orValue('')) <= %d && !has(object.spec.strategy) && !has(object.spec.preferredHolder)", maxHolder),
 			fmt.Sprintf("a heartbeat Lease must have a holder identity of at most %d bytes, no strategy and no preferred holder", maxHolder)),
 		of("endpointslices", "object.addressType in ['IPv4', 'IPv6']", "addressType must be IPv4 or IPv6"),

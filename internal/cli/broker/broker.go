@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/atoll-mcs/atoll/internal/broker/rights"
+	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
@@ -78,7 +79,7 @@ not change.`,
 			}
 			if dryRun {
 				crds, objects := setup.BrokerManifests(o.Name, defaultExports)
-				return install.Print(cmd.OutOrStdout(), append(crds, objects...)...)
+				return install.Print(output.Raw(cmd.OutOrStdout()), append(crds, objects...)...)
 			}
 			on, err := o.Connect(steps.Report(cmd, false))
 			if err != nil {

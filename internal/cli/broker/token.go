@@ -119,12 +119,13 @@ func writeStdout(cmd *cobra.Command, content func() ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	if file, ok := cmd.OutOrStdout().(*os.File); ok {
+	stdout := output.Raw(cmd.OutOrStdout())
+	if file, ok := stdout.(*os.File); ok {
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
 			steps.Say(cmd)("warning: standard output is a file that other users of this machine can read (mode %#o). Use --output FILE", info.Mode().Perm())
 		}
 	}
-	_, err = cmd.OutOrStdout().Write(data)
+	_, err = stdout.Write(data)
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 // NewCommand returns the command.
@@ -149,7 +150,7 @@ func print(w io.Writer, x report.Explanation) error {
 			}
 			fmt.Fprintf(w, "  %s since %s%s (%s)\n", output.Text(e.Cluster), e.ExportedAt.UTC().Format("2006-01-02T15:04:05Z"), wins, e.Status)
 			if e.IsRestricted() {
-				fmt.Fprintf(w, "    %s\n", e.Message)
+				fmt.Fprintf(w, "    %s\n", output.Text(e.Message))
 			}
 		}
 	}
@@ -169,7 +170,7 @@ func print(w io.Writer, x report.Explanation) error {
 		fmt.Fprintln(w, "\nENDPOINTS")
 		table := output.NewTable(w, "  CLUSTER", "PUBLISHED", "HERE", "READY", "")
 		for _, s := range x.Sources {
-			fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%s\n", s.Cluster, s.Published, s.Imported, s.ReadyHere, s.Reason)
+			fmt.Fprintf(table, "  %s\t%d\t%d\t%d\t%s\n", s.Cluster, s.Published, s.Imported, s.ReadyHere, printable.Line(s.Reason))
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -219,7 +220,7 @@ func values(w io.Writer, choices []merge.Choice) error {
 		for _, cluster := range slices.Sorted(maps.Keys(c.Others)) {
 			others = append(others, "not "+c.Others[cluster]+" from "+cluster)
 		}
-		fmt.Fprintf(table, "  %s\t%s\tfrom %s\t%s\n", c.Property, output.Text(c.Using), c.From, strings.Join(others, "; "))
+		fmt.Fprintf(table, "  %s\t%s\tfrom %s\t%s\n", c.Property, output.Text(c.Using), c.From, printable.Line(strings.Join(others, "; ")))
 	}
 	return table.Flush()
 }

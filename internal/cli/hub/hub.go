@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
@@ -60,7 +61,7 @@ of each pod, and keeps running when the hub's container ends. See docs/how-to/lo
 			}
 			if dryRun {
 				crds, objects := hub.Manifests()
-				return install.Print(cmd.OutOrStdout(), append(crds, objects...)...)
+				return install.Print(output.Raw(cmd.OutOrStdout()), append(crds, objects...)...)
 			}
 			on, err := o.Connect(steps.Report(cmd, false))
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
@@ -53,7 +54,7 @@ needs the permissions of a cluster administrator, and Kubernetes 1.30 or later.`
 				if err != nil {
 					return err
 				}
-				return install.Print(cmd.OutOrStdout(), manifests...)
+				return install.Print(output.Raw(cmd.OutOrStdout()), manifests...)
 			}
 			if err := setup.Join(cmd.Context(), to, request, steps.Say(cmd)); err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/lab"
 )
 
@@ -36,11 +37,11 @@ have a kubeconfig context for each cluster.`,
 			return nil
 		},
 		RunE: o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error {
-			// The terminal interrupts the program directly. The program decides whether it ends.
+			// The program has the terminal itself, with its control sequences. The terminal interrupts the program directly. The program decides whether it ends.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			return passOn(l.Exec(ctx, args[0], program(args), lab.Streams{
-				In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(),
+				In: cmd.InOrStdin(), Out: output.Raw(cmd.OutOrStdout()), Err: output.Raw(cmd.ErrOrStderr()),
 			}))
 		}),
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 // Mark is a status symbol at the start of a line.
@@ -26,11 +27,13 @@ var (
 
 // On returns the mark for w: in colour on a terminal, unless NO_COLOR is set (https://no-color.org).
 func (m Mark) On(w io.Writer) string {
-	if file, ok := w.(*os.File); ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd())) {
-		return "\x1b[" + m.color + "m" + m.text + "\x1b[0m"
+	if file, ok := Raw(w).(*os.File); ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd())) {
+		return m.colored()
 	}
 	return m.text
 }
+
+func (m Mark) colored() string { return "\x1b[" + m.color + "m" + m.text + "\x1b[0m" }
 
 var marks = map[report.Severity]Mark{report.Error: Bad, report.Warning: Warning, report.Pending: Pending}
 
@@ -45,9 +48,9 @@ func Heartbeat(m report.Member) string {
 // Findings writes each problem with its fix.
 func Findings(w io.Writer, findings []report.Finding) {
 	for _, f := range findings {
-		fmt.Fprintf(w, "%s %s: %s\n", marks[f.Severity].On(w), f.About, f.Message)
+		fmt.Fprintf(w, "%s %s: %s\n", marks[f.Severity].On(w), printable.Line(f.About), printable.Line(f.Message))
 		if f.Do != "" {
-			fmt.Fprintf(w, "    %s\n", f.Do)
+			fmt.Fprintf(w, "    %s\n", printable.Line(f.Do))
 		}
 	}
 }

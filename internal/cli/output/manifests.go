@@ -49,7 +49,7 @@ func (m *Manifests) Write(cmd *cobra.Command, parts ...Part) error {
 	if m.format == JSON {
 		return Write(cmd.OutOrStdout(), JSON, map[string]any{"apiVersion": "v1", "kind": "List", "items": all}, nil)
 	}
-	return install.Write(cmd.OutOrStdout(), all...)
+	return install.Write(Raw(cmd.OutOrStdout()), all...)
 }
 
 // files writes each part to a file, and a kustomization of them. It does not overwrite a kustomization that another

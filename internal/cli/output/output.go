@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 // Format is an output format.
@@ -81,7 +83,7 @@ func Write[T any](w io.Writer, f Format, value T, print func(io.Writer, T) error
 	case YAML:
 		data, err := yaml.Marshal(value)
 		if err == nil {
-			_, err = w.Write(data)
+			_, err = Raw(w).Write(data)
 		}
 		return err
 	}
@@ -147,11 +149,11 @@ func Permitted(restricted bool, texts []string, all string) any {
 	return texts
 }
 
-// Text returns the text of a cell: lists with commas, and a dash for what is empty.
+// Text returns the text of a cell, on one line: lists with commas, and a dash for what is empty.
 func Text(value any) string {
 	text := fmt.Sprint(value)
 	if list, ok := value.([]string); ok {
 		text = strings.Join(list, ",")
 	}
-	return cmp.Or(text, "-")
+	return cmp.Or(printable.Line(text), "-")
 }

@@ -2,10 +2,12 @@ package status
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"k8s.io/utils/ptr"
 
+	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
@@ -42,5 +44,21 @@ c2       Joining  -          0        -
 `
 	if err != nil || got.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s\n%v", got.String(), want, err)
+	}
+}
+
+// Another cluster's text cannot control the terminal, add lines or add columns.
+func TestHostileText(t *testing.T) {
+	const hostile = "v1\x1b]52;c;eA==\a\u009b2J\u202e\n\tc9"
+	var got bytes.Buffer
+	err := print(output.Printable(&got), report.Status{
+		Cluster:  "c1",
+		Members:  []report.Member{{Cluster: "c2", State: report.MemberReady, Agent: hostile}},
+		Findings: report.Findings{{Severity: report.Warning, About: "cluster c2", Message: hostile, Do: hostile}},
+	})
+	const clean = `v1\u001b]52;c;eA==\u0007\u009b2J\u202e  c9`
+	const want = "CLUSTER  STATE  HEARTBEAT  EXPORTS  AGENT\nc2       Ready  -          0        " + clean + "\n\n‼ cluster c2: " + clean + "\n    " + clean + "\n"
+	if err != nil || !strings.HasSuffix(got.String(), want) {
+		t.Errorf("got:\n%q\nwant at the end:\n%q\n%v", got.String(), want, err)
 	}
 }

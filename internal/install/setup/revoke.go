@@ -63,8 +63,8 @@ func joinTokens(accounts []corev1.ServiceAccount, used []corev1.Secret, now time
 	var tokens []JoinToken
 	expires := map[string]*time.Time{} // by Secret name
 	for _, a := range accounts {
-		id := names.ClusterID(a.Labels[names.LabelSourceCluster])
-		if a.Name != names.JoinerAccount(id) {
+		id, err := names.ParseClusterID(a.Labels[names.LabelSourceCluster])
+		if err != nil || a.Name != names.JoinerAccount(id) {
 			continue
 		}
 		token := JoinToken{Cluster: id.String(), State: Unused}

@@ -27,7 +27,7 @@ type Change struct {
 
 // Decide compares the wanted condition with an object's conditions. The transition time changes only with the status. A
 // condition that is equal, including time and generation, is not written. Every condition passes through here, so its
-// message is bounded here.
+// message is cleaned and bounded here.
 func Decide(have []metav1.Condition, want metav1.Condition, generation int64, now metav1.Time) Change {
 	want.Message = Message(want.Message)
 	current := meta.FindStatusCondition(have, want.Type)

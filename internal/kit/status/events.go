@@ -11,7 +11,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Say records an Event about an object and an optional related object. It bounds the Event's note: if the rest matters,
+// Say records an Event about an object and an optional related object. It cleans and bounds the Event's note: if the rest matters,
 // a condition has the full text.
 func Say(recorder events.EventRecorder, about, related runtime.Object, eventType, reason, action, text string) {
 	recorder.Eventf(about, related, eventType, reason, action, "%s", Note(text))

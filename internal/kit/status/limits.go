@@ -1,8 +1,9 @@
 package status
 
 import (
-	"strings"
 	"unicode/utf8"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 // The API refuses an object with a longer condition message or Event note, and all other conditions in the same write.
@@ -12,16 +13,17 @@ const (
 	maxNote    = 1 << 10
 )
 
-// Message shortens text to the maximum length of a condition's message.
+// Message cleans text that may quote another cluster's, and shortens it to the maximum length of a condition's message.
 func Message(text string) string { return cut(text, maxMessage) }
 
-// Note shortens text to the maximum length of an Event's note.
+// Note does the same for an Event's note.
 func Note(text string) string { return cut(text, maxNote) }
 
-// cut shortens text to at most limit bytes, at a character boundary. It drops invalid UTF-8, which the API refuses too.
+// cut shortens text to at most limit bytes, at a character boundary, after it was made printable: the API also refuses invalid
+// UTF-8.
 func cut(text string, limit int) string {
 	const more = " …"
-	text = strings.ToValidUTF8(text, "")
+	text = printable.Line(text)
 	if len(text) <= limit {
 		return text
 	}

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 func TestCut(t *testing.T) {
@@ -18,7 +20,7 @@ func TestCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		got := cut(text, 20)
-		text = strings.ToValidUTF8(text, "")
+		text = printable.Line(text)
 		kept, wasCut := strings.CutSuffix(got, " …")
 		if len(got) > 20 || !utf8.ValidString(got) || !strings.HasPrefix(text, kept) || wasCut != (len(text) > 20) && !strings.HasSuffix(text, " …") {
 			t.Errorf("%q became %q", text, got)

@@ -5,12 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 const (
@@ -47,7 +46,7 @@ func PropertyProblem(name, value string) string {
 		return "the value is empty"
 	case len(value) > MaxPropertyValue:
 		return fmt.Sprintf("the value has more than %d bytes", MaxPropertyValue)
-	case !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case !printable.Is(value):
 		return "the value has characters that cannot be printed"
 	}
 	return ""

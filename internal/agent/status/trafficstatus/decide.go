@@ -12,6 +12,7 @@ import (
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 // target is what the status of one target depends on.
@@ -44,6 +45,7 @@ func decide(policy *trafficv1alpha1.TrafficPolicy, isDefault bool, targets []tar
 			}
 		}
 		condition := accepted(policy, t, isDefault)
+		condition.Message = printable.Line(condition.Message) // it may quote another cluster
 		condition.ObservedGeneration, condition.LastTransitionTime = policy.Generation, now
 		meta.SetStatusCondition(&have.Conditions, condition)
 		if (condition.Status == metav1.ConditionTrue || t.isWeightless(policy)) && t.Kind == kindImport {
