@@ -128,8 +128,13 @@ func (p *Prober) Round(ctx context.Context, targets []netip.AddrPort, within tim
 		})
 	}
 	for range targets {
-		if <-answers {
-			return true
+		select {
+		case answer := <-answers:
+			if answer {
+				return true
+			}
+		case <-ctx.Done(): // targets that were not asked yet do not matter any more
+			return false
 		}
 	}
 	return false
