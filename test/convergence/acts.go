@@ -105,7 +105,19 @@ func (w *world) populate(ctx context.Context, c *cluster) error {
 			}
 		}
 	}
-	return nil
+	return w.exportCommon(ctx, c)
+}
+
+// exportCommon exports the common service with some endpoints. Policies have an effect only where several clusters serve a port.
+func (w *world) exportCommon(ctx context.Context, c *cluster) error {
+	if !c.users.namespaces[w.common.Namespace] {
+		return nil
+	}
+	service := made.Service(w.common.Namespace, w.common.Name)
+	service.Spec.Ports = slices.Clone(ports[:1])
+	return errors.Join(
+		c.makeService(ctx, service), c.makeSlice(ctx, c.someSlice(w.random, service, 0)), c.makeExport(ctx, made.Export(w.common.Namespace, w.common.Name)),
+	)
 }
 
 // someName returns a random name of a Service that users change.

@@ -15,10 +15,17 @@ import (
 // probes follow. It is less than usual, after which comparisons repair things.
 const decided = 2 * time.Minute
 
+// acquainted is when an agent that starts has connected to the members' endpoints, in its role as a leader. One that has not cannot
+// find a member silent (docs/adr/0039-silent-clusters.md).
+const acquainted = 30 * time.Second
+
 // fallSilent cuts a cluster off from all others, and from the broker or everyone from the broker. Without the broker no cluster is
 // ever lost, so all stay silent; with it, the cluster becomes lost after a while. The final state of both is checked, and that
 // policies follow then. In the end, everything heals.
 func fallSilent(ctx context.Context, w *world, c *cluster) error {
+	if w.quiet {
+		pause(ctx, acquainted)
+	}
 	if err := isolate(ctx, w, c); err != nil {
 		return err
 	}

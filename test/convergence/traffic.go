@@ -139,7 +139,7 @@ func (w *world) someWeights() map[string]int32 {
 	all := map[string]int32{}
 	for _, c := range w.clusters {
 		if w.random.IntN(5) > 0 {
-			all[c.id.String()] = []int32{0, 1, 1, 2, 3, 10, 50, 90, 333}[w.random.IntN(9)]
+			all[c.id.String()] = []int32{0, 0, 0, 1, 1, 2, 3, 10, 50, 90, 333}[w.random.IntN(11)]
 		}
 	}
 	return all
@@ -150,6 +150,9 @@ func changePolicy(ctx context.Context, w *world, c *cluster) error {
 	a := forImport(w.someExported(c))
 	if w.random.IntN(3) == 0 {
 		a.kind = exportKind
+		if first := w.oldestOf(a.service); first != nil && w.random.IntN(4) > 0 {
+			c = first // other exports' policies do not count
+		}
 	}
 	if !c.users.namespaces[a.service.Namespace] {
 		return nil
@@ -159,6 +162,9 @@ func changePolicy(ctx context.Context, w *world, c *cluster) error {
 
 // someExported returns the name of a service, if possible of one that a cluster imports.
 func (w *world) someExported(c *cluster) (key types.NamespacedName) {
+	if c.users.namespaces[w.common.Namespace] && w.random.IntN(2) == 0 {
+		return w.common
+	}
 	for range 10 {
 		key = w.someName()
 		isExported := slices.ContainsFunc(w.clusters, func(from *cluster) bool {
@@ -169,6 +175,17 @@ func (w *world) someExported(c *cluster) (key types.NamespacedName) {
 		}
 	}
 	return key
+}
+
+// oldestOf returns the cluster with the oldest export of a service, as its users see it, or nil.
+func (w *world) oldestOf(service types.NamespacedName) (first *cluster) {
+	for _, c := range w.clusters {
+		e := c.users.exports[service]
+		if e != nil && c.users.namespaces[service.Namespace] && (first == nil || e.CreationTimestamp.Before(&first.users.exports[service].CreationTimestamp)) {
+			first = c
+		}
+	}
+	return first
 }
 
 // changeDefault makes the administrator of a cluster want something else for services without a policy, or nothing.

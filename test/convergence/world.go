@@ -22,6 +22,7 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -53,7 +54,8 @@ type world struct {
 	quiet     bool     // the test waits for each act to take effect
 	guards    []*guard
 	began     time.Time
-	names     []string // names of the users' services; fewer names cause more conflicts
+	names     []string             // names of the users' services; fewer names cause more conflicts
+	common    types.NamespacedName // a service that all clusters with its namespace export alike at first
 	journal   []string
 	slowest   time.Duration // to converge
 	right     int           // number of correct imports, when there are no problems
@@ -94,7 +96,8 @@ func newWorld(seed uint64, log *slog.Logger) (*world, error) {
 	w.names = append(w.names, services...)
 	w.random.Shuffle(len(w.names), func(i, j int) { w.names[i], w.names[j] = w.names[j], w.names[i] })
 	w.names = w.names[:1+w.random.IntN(len(w.names))]
-	w.note("%d members, %d agents in each, services %v", members, replicas, w.names)
+	w.common = types.NamespacedName{Namespace: namespaces[w.random.IntN(2)], Name: w.names[0]} // not the system namespace, which refuses imports
+	w.note("%d members, %d agents in each, services %v, common %s", members, replicas, w.names, w.common)
 	for _, c := range w.clusters {
 		for _, name := range namespaces {
 			if w.random.IntN(4) > 0 {
