@@ -156,7 +156,7 @@ func (c *Controller) begin() (end func()) {
 	})
 	c.read(before)
 	endChanges := c.cluster.Changes.Subscribe(func(changed kit.Scope) {
-		if c.evidence.changed(changed.Member) {
+		if c.evidence.changed(changed.Member, time.Now()) {
 			c.wakeUp()
 		}
 	})

@@ -46,9 +46,8 @@ type answers struct {
 	pause time.Duration
 	tries int  // without an answer
 	none  bool // there was no endpoint to connect to
-	// changed is set if its endpoints have changed since it was looked at last.
-	changed bool
-	looked  time.Time
+	// changed is when its endpoints first changed since it was looked at last, or zero.
+	changed time.Time
 	// asking is set while a connection for evidence is open.
 	asking bool
 }
@@ -90,15 +89,15 @@ func (e *evidence) due(at time.Time) (ask []names.ClusterID, wake time.Time) {
 	for id, m := range e.members {
 		next := m.next
 		inVain := !m.none && m.pause == e.every() // asked often, and never answered: others will not answer either
-		if look := m.looked.Add(e.timeout / rounds); m.changed && !inVain && look.Before(next) {
-			next = look
+		if look := m.changed.Add(e.timeout / rounds); !m.changed.IsZero() && !inVain && look.Before(next) {
+			next = look // not at once: the slices that are imported here follow
 		}
 		switch {
 		case m.asking:
 		case at.Before(next):
 			wake = Earliest(wake, next)
 		default:
-			m.asking, m.changed, m.looked = true, false, at
+			m.asking, m.changed = true, time.Time{}
 			ask = append(ask, id)
 		}
 	}
@@ -107,14 +106,14 @@ func (e *evidence) due(at time.Time) (ask []names.ClusterID, wake time.Time) {
 }
 
 // changed makes a member due soon, whose endpoints have changed: those that answered may be gone. It reports whether it was not.
-func (e *evidence) changed(id names.ClusterID) bool {
+func (e *evidence) changed(id names.ClusterID, at time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m := e.members[id]
-	if m == nil || m.changed {
+	if m == nil || !m.changed.IsZero() {
 		return false
 	}
-	m.changed = true
+	m.changed = at
 	return true
 }
 

@@ -45,9 +45,9 @@ func TestEvidenceFollowsChanges(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "changes") {
 			first += rapid.IntRange(0, 9).Draw(t, "replaced")
 			exist := pods(first, rapid.IntRange(0, 9).Draw(t, "endpoints"))
-			e.changed("a")
+			e.changed("a", at)
 			connections(e, exist, true, &at, rapid.SampledFrom([]int{1, 3, 11, 400}).Draw(t, "seconds"))
-			e.changed("a")
+			e.changed("a", at)
 			connections(e, exist, true, &at, 11)
 			fresh := e.fresh("a", at, func(target netip.AddrPort) bool { return exist[target] })
 			if want := min(len(exist), littleEvidence); len(fresh) < want {
@@ -55,12 +55,27 @@ func TestEvidenceFollowsChanges(t *testing.T) {
 			}
 		}
 		exist := pods(first, 9)
-		e.changed("a")
+		e.changed("a", at)
 		connections(e, exist, true, &at, 11)
 		if n := connections(e, exist, true, &at, 3000); n < 10 || n > 20 { // old evidence is replaced, too
 			t.Fatalf("%d connections in 3000 s without a change", n)
 		}
 	})
+}
+
+// The look at a change sees what follows it a moment later: after the end of a namespace, imported slices are deleted without
+// another change of the member's.
+func TestEvidenceWaitsForImports(t *testing.T) {
+	e, at := newEvidence(timeout), start
+	e.keep(ids("a"))
+	connections(e, pods(0, 9), true, &at, 60)
+	e.changed("a", at)
+	connections(e, pods(0, 9), true, &at, 1)
+	left := pods(9, 9)
+	connections(e, left, true, &at, 10)
+	if fresh := e.fresh("a", at, func(target netip.AddrPort) bool { return left[target] }); len(fresh) < littleEvidence {
+		t.Fatalf("%d endpoints that are left have answered", len(fresh))
+	}
 }
 
 // A rollout costs no connections while enough of the endpoints that answered are left, and a member that never answers is not
@@ -70,7 +85,7 @@ func TestChangesAreCheap(t *testing.T) {
 	e.keep(ids("a"))
 	connections(e, pods(0, 9), true, &at, 1)
 	for n := range 100 {
-		e.changed("a")
+		e.changed("a", at)
 		if n := connections(e, pods(0, 9+n), true, &at, 2); n > 0 {
 			t.Fatalf("%d connections, although the endpoints that answered are there", n)
 		}
@@ -80,7 +95,7 @@ func TestChangesAreCheap(t *testing.T) {
 	e.keep(ids("a"))
 	connections(e, pods(0, 9), false, &at, 900)
 	for n := range 900 {
-		e.changed("a")
+		e.changed("a", at)
 		if connections(e, pods(n, 9), false, &at, 1); e.members["a"].tries > 12 {
 			t.Fatalf("it was asked %d times in vain", e.members["a"].tries)
 		}
