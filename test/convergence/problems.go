@@ -305,10 +305,10 @@ func (c *cluster) exportProblems(ctx context.Context, f *findings, others map[ty
 			service = others[keyOf(e)] // users may export a derived Service
 		}
 		for _, want := range t.conditions(c, e, service) {
-			if want.Type == "Ready" && c.broker.isCut() {
+			have := meta.FindStatusCondition(e.Status.Conditions, want.Type)
+			if want.Type == "Ready" && c.broker.isCut() && have != nil && strings.Contains(have.Message, "did not reach the broker") {
 				continue // an agent may have something to write, such as the deletion of a withdrawn record
 			}
-			have := meta.FindStatusCondition(e.Status.Conditions, want.Type)
 			if have != nil && want.Reason == "Failed" && have.Status == metav1.ConditionUnknown && have.Reason == "Pending" {
 				want.Status, want.Reason = have.Status, have.Reason // writes have failed for less than 30 s
 			}
