@@ -2,7 +2,8 @@
 //
 // CoreDNS itself closes a connection without a query after 3 seconds, and one without a further query after 10 seconds, but
 // does not limit their number, and plugins do not see them open and close. So the plugin closes a connection over the limit
-// after its answer. No query is lost: clients open a new connection for the next one, as RFC 7766 requires of them.
+// after its answer. Clients ask again over a new connection what was not answered, as RFC 7766 (section 6.2.4) requires of them. A
+// connection that never has a query is not limited.
 //
 // CoreDNS refuses names of no server block without asking plugins. A server block for the root zone with only this plugin refuses
 // them too, and limits their connections. All server blocks share the limits.
@@ -23,10 +24,9 @@ import (
 
 const (
 	name = "tcplimit"
-	// perClient suits other DNS servers, such as a cache on each node: they keep one connection for each query that waits, and an
-	// answer takes less than a millisecond.
+	// perClient suits other DNS servers, such as a cache on each node: they keep one connection for each query that waits.
 	perClient = 100
-	// inTotal limits memory: a connection takes about 10 KiB.
+	// inTotal limits the memory of all connections.
 	inTotal = 2000
 	// idle is how long CoreDNS keeps a connection after a query.
 	idle = 10 * time.Second

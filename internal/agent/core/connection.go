@@ -25,6 +25,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
@@ -163,12 +164,12 @@ func (c *core) connect(ctx context.Context) error {
 
 // reserve counts what is imported already, so that it stays whatever the broker shows first.
 func (c *core) reserve(ctx context.Context, budget *border.Budget) error {
-	imported, err := c.cluster.AllImported(ctx)
+	all, err := c.cluster.AllImported(ctx)
 	if err != nil {
 		return fmt.Errorf("listing the imported EndpointSlices: %w", err)
 	}
-	for _, s := range imported {
-		if id, source := layout.Cluster(s), (types.NamespacedName{Namespace: s.Namespace, Name: layout.Source(s)}); id != c.ClusterID {
+	for _, s := range all {
+		if id, source := imported.Source(s); id != c.ClusterID {
 			budget.Reserve(kit.Scope{Member: id, Slice: source}, names.BrokerSlice(id, source.Namespace, source.Name), border.SizeOf(s))
 		}
 	}

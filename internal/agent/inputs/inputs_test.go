@@ -19,6 +19,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 	fakes "github.com/atoll-mcs/atoll/test/objects"
 )
 
@@ -84,6 +85,34 @@ func TestOwn(t *testing.T) {
 				t.Errorf("the contribution is %+v", own.Contribution)
 			}
 		})
+	}
+}
+
+// Of too many ServiceExports the youngest is not exported. When another one ends, it is, and that is published.
+func TestTooManyExports(t *testing.T) {
+	c := member(t, export(), service("ClusterIP"))
+	var changed []kit.Scope
+	defer c.Changes.Subscribe(func(s kit.Scope) { changed = append(changed, s) })()
+	changed = nil // the start is everything
+	at := func(name string, seconds int64) *mcsv1beta1.ServiceExport {
+		return &mcsv1beta1.ServiceExport{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: name, CreationTimestamp: metav1.Unix(seconds, 0)}}
+	}
+	exports := func(want bool) {
+		t.Helper()
+		if own, err := c.Own(t.Context(), web); err != nil || (own.Contribution != nil) != want || (own.Withheld == "") != want {
+			t.Errorf("exported: %v, want %v; withheld: %q, error %v", own.Contribution, want, own.Withheld, err)
+		}
+	}
+	for i := range share.Records {
+		c.Export(t.Context(), kit.Event[*mcsv1beta1.ServiceExport]{New: at(fmt.Sprint("old-", i), 1)})
+	}
+	exports(true)
+	c.Export(t.Context(), kit.Event[*mcsv1beta1.ServiceExport]{New: at(web.Name, 2)})
+	exports(false)
+	c.Export(t.Context(), kit.Event[*mcsv1beta1.ServiceExport]{Old: at("old-0", 1)})
+	exports(true)
+	if last := (kit.Scope{Service: web, Member: c.ID}); len(changed) == 0 || changed[len(changed)-1] != last {
+		t.Errorf("published: %v, want %v at the end", changed, last)
 	}
 }
 

@@ -35,9 +35,7 @@ func (o *Oldest) Set(service types.NamespacedName, at time.Time) (changed []type
 	}
 	before := o.Exceeds(service)
 	changed = o.Delete(service)
-	i, _ := slices.BinarySearchFunc(o.order, service, func(other, _ types.NamespacedName) int {
-		return cmp.Or(o.since[other].Compare(at), compare(other, service))
-	})
+	i := o.position(service, at)
 	o.order, o.since[service] = slices.Insert(o.order, i, service), at
 	if i < o.limit && len(o.order) > o.limit {
 		changed = append(changed, o.order[o.limit])
@@ -50,10 +48,11 @@ func (o *Oldest) Set(service types.NamespacedName, at time.Time) (changed []type
 
 // Delete removes a service. It returns the other services of which the answer of Exceeds may have changed.
 func (o *Oldest) Delete(service types.NamespacedName) (changed []types.NamespacedName) {
-	i := o.index(service)
-	if i < 0 {
+	at, there := o.since[service]
+	if !there {
 		return nil
 	}
+	i := o.position(service, at)
 	o.order = slices.Delete(o.order, i, i+1)
 	delete(o.since, service)
 	if i < o.limit && len(o.order) >= o.limit {
@@ -75,11 +74,8 @@ func (o *Oldest) Exceeds(service types.NamespacedName) bool {
 // TooMany returns how many services are too many.
 func (o *Oldest) TooMany() int { return max(0, len(o.order)-o.limit) }
 
-func (o *Oldest) index(service types.NamespacedName) int {
-	at, there := o.since[service]
-	if !there {
-		return -1
-	}
+// position returns the place in order of a service that was exported at a time.
+func (o *Oldest) position(service types.NamespacedName, at time.Time) int {
 	i, _ := slices.BinarySearchFunc(o.order, service, func(other, _ types.NamespacedName) int {
 		return cmp.Or(o.since[other].Compare(at), compare(other, service))
 	})
