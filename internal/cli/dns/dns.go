@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install/clusterdns"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
@@ -75,7 +76,7 @@ func (o *common) edit(ctx context.Context, c client.Client, out io.Writer, decid
 
 func (o *common) show(out io.Writer, c dnswiring.Change) error {
 	if o.dryRun {
-		_, err := io.WriteString(out, c.Diff())
+		_, err := io.WriteString(output.Raw(out), c.Diff()) // a patch, and an administrator's file may have CRLF
 		return err
 	}
 	did := "changed"

@@ -23,7 +23,7 @@ type cleaned struct {
 func Printable(w io.Writer) io.Writer { return &cleaned{to: w} }
 
 // Raw returns the writer that Printable wraps, for what must stay as it is: YAML, whose encoder escapes control characters,
-// join files, and the terminals of other programs.
+// join files, patches, and the terminals of other programs.
 func Raw(w io.Writer) io.Writer {
 	if c, ok := w.(*cleaned); ok {
 		return c.to
