@@ -210,6 +210,7 @@ func (h *Heartbeats) take(at time.Time, renewals map[names.ClusterID]time.Time) 
 	if at.Sub(h.read) > h.timeout/usual {
 		h.gap = at
 	}
+	before := h.read
 	h.read = at
 	for id := range h.removed {
 		delete(renewals, id)
@@ -234,7 +235,7 @@ func (h *Heartbeats) take(at time.Time, renewals map[names.ClusterID]time.Time) 
 		if m.missing {
 			changed = append(changed, id)
 		}
-		h.renew(m, renewals[id], at)
+		h.renew(m, renewals[id], before, at)
 		read.Renewed[id] = h.lateAt(m)
 	}
 	if read.First {
@@ -242,19 +243,22 @@ func (h *Heartbeats) take(at time.Time, renewals map[names.ClusterID]time.Time) 
 	}
 	if read.Own = ownThere && (h.own.renewed.IsZero() || !h.own.renewal.Equal(own)); read.Own {
 		read.Missed = h.detect(at)
-		h.renew(&h.own, own, at)
+		h.renew(&h.own, own, before, at)
 	}
 	return read, append(changed, read.Missed...)
 }
 
-// renew records a renewal.
-func (h *Heartbeats) renew(m *heartbeat, renewal, at time.Time) {
+// renew records a renewal that the read before did not show.
+func (h *Heartbeats) renew(m *heartbeat, renewal, before, at time.Time) {
 	if !m.missing && !m.unanswered && m.renewed.After(h.gap) { // this process and the member were healthy meanwhile
 		m.healthy.add(min(at.Sub(m.sent), h.timeout), at)
 	}
 	// This process's wall clock may have been set, its monotonic clock not.
 	delay := at.Sub(h.start) + h.start.Round(0).Sub(renewal)
-	m.delay.add(delay, at)
+	if m.delay.add(delay, at); at.Add(m.delay.min() - delay).Before(before) {
+		m.delay = extremes{} // the member's clock has been set back, or the write was slow
+		m.delay.add(delay, at)
+	}
 	m.renewal, m.renewed, m.seen, m.missing, m.unanswered = renewal, at, at, false, false
 	m.sent = at.Add(m.delay.min() - delay)
 }

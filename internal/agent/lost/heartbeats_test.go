@@ -130,12 +130,13 @@ func TestWhoRenewsInTimeIsNeverMissing(t *testing.T) {
 	})
 }
 
-// Clocks are not compared: a member is late by the age of its last renewal, however its clock differs and however late its
-// renewals are read. What a member usually takes between renewals is not late, and nothing that happened while the broker was away counts.
+// Clocks are not compared: a member is late by the age of its last renewal, however its clock differs, also if it is set
+// meanwhile, and however late its renewals are read. What a member usually takes between renewals is not late, and nothing that happened while the broker was away counts.
 func TestLate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, at := NewHeartbeats("self", timeout), start
 		clock := time.Duration(rapid.IntRange(-100_000, 100_000).Draw(t, "clock")) * time.Second
+		set := rapid.IntRange(11, 50).Draw(t, "set in round")
 		every := time.Duration(rapid.IntRange(4500, 20_000).Draw(t, "every")) * time.Millisecond // of the member
 		var renewal, lateAt time.Time
 		var oldest time.Duration // that its heartbeat became, while the broker could be read
@@ -143,6 +144,9 @@ func TestLate(t *testing.T) {
 			at = at.Add(time.Duration(rapid.IntRange(4500, 5500).Draw(t, "gap")) * time.Millisecond)
 			if round == 100 { // the broker is away
 				at = at.Add(time.Hour / 4)
+			}
+			if round == set {
+				clock = time.Duration(rapid.IntRange(-100_000, 100_000).Draw(t, "set clock")) * time.Second
 			}
 			if age := at.Sub(renewal); round > 10 && round != 100 {
 				if round > 60 && at.After(lateAt) && age < max(every, timeout/usual) {
