@@ -25,6 +25,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -120,6 +121,14 @@ func badRecord(what string, change func(*brokerv1alpha1.ExportedService)) attemp
 	return creating("a record with "+what, altered(objects.Record("c2", "shop", "db"), change))
 }
 
+// badPreference tries to create a record whose preference is valid except for a change.
+func badPreference(what string, change func(*trafficv1alpha1.Preference)) attempt {
+	return badRecord("a preference with "+what, func(e *brokerv1alpha1.ExportedService) {
+		e.Spec.Preference = &trafficv1alpha1.Preference{Fallback: trafficv1alpha1.FallbackAll}
+		change(e.Spec.Preference)
+	})
+}
+
 // badSlice tries to create a slice that is valid except for a change.
 func badSlice(what string, change func(*discoveryv1.EndpointSlice)) attempt {
 	return creating("a slice with "+what, altered(withEndpoints(sliceOf("c2", "shop", "db"), 1), change))
@@ -153,6 +162,14 @@ func manyKeys(n int) map[string]string {
 		keys[fmt.Sprintf("example.org/%04d", i)] = "x"
 	}
 	return keys
+}
+
+func manyProperties(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"example.org/%04d":"x"`, i)
+	}
+	return "{" + strings.Join(all, ",") + "}"
 }
 
 func withEndpoints(s *discoveryv1.EndpointSlice, n int) *discoveryv1.EndpointSlice {
@@ -267,6 +284,19 @@ func attempts() []attempt {
 			e.Annotations["note"] = strings.Repeat("x", 200<<10)
 		}),
 		badRecord("2,000 annotations of its own", func(e *brokerv1alpha1.ExportedService) { e.Annotations = manyKeys(2000) }),
+		badPreference("17 groups of clusters", func(p *trafficv1alpha1.Preference) { p.ClusterSelectors = make([]trafficv1alpha1.ClusterGroup, 17) }),
+		badPreference("an unknown operator", func(p *trafficv1alpha1.Preference) {
+			p.ClusterSelectors = []trafficv1alpha1.ClusterGroup{{PropertySelector: trafficv1alpha1.PropertySelector{MatchExpressions: []trafficv1alpha1.PropertyExpression{{Key: "region", Operator: "Near"}}}}}
+		}),
+		badPreference("an unknown fallback", func(p *trafficv1alpha1.Preference) { p.Fallback = "Never" }),
+		badPreference("a negative weight", func(p *trafficv1alpha1.Preference) {
+			p.Weights = []trafficv1alpha1.ClusterWeight{{Cluster: "c1", Weight: -1}}
+		}),
+		badPreference("65 weights", func(p *trafficv1alpha1.Preference) {
+			for i := range 65 {
+				p.Weights = append(p.Weights, trafficv1alpha1.ClusterWeight{Cluster: fmt.Sprintf("c%d", i)})
+			}
+		}),
 		badRecord("no revision", func(e *brokerv1alpha1.ExportedService) { delete(e.Annotations, names.AnnotationRevision) }),
 		badRecord("revision 0", func(e *brokerv1alpha1.ExportedService) { e.Annotations[names.AnnotationRevision] = "0" }),
 		badRecord("a revision of 19 digits", func(e *brokerv1alpha1.ExportedService) {
@@ -278,6 +308,10 @@ func attempts() []attempt {
 		patching("a MemberCluster with a region of control characters", objects.Member("c2"), `{"spec":{"region":"eu\u001b[2J"}}`),
 		patching("a MemberCluster with a version that turns text around", objects.Member("c2"), `{"spec":{"agentVersion":"v1\u202e"}}`),
 		patching("a MemberCluster with a property whose name has a line break", objects.Member("c2"), `{"spec":{"properties":{"a\nb":"x"}}}`),
+		patching("a MemberCluster with 65 properties", objects.Member("c2"), `{"spec":{"properties":`+manyProperties(65)+`}}`),
+		patching("a MemberCluster with a property of 257 bytes", objects.Member("c2"), `{"spec":{"properties":{"a":"`+strings.Repeat("x", 257)+`"}}}`),
+		patching("a MemberCluster with an empty property", objects.Member("c2"), `{"spec":{"properties":{"region":""}}}`),
+		patching("a MemberCluster with a property of control characters", objects.Member("c2"), `{"spec":{"properties":{"region":"eu\u001b[2J"}}}`),
 		patching("a MemberCluster with 1,000 pod ranges", objects.Member("c2"), `{"spec":{"podCIDRs":["10.0.0.0/8"`+strings.Repeat(`,"10.0.0.0/8"`, 999)+`]}}`),
 		patching("a heartbeat with annotations of 200 KiB", objects.Lease("c2"), `{"metadata":{"annotations":{"note":"`+strings.Repeat("x", 200<<10)+`"}}}`),
 		patching("a heartbeat with a holder of 100 KiB", objects.Lease("c2"), `{"spec":{"holderIdentity":"`+strings.Repeat("x", 100<<10)+`"}}`),
@@ -313,6 +347,7 @@ func attempts() []attempt {
 		// The permissions, which members may only read.
 		patching("permitting itself more addresses", permitted("c2"), `{"data":{"ranges.c2":"0.0.0.0/0"}}`),
 		patching("permitting itself more namespaces", permitted("c2"), `{"data":{"namespaces.c2":"*"}}`),
+		patching("draining another member", permitted("c2"), `{"data":{"drained.c1":"true"}}`),
 		patching("permitting another member nothing", permitted("c2"), `{"data":{"namespaces.c1":""}}`),
 		{"writing the permissions", func(ctx context.Context, c client.Client) error { return c.Update(ctx, permitted("c2")) }},
 		{"applying the permissions", func(ctx context.Context, c client.Client) error {
@@ -458,6 +493,12 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 		}
 		e.Spec.ExportedAnnotations = map[string]string{"note": strings.Repeat("x", validation.MaxMetadata-size-len("note"))}
 	})
+	large.Spec.Preference = &trafficv1alpha1.Preference{
+		ClusterSelectors: make([]trafficv1alpha1.ClusterGroup, 16), Fallback: trafficv1alpha1.FallbackNone, Weights: []trafficv1alpha1.ClusterWeight{{Cluster: "c1", Weight: 1_000_000}},
+	}
+	if err := planes.Merge(t.Context(), c2, objects.Member("c2"), `{"spec":{"properties":`+manyProperties(64)+`}}`); err != nil {
+		t.Errorf("64 properties: %v", err)
+	}
 	wide, long := sliceOf("c2", "shop", "wide"), sliceOf("c2", "shop", "long")
 	for _, s := range []*discoveryv1.EndpointSlice{wide, long} {
 		s.Labels[names.LabelServiceName] = strings.Repeat("s", 63)
