@@ -45,6 +45,7 @@ func (m *member) serve(ctx context.Context, config *rest.Config, log *slog.Logge
 		return fmt.Errorf("reading this replica's hostname: %w", err)
 	}
 	var running atomic.Pointer[core.Agent]
+	var isolation isolated
 	heartbeats := lost.NewHeartbeats(m.membership.ClusterID, m.options.LeaseTimeout)
 	entry := membership.New()
 	entry.Broker, entry.Namespace, entry.Facts, entry.Holder = c, m.membership.Clusterset, m.facts, hostname
@@ -70,11 +71,12 @@ func (m *member) serve(ctx context.Context, config *rest.Config, log *slog.Logge
 	}
 	entry.OverBudget = m.namesOverBudget(ctx, &running)
 	entry.FollowsDrains = m.followsDrains(ctx, &running)
+	entry.Isolation = isolation.known
 	for ctx.Err() == nil {
 		err := entry.Check(ctx)
 		if err == nil {
 			log.Info("Starting", "version", version.String(), "broker", m.membership.Server, "clusterset", m.membership.Clusterset)
-			err = m.take(ctx, entry, heartbeats, restored, config, &running, log)
+			err = m.take(ctx, entry, heartbeats, restored, config, &running, &isolation, log)
 		}
 		if taken := (*membership.TakenError)(nil); errors.As(err, &taken) {
 			log.Error("This cluster does not take part in the clusterset", "error", err)
@@ -90,7 +92,7 @@ func (m *member) serve(ctx context.Context, config *rest.Config, log *slog.Logge
 }
 
 // take runs the controllers while the cluster id belongs to this cluster.
-func (m *member) take(ctx context.Context, entry *membership.Membership, heartbeats *lost.Heartbeats, restored <-chan struct{}, config *rest.Config, running *atomic.Pointer[core.Agent], log *slog.Logger) error {
+func (m *member) take(ctx context.Context, entry *membership.Membership, heartbeats *lost.Heartbeats, restored <-chan struct{}, config *rest.Config, running *atomic.Pointer[core.Agent], isolation *isolated, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var group errgroup.Group
@@ -117,11 +119,13 @@ func (m *member) take(ctx context.Context, entry *membership.Membership, heartbe
 		}
 		running.Store(agent)
 		go m.sayOverBudgetOf(ctx, agent)
+		go isolation.watch(ctx, mgr.Elected(), m, entry.Broker, entry.Renew)
 		measured.LeftOut(agent.OverBudget)
 		measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, agent.Lost, agent.OverBudgetOf()) })
 		measured.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, mgr.GetClient()) })
 		measured.Roles(agent.Roles, func() ([]metrics.Drain, error) { return drains(ctx, mgr.GetClient(), agent.DrainedByBroker()) })
 		measured.Connection(func() bool { return time.Since(heartbeats.Own()) < m.options.LeaseTimeout })
+		measured.Isolation(func() brokerv1alpha1.Isolation { return isolation.known("") })
 		defer measured.Serve(ctrlmetrics.Registry)()
 		if err := mgr.Add(m.health.Started()); err != nil {
 			return fmt.Errorf("adding to the manager: %w", err)

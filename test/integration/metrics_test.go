@@ -215,7 +215,7 @@ func TestMetrics(t *testing.T) {
 	for name, want := range map[string]float64{
 		"atoll_serviceexport_status_condition namespace metrics serviceexport web condition Ready status True reason Exported": 1,
 		"atoll_serviceimport_status_clusters namespace metrics serviceimport web":                                              1,
-		"atoll_broker_connected": 1, "atoll_build_info program atoll-agent": 1,
+		"atoll_broker_connected": 1, "atoll_broker_isolated": 1, "atoll_build_info program atoll-agent": 1,
 	} {
 		parts := strings.Fields(name)
 		if got := now.Sum(parts[0], parts[1:]...); got != want {

@@ -108,7 +108,21 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	OverBudget []string `json:"overBudget,omitempty"`
+	// Isolation says whether the broker refuses writes to other members' objects, as this member last tried. It
+	// is empty if the member does not know.
+	// +optional
+	// +kubebuilder:validation:Enum=Enforced;NotEnforced
+	Isolation Isolation `json:"isolation,omitempty"`
 }
+
+// Isolation says whether a broker's admission policies limit members to their own objects.
+type Isolation string
+
+// Values of Isolation.
+const (
+	Isolated    Isolation = "Enforced"
+	NotIsolated Isolation = "NotEnforced"
+)
 
 // PropertyValue is the value of a ClusterProperty: characters that can be printed, and spaces.
 //

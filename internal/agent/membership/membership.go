@@ -57,6 +57,8 @@ type Membership struct {
 	Properties func(published map[string]brokerv1alpha1.PropertyValue) map[string]brokerv1alpha1.PropertyValue
 	// OverBudget returns the members that the entry lists as over this cluster's budget, given the published ones.
 	OverBudget func(published []string) []string
+	// Isolation returns what the entry says about the broker's isolation of members, given what it says.
+	Isolation func(published brokerv1alpha1.Isolation) brokerv1alpha1.Isolation
 	// FollowsDrains returns which drains the heartbeat says that this cluster follows, given what it says.
 	FollowsDrains func(published string) string
 	// Holder names this replica. After Timeout without a heartbeat, other members consider the cluster lost.
@@ -191,6 +193,9 @@ func (m *Membership) applyEntry(ctx context.Context) error {
 	}
 	if m.OverBudget != nil {
 		want.OverBudget = m.OverBudget(have.Spec.OverBudget)
+	}
+	if want.Isolation = have.Spec.Isolation; m.Isolation != nil {
+		want.Isolation = m.Isolation(want.Isolation)
 	}
 	if m.Pods != nil {
 		want.PodCIDRs = m.Pods(have.Spec.PodCIDRs)

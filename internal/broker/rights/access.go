@@ -29,7 +29,7 @@ func Objects(namespace string) []client.Object {
 		permissionsConfigMap(namespace),
 		role(namespace),
 		policy(namespace),
-		policyBinding(namespace, policyName(namespace)),
+		policyBinding(namespace, MemberPolicyName(namespace)),
 		aggregatePolicy(namespace),
 		policyBinding(namespace, aggregatePolicyName(namespace)),
 		namespacePolicy(namespace),

@@ -16,7 +16,8 @@ import (
 
 var policyType = metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"}
 
-func policyName(namespace string) string { return "members-of-" + namespace + ".atoll.dev" }
+// MemberPolicyName names the policy that limits members to their own objects.
+func MemberPolicyName(namespace string) string { return "members-of-" + namespace + ".atoll.dev" }
 
 func policyMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: map[string]string{names.LabelClusterset: namespace}}
@@ -74,7 +75,7 @@ func self(namespace string) admissionv1.Variable {
 	}
 }
 
-// policy refuses a member's write to an object that is not its own. The label before and after, the cluster id in the
+// policy, MemberPolicyName, refuses a member's write to an object that is not its own. The label before and after, the cluster id in the
 // object, and the name must all match the member's service account.
 func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	label := func(object string) string {
@@ -82,7 +83,7 @@ func policy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	}
 	return &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   policyType,
-		ObjectMeta: policyMeta(namespace, policyName(namespace)),
+		ObjectMeta: policyMeta(namespace, MemberPolicyName(namespace)),
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    ptr.To(admissionv1.Fail),
 			MatchConstraints: writesIn(namespace, "*", "*"),

@@ -38,6 +38,8 @@ type Member struct {
 	AllowedRanges *[]string `json:"allowedRanges,omitempty"`
 	// OverBudgetOf are the clusters whose budget per member it exceeds. Endpoints beyond the budget are not imported there.
 	OverBudgetOf []string `json:"overBudgetOf,omitempty"`
+	// Isolation says what the member found when it last tried whether the broker limits members to their own objects; absent if unknown.
+	Isolation string `json:"isolation,omitempty"`
 	// Drained says how many of the exports are drained: "all", "2 of 7", or absent.
 	Drained string `json:"drained,omitempty"`
 	// Self means that this is the queried cluster.
@@ -73,7 +75,7 @@ func Members(s *survey.Survey) []Member {
 		member := Member{
 			Cluster: m.Name, State: MemberJoining, Kubernetes: m.Spec.KubernetesVersion, Agent: m.Spec.AgentVersion, Region: m.Spec.Region,
 			Advertises: string(m.Spec.AdvertiseMode), IPFamilies: texts(m.Spec.IPFamilies), PodCIDRs: m.Spec.PodCIDRs, ServiceCIDRs: m.Spec.ServiceCIDRs,
-			Exports: exports[m.Name], Self: m.Name == s.ClusterID.String(),
+			Exports: exports[m.Name], Isolation: string(m.Spec.Isolation), Self: m.Name == s.ClusterID.String(),
 		}
 		member.Drained = drained(s, m.Name)
 		member.permissions(s.Broker.Permissions.Of(names.ClusterID(m.Name)))

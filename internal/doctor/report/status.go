@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install/dnswiring"
 	"github.com/atoll-mcs/atoll/internal/install/render"
@@ -221,6 +222,10 @@ func (s *Status) members(of *survey.Survey) {
 			s.Findings.lost(of, m.Cluster)
 		case m.State == MemberJoining:
 			s.Findings.add(Pending, about, fmt.Sprintf("Cluster %s has not sent a heartbeat yet.", m.Cluster), "Check the agents of cluster "+m.Cluster+": "+command.Of(m.Cluster).Atoll("status"))
+		}
+		if m.Isolation == string(brokerv1alpha1.NotIsolated) && m.State == MemberReady {
+			s.Findings.add(Error, about, fmt.Sprintf("The broker does not limit members to their own objects: it accepted a write of cluster %s in the name of another cluster, as a dry run.", m.Cluster),
+				"Install the broker's admission policies again: "+command.Broker.Atoll("broker deploy --clusterset %s", of.Clusterset)+". The agent of "+m.Cluster+" tries again within about an hour, or when it is restarted.")
 		}
 		for _, other := range m.OverBudgetOf {
 			s.Findings.add(Warning, about, fmt.Sprintf("Cluster %s exceeds the per-member budget of cluster %s, so some of its changes arrive late or not at all in that cluster.", m.Cluster, other),

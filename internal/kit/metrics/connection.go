@@ -5,6 +5,8 @@ import (
 	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 )
 
 var connectedDesc = prometheus.NewDesc(namespace+"_broker_connected",
@@ -13,6 +15,18 @@ var connectedDesc = prometheus.NewDesc(namespace+"_broker_connected",
 // Connection sets the function that reports whether the broker is connected.
 func (m *Metrics) Connection(connected func() bool) {
 	m.connection.set(func(values chan<- prometheus.Metric) { values <- gauge(connectedDesc, number(connected())) })
+}
+
+var isolatedDesc = prometheus.NewDesc(namespace+"_broker_isolated",
+	"Whether the broker refused the leader's last try to write in the name of another cluster. Absent if that is not known.", nil, nil)
+
+// Isolation sets the function that returns whether the broker limits members to their own objects, "" if that is not known.
+func (m *Metrics) Isolation(isolation func() brokerv1alpha1.Isolation) {
+	m.isolation.set(func(values chan<- prometheus.Metric) {
+		if state := isolation(); state != "" {
+			values <- gauge(isolatedDesc, number(state == brokerv1alpha1.Isolated))
+		}
+	})
 }
 
 // ServeBuild registers the build info metric. If a process has several programs, the first one is reported.

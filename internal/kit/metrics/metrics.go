@@ -44,7 +44,7 @@ type Metrics struct {
 	propagation *prometheus.HistogramVec
 	traffic     *Traffic
 
-	leftOut, events, remotes, objects, roles, connection *collector
+	leftOut, events, remotes, objects, roles, connection, isolation *collector
 }
 
 // New returns metrics that are empty except for the broker traffic, which outlives them.
@@ -75,6 +75,7 @@ func New(traffic *Traffic) *Metrics {
 		objects:    newCollector(exportCondition, importClusters, conflictCount),
 		roles:      newCollector(roleServices, drainEnd),
 		connection: newCollector(connectedDesc),
+		isolation:  newCollector(isolatedDesc),
 	}
 	m.Exported, m.Imported = m.slices.of(Exported, nil), m.slices.of(Imported, m.imports)
 	m.Publish, m.Transit = m.propagation.WithLabelValues("publish"), m.propagation.WithLabelValues("broker")
@@ -86,7 +87,7 @@ func New(traffic *Traffic) *Metrics {
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return append(m.slices.collectors(), m.imports, m.propagation, m.Probes, m.ForeignWrites, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.roles, m.connection)
+	return append(m.slices.collectors(), m.imports, m.propagation, m.Probes, m.ForeignWrites, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.roles, m.connection, m.isolation)
 }
 
 // Describe implements prometheus.Collector.

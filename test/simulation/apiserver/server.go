@@ -10,6 +10,7 @@ package apiserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
@@ -150,6 +152,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
 	case http.MethodGet:
 		object, err = s.store.get(t)
 	case http.MethodPost:
+		if isDryRun := r.URL.Query().Has("dryRun"); isDryRun { // agents try whether the broker's policies exist
+			return apierrors.NewForbidden(t.kind.groupResource(), t.name, errors.New("denied by ValidatingAdmissionPolicy members-of-"+t.namespace+".atoll.dev"))
+		}
 		object, err = s.create(t, body)
 	case http.MethodPut:
 		object, err = s.update(t, body)
