@@ -179,36 +179,52 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // An agent that restarts does not know other clusters' exports at first. Its own endpoints keep their roles meanwhile.
 func TestRestartKeepsRoles(t *testing.T) {
-	for name, reachable := range map[string]bool{"with the broker": true, "without the broker": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, members := joinAll(t, 2, Options{})
-			ports := exportWeb(t, members...)
-			p := follow(t, members[1], "web")
-			p.isReady(t, "both", ports[0], addressOf(0), addressOf(1))
+	prefer := func(p trafficv1alpha1.Preference) func(*testing.T, []*Member) {
+		return func(t *testing.T, members []*Member) {
+			for i := range p.ClusterSelectors {
+				p.ClusterSelectors[i] = inCluster(members[i].ID.String())
+			}
+			planes.Create(t, members[2].Client, policyFor("ServiceImport", p))
+		}
+	}
+	group := trafficv1alpha1.ClusterGroup{}
+	for name, change := range map[string]func(*testing.T, []*Member){
+		"on standby": func(t *testing.T, members []*Member) {
 			drainExport(t, members[1], true)
-			p.isReady(t, "drained", ports[0], addressOf(0))
-			planes.NoError(t, members[1].Stop())
-			if !reachable {
-				members[1].options.Broker.Wrap(func(http.RoundTripper) http.RoundTripper {
-					return roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no broker") })
-				})
-			}
-			changes := follow(t, members[1], "web")
-			changes.isReady(t, "before", ports[0], addressOf(0))
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			planes.NoError(t, members[1].Start(ctx))
-			for range 300 {
-				p.mu.Lock()
-				got := slices.Clone(p.ready[ports[0]])
-				p.mu.Unlock()
-				if !slices.Equal(got, []string{addressOf(0)}) {
-					t.Fatalf("after the restart %v are ready", got)
+			drainExport(t, members[2], true)
+		},
+		"forbidden":         prefer(trafficv1alpha1.Preference{ClusterSelectors: []trafficv1alpha1.ClusterGroup{group}, Fallback: trafficv1alpha1.FallbackNone}),
+		"two groups behind": prefer(trafficv1alpha1.Preference{ClusterSelectors: []trafficv1alpha1.ClusterGroup{group, group}}),
+	} {
+		for with, reachable := range map[string]bool{"with the broker": true, "without the broker": false} {
+			t.Run(name+", "+with, func(t *testing.T) {
+				t.Parallel()
+				_, members := joinAll(t, 3, Options{})
+				ports := exportWeb(t, members...)
+				p := follow(t, members[2], "web")
+				p.isReady(t, "all", ports[0], addressOf(0), addressOf(1), addressOf(2))
+				change(t, members)
+				p.isReady(t, "decided", ports[0], addressOf(0))
+				planes.NoError(t, members[2].Stop())
+				if !reachable {
+					members[2].options.Broker.Wrap(func(http.RoundTripper) http.RoundTripper {
+						return roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no broker") })
+					})
 				}
-				time.Sleep(5 * time.Millisecond)
-			}
-		})
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				planes.NoError(t, members[2].Start(ctx))
+				for range 300 {
+					p.mu.Lock()
+					got := slices.Clone(p.ready[ports[0]])
+					p.mu.Unlock()
+					if !slices.Equal(got, []string{addressOf(0)}) {
+						t.Fatalf("after the restart %v are ready", got)
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+			})
+		}
 	}
 }
 

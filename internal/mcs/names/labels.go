@@ -42,6 +42,9 @@ const (
 	// reason, for example Drained. If that holds for some endpoints only, it is an annotation that counts them by reason:
 	// "BeyondShare=3".
 	LabelStandby = "atoll.dev/standby"
+	// AnnotationAbsent is set on an imported EndpointSlice that lacks endpoints of its source because they must not, or need not,
+	// be used here: the reason, for example FallbackNone.
+	AnnotationAbsent = "atoll.dev/absent"
 	// AnnotationPorts is set on an imported EndpointSlice that has only some ports of its source: the first one.
 	AnnotationPorts = "atoll.dev/ports"
 

@@ -208,7 +208,7 @@ func (r *Reconciler) assign(ctx context.Context, req Request, in inputsOf, plann
 }
 
 // keepRoles returns the slice to write for a request of this cluster while the exports of others, and properties of clusters, are
-// unknown, as after a restart without the broker. Its endpoints stand by if they did, and its ports stay in their slices.
+// unknown, as after a restart without the broker. Its endpoints keep their roles, and its ports stay in their slices.
 func (r *Reconciler) keepRoles(ctx context.Context, req Request, service types.NamespacedName, have, planned *discoveryv1.EndpointSlice) (*discoveryv1.EndpointSlice, error) {
 	if planned == nil {
 		return nil, nil
@@ -235,40 +235,36 @@ func (r *Reconciler) keepRoles(ctx context.Context, req Request, service types.N
 	if req.Ports != "" && len(group.Ports) == 0 {
 		return nil, nil
 	}
-	group.Endpoints = onStandby(planned, have)
+	group.Endpoints = rolesIn(have, planned)
 	return withRoles(planned, group, req), nil
 }
 
-// onStandby returns the decisions for a planned slice whose endpoints stood by, or nil.
-func onStandby(planned, have *discoveryv1.EndpointSlice) []choice.Decision {
-	reason, some := standbyReason(have)
-	if !some {
+// rolesIn returns the decisions for the endpoints of a planned slice that a slice shows, or nil if there are none: endpoints stand
+// by that stood by, and those are absent that were left out. A new endpoint gets the role of the others.
+func rolesIn(have, planned *discoveryv1.EndpointSlice) []choice.Decision {
+	if have == nil {
 		return nil
 	}
+	reasons, absent := layout.StandbyReasons(have), have.Annotations[names.AnnotationAbsent]
+	if len(reasons) == 0 && absent == "" {
+		return nil
+	}
+	there := map[string]*discoveryv1.Endpoint{}
+	for i := range have.Endpoints {
+		there[have.Endpoints[i].Addresses[0]] = &have.Endpoints[i]
+	}
+	anyReady := slices.ContainsFunc(have.Endpoints, func(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) })
 	decisions := make([]choice.Decision, len(planned.Endpoints))
-	for i, e := range planned.Endpoints {
-		if ptr.Deref(e.Conditions.Ready, true) {
-			decisions[i] = choice.Decision{Role: choice.Standby, Reason: reason}
+	for i := range planned.Endpoints {
+		e := &planned.Endpoints[i]
+		switch before := there[e.Addresses[0]]; {
+		case before == nil && absent != "":
+			decisions[i] = choice.Decision{Role: choice.Absent, Reason: choice.Reason(absent)}
+		case ptr.Deref(e.Conditions.Ready, true) && len(reasons) > 0 && (!anyReady || before != nil && isStandby(before)):
+			decisions[i] = choice.Decision{Role: choice.Standby, Reason: choice.Reason(reasons[0])}
 		}
 	}
 	return decisions
-}
-
-// standbyReason returns why a slice stands by, if some of its endpoints do and none is ready.
-func standbyReason(slice *discoveryv1.EndpointSlice) (reason choice.Reason, some bool) {
-	if slice == nil {
-		return "", false
-	}
-	for i := range slice.Endpoints {
-		if ptr.Deref(slice.Endpoints[i].Conditions.Ready, true) {
-			return "", false
-		}
-	}
-	reasons := layout.StandbyReasons(slice)
-	if len(reasons) == 0 {
-		return "", false
-	}
-	return choice.Reason(reasons[0]), true
 }
 
 func (r *roles) forget(service types.NamespacedName, set *roleSet) {

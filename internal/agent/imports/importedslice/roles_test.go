@@ -3,12 +3,15 @@ package importedslice
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -159,6 +162,39 @@ func TestWithoutEffect(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%+v, %v: %q", tt.applied, tt.invalid, got)
+		}
+	}
+}
+
+// Without the other clusters' exports, each endpoint keeps the role in which it is written. What is new gets the role of the others.
+func TestRolesIn(t *testing.T) {
+	slice := func(annotations map[string]string, endpoints ...string) *discoveryv1.EndpointSlice {
+		s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+		for _, e := range endpoints {
+			address, role, _ := strings.Cut(e, " ")
+			conditions := discoveryv1.EndpointConditions{Ready: ptr.To(role == "")}
+			if role == "standby" {
+				conditions = choice.Standby.Conditions(conditions)
+			}
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, Conditions: conditions})
+		}
+		return s
+	}
+	partly, wholly, absent := map[string]string{names.LabelStandby: "BeyondShare=1"}, map[string]string{names.LabelStandby: "Drained=1"}, map[string]string{names.AnnotationAbsent: "FallbackNone"}
+	for what, c := range map[string]struct {
+		have, planned *discoveryv1.EndpointSlice
+		want          string
+	}{
+		"no slice":                       {nil, slice(nil, "a"), "[]"},
+		"without roles":                  {slice(nil, "a", "b unready"), slice(nil, "a", "b"), "[]"},
+		"beyond a share":                 {slice(partly, "a", "b standby"), slice(nil, "a", "b", "c"), "[{Unchanged } {Standby BeyondShare} {Unchanged }]"},
+		"all on standby, one is new":     {slice(wholly, "a standby", "b unready"), slice(nil, "a", "b", "c"), "[{Standby Drained} {Standby Drained} {Standby Drained}]"},
+		"on standby, not ready any more": {slice(wholly, "a standby"), slice(nil, "a unready"), "[{Unchanged }]"},
+		"absent":                         {slice(absent), slice(nil, "a", "b unready"), "[{Absent FallbackNone} {Absent FallbackNone}]"},
+		"some are absent":                {slice(absent, "a"), slice(nil, "a", "b"), "[{Unchanged } {Absent FallbackNone}]"},
+	} {
+		if got := fmt.Sprint(rolesIn(c.have, c.planned)); got != c.want {
+			t.Errorf("%s: %s, want %s", what, got, c.want)
 		}
 	}
 }

@@ -16,13 +16,14 @@ import (
 
 // withoutRoles guesses the source of an imported slice: endpoints on standby are ready there.
 func withoutRoles(have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
-	if have == nil || len(layout.StandbyReasons(have)) == 0 {
+	if have == nil || len(layout.StandbyReasons(have)) == 0 && have.Annotations[names.AnnotationAbsent] == "" {
 		return have
 	}
 	guess := *have
 	guess.Labels, guess.Annotations = maps.Clone(have.Labels), maps.Clone(have.Annotations)
 	delete(guess.Labels, names.LabelStandby)
 	delete(guess.Annotations, names.LabelStandby)
+	delete(guess.Annotations, names.AnnotationAbsent)
 	guess.Endpoints = slices.Clone(have.Endpoints)
 	for i := range guess.Endpoints {
 		if e := &guess.Endpoints[i]; isStandby(e) {
@@ -54,6 +55,7 @@ func withRoles(planned *discoveryv1.EndpointSlice, group choice.Group, req Reque
 	for i, e := range planned.Endpoints {
 		d := group.Endpoints[i]
 		if d.Role == choice.Absent {
+			slice.Annotations[names.AnnotationAbsent] = string(d.Reason)
 			continue
 		}
 		if d.Role == choice.Standby || d.Role == choice.Off && d.Reason != choice.Terminating {
