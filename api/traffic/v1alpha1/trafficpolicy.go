@@ -15,7 +15,8 @@ const (
 
 // TrafficPolicy says which clusters the endpoints of a multi-cluster service are used from. A policy for a
 // ServiceImport applies in its own cluster. A policy for a ServiceExport applies in all importing clusters that have
-// no policy for their ServiceImport. The policy of the oldest export of the service applies. Of two policies for one
+// no policy for their ServiceImport; its weights and its fallback None only where the cluster of the export owns the
+// namespace, or the importing namespace accepts them. The policy of the oldest export of the service applies. Of two policies for one
 // target in a namespace, the older applies.
 //
 // +kubebuilder:object:root=true

@@ -50,7 +50,8 @@ func NewCommand() *cobra.Command {
 		Short: "Send no new connections to a cluster's exported services",
 		Long: `Drains a cluster, a namespace of it, or one of its Services. All clusters, also the drained one, then send no
 new connections to the endpoints there while another cluster can serve them. Established connections stay.
-Where no other cluster can serve, traffic still flows.
+Where no other cluster can serve, traffic still flows. The addresses of headless Services leave DNS, and the
+names of their pods there, unless all clusters are drained.
 
 Run the command with a context of the cluster itself. The broker's administrator can drain a cluster with
 "atoll broker members set CLUSTER --drained".

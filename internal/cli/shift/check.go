@@ -149,7 +149,7 @@ func (o *options) warn(ctx context.Context, p *place, say setup.Say) error {
 	if p.blind {
 		say("warning: cluster %s has no endpoints of service %s from other clusters, so the command does not notice if those of cluster %s fail", p.id, p.service, o.to)
 	}
-	say("other clusters follow only if their namespace %s has the annotation %s=%s, and they have no policy for their ServiceImport", p.service.Namespace, names.AnnotationAcceptWeights, p.id)
+	say("other clusters follow only if cluster %s owns namespace %s, or their namespace has the annotation %s=%[1]s, and if they have no policy for their ServiceImport", p.id, p.service.Namespace, names.AnnotationAcceptWeights)
 	here := *p
 	here.kind = mcsv1beta1.ServiceImportKindName
 	own, err := here.policies(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,8 +27,8 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
 
-// silent is the reason of endpoints on standby that do not answer.
-const silent = "Silent"
+// unused are the reasons of endpoints on standby that no weight brings into use.
+var unused = []choice.Reason{choice.Silent, choice.Drained}
 
 // place is a cluster in which the shift writes a TrafficPolicy.
 type place struct {
@@ -143,7 +144,7 @@ func (p *place) publishesClusterIPs(exporters []string) bool {
 }
 
 // count returns the number of endpoints of each cluster that get connections, and of those that are ready in their cluster: they
-// get connections, or are on standby.
+// get connections, or are on standby and neither drained nor silent.
 func (p *place) count(ctx context.Context) (active, usable map[string]int, _ error) {
 	found := &discoveryv1.EndpointSliceList{}
 	if err := p.List(ctx, found, client.InNamespace(p.service.Namespace), client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager, names.LabelServiceName: p.service.Name}); err != nil {
@@ -165,7 +166,7 @@ func (p *place) count(ctx context.Context) (active, usable map[string]int, _ err
 		switch {
 		case e.State == report.EndpointReady:
 			isActive[one], isUsable[one] = true, true
-		case e.State == report.EndpointStandby && e.Reason != silent:
+		case e.State == report.EndpointStandby && !slices.ContainsFunc(unused, func(r choice.Reason) bool { return strings.Contains(e.Reason, string(r)) }):
 			isUsable[one] = true
 		}
 	}

@@ -110,7 +110,7 @@ func (o *options) step(ctx context.Context, places []*place, i, percent int, say
 }
 
 func (o *options) noEndpoint(p *place) error {
-	return fmt.Errorf("cluster %s has no ready endpoint of service %s, as cluster %s sees it", o.to, o.service, p.id)
+	return fmt.Errorf("cluster %s has no ready endpoint of service %s, as cluster %s sees it. Drained and silent endpoints do not count", o.to, o.service, p.id)
 }
 
 // await waits until the agent accepts the policy, and returns the shares in its status when they no longer change.
@@ -181,7 +181,7 @@ func (o *options) look(ctx context.Context, p *place, atLeast int) (*trafficv1al
 	switch n := usable[o.to]; {
 	case p.blind || n >= atLeast:
 	case n == 0:
-		return nil, fmt.Errorf("cluster %s no longer has a ready endpoint of service %s, as cluster %s sees it; it had %d when the step began", o.to, o.service, p.id, atLeast)
+		return nil, fmt.Errorf("cluster %s no longer has a ready endpoint of service %s, as cluster %s sees it; it had %d when the step began. Drained and silent endpoints do not count", o.to, o.service, p.id, atLeast)
 	default:
 		return nil, fmt.Errorf("cluster %s has fewer ready endpoints of service %s than when the step began, as cluster %s sees it: %d instead of %d", o.to, o.service, p.id, n, atLeast)
 	}

@@ -123,6 +123,17 @@ func (w *world) scale(cluster string, n int) {
 	w.setSlice(slice(cluster, n))
 }
 
+// standby puts c2's endpoints on standby.
+func (w *world) standby(reason string) {
+	w.t.Helper()
+	s := slice("c2", 2)
+	s.Labels[names.LabelStandby] = reason
+	for i := range s.Endpoints {
+		s.Endpoints[i].Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: ptr.To(true), Terminating: ptr.To(true)}
+	}
+	w.setSlice(s)
+}
+
 func (w *world) setSlice(s *discoveryv1.EndpointSlice) {
 	w.t.Helper()
 	have := &discoveryv1.EndpointSlice{}
@@ -277,6 +288,7 @@ func TestStops(t *testing.T) {
 	}{
 		"fewer endpoints": {func(w *world) { w.scale("c2", 1) }, "stopped at 10 %: cluster c2 has fewer ready endpoints of service shop/web than when the step began, as cluster c3 sees it: 1 instead of 2\n"},
 		"no endpoint":     {func(w *world) { w.scale("c2", 0) }, "cluster c2 no longer has a ready endpoint of service shop/web, as cluster c3 sees it; it had 2"},
+		"it is drained":   {func(w *world) { w.standby("Drained") }, "cluster c2 no longer has a ready endpoint of service shop/web, as cluster c3 sees it; it had 2"},
 		"it is deleted":   {func(w *world) { _ = w.Delete(w.t.Context(), w.one("web-shift")) }, "somebody has deleted TrafficPolicy shop/web-shift"},
 		"it is changed": {func(w *world) {
 			p := w.one("web-shift")
@@ -303,12 +315,7 @@ func TestStops(t *testing.T) {
 		w := newWorld(t)
 		time.AfterFunc(10*time.Second, func() {
 			w.scale("c1", 0)
-			s := slice("c2", 2)
-			s.Labels[names.LabelStandby] = "BeyondShare"
-			for i := range s.Endpoints {
-				s.Endpoints[i].Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: ptr.To(true), Terminating: ptr.To(true)}
-			}
-			w.setSlice(s)
+			w.standby("BeyondShare")
 		})
 		if out, err := w.run(t.Context(), nil); err != nil {
 			t.Errorf("%v, %s", err, out)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/merge"
@@ -20,14 +21,20 @@ import (
 // those with UDP ports, and those whose traffic stays in the cluster.
 func DrainImpact(s *survey.Survey) (texts []string) {
 	if s.Broker == nil {
-		return nil
+		return []string{"the broker cannot be read, so it is not known which services no other cluster can serve: their traffic stays here"}
 	}
-	var alone, udp, stays []string
+	var alone, udp, stays, byName []string
 	for _, e := range s.Broker.Exports {
 		if e.Spec.ClusterID != s.ClusterID.String() {
 			continue
 		}
 		name := e.Spec.Service().String()
+		if e.Spec.Type == mcsv1beta1.Headless {
+			byName = append(byName, name)
+		}
+		if e.Spec.Scope == brokerv1alpha1.ScopeHub {
+			continue // the hub's load balancers decide
+		}
 		if ports, all := onlyHere(s, e.Spec); all {
 			alone = append(alone, name)
 		} else if len(ports) > 0 {
@@ -49,6 +56,7 @@ func DrainImpact(s *survey.Survey) (texts []string) {
 		}
 	}
 	add(alone, "no other cluster can serve %s, so its traffic stays here")
+	add(byName, "%s is headless: unless all its clusters are drained, its addresses here leave DNS, and so do the names of its pods")
 	add(udp, "%s has UDP ports: clients that keep their source port keep their endpoint")
 	add(stays, "%s has internalTrafficPolicy Local: clients of this cluster keep using the endpoints on their node")
 	return texts

@@ -77,7 +77,11 @@ func TestDrainImpact(t *testing.T) {
 			s.Broker.Exports[0].Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
 		}, "shop/web has internalTrafficPolicy Local"},
 		"another cluster's UDP": {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Ports[0].Protocol = corev1.ProtocolUDP }, ""},
-		"the broker is away":    {func(s *survey.Survey) { s.Broker = nil }, ""},
+		"the broker is away":    {func(s *survey.Survey) { s.Broker = nil }, "the broker cannot be read"},
+		"all export for the hub only": {func(s *survey.Survey) {
+			s.Broker.Exports[0].Spec.Scope, s.Broker.Exports[1].Spec.Scope = brokerv1alpha1.ScopeHub, brokerv1alpha1.ScopeHub
+		}, ""},
+		"headless": {func(s *survey.Survey) { s.Broker.Exports[0].Spec.Type = mcsv1beta1.Headless }, "shop/web is headless"},
 	} {
 		s := clusterset()
 		s.ClusterID = names.ClusterID(s.Broker.Exports[0].Spec.ClusterID)

@@ -36,6 +36,8 @@ func decide(policy *trafficv1alpha1.TrafficPolicy, isDefault bool, targets []tar
 	var status trafficv1alpha1.TrafficPolicyStatus
 	if isDefault {
 		targets = []target{{exists: true, winner: policy.Name}}
+	} else if len(targets) == 0 {
+		targets = []target{{}} // it says why the policy has no effect
 	}
 	for _, t := range targets {
 		have := trafficv1alpha1.TargetStatus{Kind: t.Kind, Name: t.Name}
@@ -62,6 +64,8 @@ func accepted(policy *trafficv1alpha1.TrafficPolicy, t target, isDefault bool) m
 		return metav1.Condition{Type: trafficv1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
 	}
 	switch {
+	case t.Kind == "" && !isDefault:
+		return no(trafficv1alpha1.ReasonInvalid, "The policy has no targets, so it has no effect. Only TrafficPolicy %s in namespace %s needs none.", trafficv1alpha1.DefaultPolicy, names.SystemNamespace)
 	case t.winner != policy.Name:
 		return no(trafficv1alpha1.ReasonConflicted, "TrafficPolicy %s has the same target and is older, so it applies instead. Delete one of them.", t.winner)
 	case !t.exists:

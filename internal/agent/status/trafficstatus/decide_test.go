@@ -131,3 +131,16 @@ func TestResults(t *testing.T) {
 		t.Errorf("without weights: %v", weights)
 	}
 }
+
+// A policy without targets has no effect, and says so, unless it is the cluster's default.
+func TestWithoutTargets(t *testing.T) {
+	for isDefault, want := range map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse} {
+		p := &trafficv1alpha1.TrafficPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: trafficv1alpha1.TrafficPolicySpec{
+			Preference: trafficv1alpha1.Preference{ClusterSelectors: []trafficv1alpha1.ClusterGroup{{}}},
+		}}
+		status := decide(p, isDefault, nil, metav1.Now())
+		if len(status.Targets) != 1 || len(status.Targets[0].Conditions) != 1 || status.Targets[0].Conditions[0].Status != want {
+			t.Errorf("default %v: %+v", isDefault, status)
+		}
+	}
+}
