@@ -405,7 +405,7 @@ func TestRefused(t *testing.T) {
 		"no import": {nil, func(w *world, _ *options) {
 			_ = w.Delete(w.t.Context(), &mcsv1beta1.ServiceImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}})
 		}, "cluster c3 does not import service shop/web"},
-		"no endpoint": {nil, func(w *world, _ *options) { w.scale("c2", 0) }, "cluster c2 has no ready endpoint of service shop/web, as cluster c3 sees it\nnothing is changed"},
+		"no endpoint": {nil, func(w *world, _ *options) { w.scale("c2", 0) }, "cluster c2 has no ready endpoint of service shop/web, as cluster c3 sees it. Drained and silent endpoints do not count\nnothing is changed"},
 		"headless": {nil, func(w *world, _ *options) {
 			w.changeImport(func(s *mcsv1beta1.ServiceImportSpec) { s.Type = mcsv1beta1.Headless })
 		}, "the service is headless"},

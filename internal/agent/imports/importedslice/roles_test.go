@@ -198,3 +198,29 @@ func TestRolesIn(t *testing.T) {
 		}
 	}
 }
+
+// A write that brings endpoints into use because of their role does not wait. New pods and pods that become ready do.
+func TestPromotes(t *testing.T) {
+	slice := func(absent string, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
+		s := &discoveryv1.EndpointSlice{Endpoints: endpoints}
+		if absent != "" {
+			s.Annotations = map[string]string{names.AnnotationAbsent: absent}
+		}
+		return s
+	}
+	in := func(role choice.Role, ready bool) discoveryv1.Endpoint {
+		return discoveryv1.Endpoint{Addresses: []string{"10.1.0.1"}, Conditions: role.Conditions(discoveryv1.EndpointConditions{Ready: ptr.To(ready)})}
+	}
+	active := slice("", in(choice.Active, true))
+	for what, c := range map[string]struct {
+		have *discoveryv1.EndpointSlice
+		want bool
+	}{
+		"on standby": {slice("", in(choice.Standby, true)), true}, "off": {slice("", in(choice.Off, true)), true}, "absent": {slice("FallbackNone"), true},
+		"active": {active, false}, "not ready": {slice("", in(choice.Unchanged, false)), false}, "a new pod": {slice(""), false}, "no slice": {nil, false},
+	} {
+		if got := promotes(c.have, active); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}

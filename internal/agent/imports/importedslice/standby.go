@@ -93,19 +93,20 @@ func clearHints(slice *discoveryv1.EndpointSlice) {
 	}
 }
 
-// promotes reports whether a write brings endpoints that stood by into use. It does not wait for rate limits.
+// promotes reports whether a write brings endpoints into use that stood by, were off or absent. It does not wait for rate limits.
 func promotes(have, want *discoveryv1.EndpointSlice) bool {
 	if have == nil || want == nil {
 		return false
 	}
-	standby := map[string]bool{}
+	unused := map[string]bool{} // by address, of those that are there
 	for i := range have.Endpoints {
-		if e := &have.Endpoints[i]; isStandby(e) {
-			standby[e.Addresses[0]] = true
-		}
+		e := &have.Endpoints[i]
+		unused[e.Addresses[0]] = !ptr.Deref(e.Conditions.Ready, true) && ptr.Deref(e.Conditions.Terminating, false)
 	}
+	wasAbsent := have.Annotations[names.AnnotationAbsent] != ""
 	return slices.ContainsFunc(want.Endpoints, func(e discoveryv1.Endpoint) bool {
-		return ptr.Deref(e.Conditions.Ready, true) && standby[e.Addresses[0]]
+		before, there := unused[e.Addresses[0]]
+		return ptr.Deref(e.Conditions.Ready, true) && (before || wasAbsent && !there)
 	})
 }
 
