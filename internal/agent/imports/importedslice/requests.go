@@ -72,7 +72,7 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) (all []Request) {
 		}
 		for _, service := range r.Cluster.View.ServicesOf(s.Member) {
 			if !imported[service] { // else all has a slice of it
-				all = append(all, r.decides(ctx, service, s.Member)...)
+				all = append(all, r.decides(ctx, service)...)
 			}
 		}
 		return all
@@ -90,14 +90,14 @@ func another(all []Request, than names.ClusterID) []Request {
 	return nil
 }
 
-// decides returns a request that decides the roles of a service again, of which a member has an export but no slice: it may be
-// drained or silent, or have a preference. A new decision queues the other slices.
-func (r *Reconciler) decides(ctx context.Context, service types.NamespacedName, member names.ClusterID) []Request {
-	all := r.of(ctx, service)
-	if len(all) == 0 || slices.ContainsFunc(all, func(req Request) bool { return req.Cluster == member }) {
-		return nil
+// decides returns requests that decide the roles of a service again, of which nothing of a member is imported: the member may be
+// drained or silent, or have a preference. They are for slices that are imported, if there are any: one that is withdrawn decides
+// nothing.
+func (r *Reconciler) decides(ctx context.Context, service types.NamespacedName) []Request {
+	if here, err := r.Cluster.Imported(ctx, service); err == nil && len(here) > 0 {
+		return sources(here...)
 	}
-	return all[:1]
+	return r.of(ctx, service)
 }
 
 func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []Request {
