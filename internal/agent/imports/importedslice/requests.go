@@ -72,32 +72,30 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) (all []Request) {
 		}
 		for _, service := range r.Cluster.View.ServicesOf(s.Member) {
 			if !imported[service] { // else all has a slice of it
-				all = append(all, r.decides(ctx, service)...)
+				all = append(all, r.another(ctx, service, s.Member)...)
 			}
 		}
 		return all
 	}
 	of := r.of(ctx, s.Service)
 	theirs := slices.DeleteFunc(slices.Clone(of), func(req Request) bool { return s.Member != "" && req.Cluster != s.Member })
-	return append(theirs, another(of, s.Member)...)
+	return append(theirs, r.another(ctx, s.Service, s.Member)...)
 }
 
-// another returns a request for another cluster's slice of a service, if there is one: a slice that is gone decides nothing.
-func another(all []Request, than names.ClusterID) []Request {
-	if i := slices.IndexFunc(all, func(req Request) bool { return req.Cluster != than }); i >= 0 {
-		return all[i : i+1]
+// another returns requests that decide the roles of a service again because of a cluster: one for each other cluster. They are for
+// slices that are imported, if there are any: one that is withdrawn or gone decides nothing.
+func (r *Reconciler) another(ctx context.Context, service types.NamespacedName, than names.ClusterID) (all []Request) {
+	here, err := r.Cluster.Imported(ctx, service)
+	candidates := sources(here...)
+	if err != nil || len(candidates) == 0 {
+		candidates = r.of(ctx, service)
 	}
-	return nil
-}
-
-// decides returns requests that decide the roles of a service again, of which nothing of a member is imported: the member may be
-// drained or silent, or have a preference. They are for slices that are imported, if there are any: one that is withdrawn decides
-// nothing.
-func (r *Reconciler) decides(ctx context.Context, service types.NamespacedName) []Request {
-	if here, err := r.Cluster.Imported(ctx, service); err == nil && len(here) > 0 {
-		return sources(here...)
+	for _, req := range candidates {
+		if req.Cluster != than && !slices.ContainsFunc(all, func(other Request) bool { return other.Cluster == req.Cluster }) {
+			all = append(all, req)
+		}
 	}
-	return r.of(ctx, service)
+	return all
 }
 
 func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []Request {
@@ -105,7 +103,7 @@ func (r *Reconciler) serviceImport(ctx context.Context, e kit.Event[*mcsv1beta1.
 	case e.Initial:
 		return nil
 	case !imported.Changed(e) && e.Old != nil && e.New != nil && len(e.Old.Status.Clusters) != len(e.New.Status.Clusters):
-		return another(r.of(ctx, client.ObjectKeyFromObject(e.New)), r.Cluster.ID) // this cluster's export may have ended without an event
+		return r.another(ctx, client.ObjectKeyFromObject(e.New), r.Cluster.ID) // this cluster's export may have ended without an event
 	case !imported.Changed(e):
 		return nil
 	}
@@ -121,7 +119,7 @@ func (r *Reconciler) serviceExport(ctx context.Context, e kit.Event[*mcsv1beta1.
 		return nil
 	}
 	service := client.ObjectKeyFromObject(e.Latest())
-	return append(r.own(ctx, service), another(r.of(ctx, service), r.Cluster.ID)...)
+	return append(r.own(ctx, service), r.another(ctx, service, r.Cluster.ID)...)
 }
 
 // service maps a new derived Service to the slices of its import, and another Service to its own.
