@@ -3,6 +3,7 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,7 +122,8 @@ func TestClustersetIPSurvives(t *testing.T) {
 		})
 	}
 	right("it was deleted several times")
-	if had := ready()["web/Ready"]; len(had) != 1 || !strings.HasPrefix(had[0], "True") {
+	// On a slow machine, the address is in use for so long that the condition is Unknown for a moment.
+	if had := ready()["web/Ready"]; slices.ContainsFunc(had, func(c string) bool { return strings.HasPrefix(c, "False") }) || !strings.HasPrefix(had[len(had)-1], "True") {
 		t.Errorf("the import's condition Ready was %s", strings.Join(had, ", then "))
 	}
 }

@@ -165,8 +165,9 @@ func (e *evidence) asked(id names.ClusterID, endpoints int, answered bool, at ti
 	if m.none && endpoints > 0 {
 		m.pause = 0
 	}
-	m.none = endpoints == 0
-	m.tries++
+	if m.none = endpoints == 0; !m.none { // else nobody could answer
+		m.tries++
+	}
 	wait := min(max(2*m.pause, e.timeout/rounds), e.every())
 	if m.pause = wait; answered {
 		m.pause, m.tries, wait = 0, 0, e.every()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // connections asks a member like a Controller, second by second, and returns how many endpoints it has connected to.
@@ -99,5 +101,20 @@ func TestChangesAreCheap(t *testing.T) {
 		if connections(e, pods(n, 9), false, &at, 1); e.members["a"].tries > 12 {
 			t.Fatalf("it was asked %d times in vain", e.members["a"].tries)
 		}
+	}
+}
+
+// A member whose endpoints are not imported yet has not failed to answer, however often it is looked at.
+func TestNothingToAskIsNoSilence(t *testing.T) {
+	e, at := newEvidence(timeout), start
+	e.keep(ids("a"))
+	never := func(names.ClusterID) bool { return false }
+	connections(e, nil, true, &at, 900)
+	if unproven := e.unproven(never); len(unproven) > 0 {
+		t.Fatalf("%v never answered, but nobody asked", unproven)
+	}
+	connections(e, pods(0, 9), false, &at, 900)
+	if len(e.unproven(never)) != 1 {
+		t.Fatal("it has been asked in vain")
 	}
 }
