@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/atoll-mcs/atoll/internal/cli/bench"
 	"github.com/atoll-mcs/atoll/internal/cli/broker"
@@ -45,6 +47,7 @@ const (
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	ctrllog.SetLogger(logr.Discard()) // else it prints a stack after 30 s, when the next client is made
 	begun := false
 	program, args := called(args)
 	root := NewRoot(program)

@@ -146,6 +146,8 @@ func (o *options) drain(cmd *cobra.Command, cluster *install.Target, found *surv
 		return errors.New("--for must be positive")
 	case o.wait && o.dryRun:
 		return errors.New("--wait and --dry-run exclude each other")
+	case o.wait && o.length > 0 && o.length <= o.timeout:
+		return fmt.Errorf("with --wait, --for must be longer than --timeout (%v): the drain would end while the command waits", o.timeout)
 	case o.length > 0:
 		value = time.Now().Add(o.length).UTC().Format(time.RFC3339)
 	}
@@ -221,7 +223,9 @@ func (o *options) awaitFollowers(cmd *cobra.Command, cluster *install.Target) er
 	case err == nil:
 		say("all clusters follow the drain: %s", strings.Join(last.Follow, ", "))
 		return nil
-	case cmd.Context().Err() != nil || !wait.Interrupted(err):
+	case cmd.Context().Err() != nil:
+		return fmt.Errorf("interrupted: %s stays drained, and not all clusters follow yet", o.what())
+	case !wait.Interrupted(err):
 		return err
 	case len(last.Unpublished) > 0:
 		return fmt.Errorf("after %v, this cluster's agent has not published the drain of %s: look at its log: %s", o.timeout, strings.Join(last.Unpublished, ", "), render.ShowAgentLog(o.Command()))
