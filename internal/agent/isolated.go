@@ -46,22 +46,21 @@ func (i *isolated) watch(ctx context.Context, elected <-chan struct{}, m *member
 		limited, cancel := context.WithTimeout(ctx, m.options.LeaseTimeout)
 		now, err := isolation.Test(limited, broker, m.membership.Clusterset, m.membership.ClusterID)
 		cancel()
+		reason := ""
 		switch {
-		case err != nil && ctx.Err() != nil:
+		case ctx.Err() != nil:
 			return
 		case err != nil:
-			if pause = isolationRetry; err.Error() != failed {
-				failed = err.Error()
+			pause, reason = isolationRetry, err.Error()
+			if reason != failed {
 				m.log.Warn("Failed to try whether the broker limits members to their own objects. The agent retries", "error", err)
 			}
 		case now != i.known(""):
-			failed = ""
 			i.say(ctx, m, now)
 			i.last.Store(&now)
 			changed()
-		default:
-			failed = ""
 		}
+		failed = reason
 		select {
 		case <-ctx.Done():
 			return

@@ -56,7 +56,7 @@ func followersOf(t *testing.T, b *Broker, id names.ClusterID) report.Followers {
 
 // An agent from before preferences and drains works in one clusterset with those of today. Its endpoints are imported, and it counts
 // as a cluster without properties, except for the region that agents always published. The broker's administrator can drain it.
-// It does not follow drains, and whoever waits for that is told so.
+// It does not follow drains, and atoll drain --wait names it.
 func TestEarlierAgent(t *testing.T) {
 	t.Parallel()
 	b, members := joinAll(t, 2, Options{})

@@ -45,7 +45,7 @@ func renewing(t *testing.T, b *Broker, id string) {
 }
 
 // A member lies about its region, its id and the readiness of its endpoints. It attracts traffic of a service that it exports, where
-// this cluster prefers that region. It never replaces a cluster that is preferred by its id, and changes nothing of other services.
+// this cluster prefers that region. It does not replace a cluster that is preferred by its id, or change other services.
 // Endpoints that never answered do not make it silent, as they could be behind a firewall; the stored list says so.
 func TestMemberThatLies(t *testing.T) {
 	waits(t)

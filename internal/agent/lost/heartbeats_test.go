@@ -131,7 +131,8 @@ func TestWhoRenewsInTimeIsNeverMissing(t *testing.T) {
 }
 
 // Clocks are not compared: a member is late by the age of its last renewal, however its clock differs, also if it is set
-// meanwhile, and however late its renewals are read. What a member usually takes between renewals is not late, and nothing that happened while the broker was away counts.
+// meanwhile, and however late its renewals are read. What a member usually takes between renewals is not late, and nothing that
+// happened while the broker was away counts.
 func TestLate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, at := NewHeartbeats("self", timeout), start

@@ -18,7 +18,8 @@ import (
 )
 
 // DrainImpact says which of the cluster's exported services a drain does not empty: those that no other cluster can serve,
-// those with UDP ports, and those whose traffic stays in the cluster.
+// those with UDP ports, those whose traffic stays in the cluster, and headless ones. If the broker cannot be read, it says that
+// this is not known.
 func DrainImpact(s *survey.Survey) (texts []string) {
 	if s.Broker == nil {
 		return []string{"the broker cannot be read, so it is not known which services no other cluster can serve: their traffic stays here"}

@@ -23,7 +23,7 @@ func Same(have, want *discoveryv1.EndpointSlice) bool {
 
 // sameOtherwise compares everything except the endpoints and some annotations.
 func sameOtherwise(have, want *discoveryv1.EndpointSlice, except ...string) bool {
-	return !hasOther(have.Labels, want.Labels, passingLabels) && !hasOther(have.Annotations, want.Annotations, []string{names.LabelStandby, names.AnnotationAbsent}) && includes(have.Labels, want.Labels) &&
+	return !hasOther(have.Labels, want.Labels, passingLabels) && !hasOther(have.Annotations, want.Annotations, passingAnnotations) && includes(have.Labels, want.Labels) &&
 		includes(have.Annotations, want.Annotations, except...) &&
 		samePorts(have.Ports, want.Ports) &&
 		equality.Semantic.DeepEqual(have.OwnerReferences, want.OwnerReferences)
@@ -50,7 +50,7 @@ func Updated(have, want *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	}
 	u := &discoveryv1.EndpointSlice{ObjectMeta: *have.ObjectMeta.DeepCopy(), AddressType: have.AddressType}
 	u.Labels = with(have.Labels, w.Labels, passingLabels...)
-	u.Annotations = with(have.Annotations, w.Annotations, names.AnnotationLastChangeTriggerTime, names.LabelStandby, names.AnnotationAbsent)
+	u.Annotations = with(have.Annotations, w.Annotations, append(slices.Clone(passingAnnotations), names.AnnotationLastChangeTriggerTime)...)
 	if slices.EqualFunc(have.Endpoints, want.Endpoints, func(a, b discoveryv1.Endpoint) bool { return sameEndpoint(&a, &b) }) {
 		delete(u.Annotations, names.AnnotationLastChangeTriggerTime)
 	}
@@ -58,8 +58,11 @@ func Updated(have, want *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	return u
 }
 
-// passingLabels are those that Atoll removes when they no longer apply.
-var passingLabels = []string{names.LabelHeadless, names.LabelStandby}
+// passingLabels and passingAnnotations are those that Atoll removes when they no longer apply.
+var (
+	passingLabels      = []string{names.LabelHeadless, names.LabelStandby}
+	passingAnnotations = []string{names.LabelStandby, names.AnnotationAbsent}
+)
 
 // hasOther reports whether have has one of the keys, which want lacks.
 func hasOther(have, want map[string]string, keys []string) bool {

@@ -24,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 )
 
 // Server is an API server. Use New to create a server.
@@ -152,8 +154,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
 	case http.MethodGet:
 		object, err = s.store.get(t)
 	case http.MethodPost:
-		if isDryRun := r.URL.Query().Has("dryRun"); isDryRun { // agents try whether the broker's policies exist
-			return apierrors.NewForbidden(t.kind.groupResource(), t.name, errors.New("denied by ValidatingAdmissionPolicy members-of-"+t.namespace+".atoll.dev"))
+		if r.URL.Query().Has("dryRun") { // agents try whether the broker's policies exist
+			return apierrors.NewForbidden(t.kind.groupResource(), t.name, errors.New("denied by ValidatingAdmissionPolicy "+rights.MemberPolicyName(t.namespace)))
 		}
 		object, err = s.create(t, body)
 	case http.MethodPut:

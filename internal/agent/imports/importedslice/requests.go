@@ -77,8 +77,7 @@ func (r *Reconciler) changed(ctx context.Context, s kit.Scope) (all []Request) {
 		}
 		return all
 	}
-	of := r.of(ctx, s.Service)
-	theirs := slices.DeleteFunc(slices.Clone(of), func(req Request) bool { return s.Member != "" && req.Cluster != s.Member })
+	theirs := slices.DeleteFunc(r.of(ctx, s.Service), func(req Request) bool { return s.Member != "" && req.Cluster != s.Member })
 	return append(theirs, r.another(ctx, s.Service, s.Member)...)
 }
 
