@@ -121,6 +121,7 @@ func (m *member) take(ctx context.Context, entry *membership.Membership, heartbe
 		go m.sayOverBudgetOf(ctx, agent)
 		go isolation.watch(ctx, mgr.Elected(), m, entry.Broker, entry.Renew)
 		measured.LeftOut(agent.OverBudget)
+		measured.Addresses(agent.Addresses())
 		measured.Remotes(func() map[string]metrics.Remote { return remotes(heartbeats, agent.Lost, agent.OverBudgetOf()) })
 		measured.Objects(conflictReasons, func() ([]metrics.Export, []metrics.Import, error) { return measuredObjects(ctx, mgr.GetClient()) })
 		measured.Roles(agent.Roles, func() ([]metrics.Drain, error) { return drains(ctx, mgr.GetClient(), agent.DrainedByBroker()) })

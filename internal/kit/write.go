@@ -31,9 +31,15 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("%s %s/%s already exists and was not created by Atoll: delete or rename the existing object", e.Kind, e.Namespace, e.Name)
 }
 
+// LimitError says that an object is not written because of a limit of this cluster.
+type LimitError string
+
+func (e LimitError) Error() string { return string(e) }
+
 // Outcome is what came of a write.
 type Outcome struct {
-	// Refusal is what the API server says if it refuses the write; the write is retried after a pause.
+	// Refusal is what the API server says if it refuses the write, or which limit of this cluster does; the write is retried after
+	// a pause.
 	Refusal string
 	// Err is another error; the write is retried with backoff.
 	Err error
@@ -46,12 +52,13 @@ type Outcome struct {
 func OutcomeOf(err error) Outcome {
 	var taken *TakenError
 	var later laterError
+	var limit LimitError
 	switch {
 	case errors.As(err, &later):
 		return Outcome{again: time.Duration(later)}
 	case err == nil, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return Outcome{}
-	case IsRefusal(err), errors.As(err, &taken):
+	case IsRefusal(err), errors.As(err, &taken), errors.As(err, &limit):
 		return Outcome{Refusal: err.Error(), again: wait.Jitter(refusedPause, jitter)}
 	case apierrors.IsConflict(err):
 		return Outcome{again: wait.Jitter(outdatedPause, jitter)}

@@ -189,6 +189,7 @@ func TestMetrics(t *testing.T) {
 		"c2 endpointslice_changes operation update " + imported:              1,
 		"c2 endpointslice_endpoints_added_per_sync_sum " + imported:          3,
 		"c2 serviceimport_endpoints source_cluster c1":                       3,
+		"c2 serviceimport_addresses source_cluster c1":                       1,
 		"c2 propagation_duration_seconds_count stage total":                  1,
 		"c1 endpointslice_changes operation delete controller exportedslice": 0,
 	})
@@ -221,6 +222,9 @@ func TestMetrics(t *testing.T) {
 		if got := now.Sum(parts[0], parts[1:]...); got != want {
 			t.Errorf("%s is %v", name, got)
 		}
+	}
+	if used := now.Sum("atoll_service_range_used_ratio", "ip_family", "IPv4"); used <= 0 || used >= 1 {
+		t.Errorf("%v of the Service range is in use", used)
 	}
 	if ready := now.Sum("atoll_remote_cluster_ready", "cluster", "c2"); ready != 1 {
 		t.Errorf("c2 is ready by %v", ready)

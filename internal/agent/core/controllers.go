@@ -36,7 +36,7 @@ func (c *core) addProcessControllers() (imports *importedslice.Reconciler, _ err
 	var all []manager.Runnable
 	var failed error
 	add := func(r manager.Runnable, err error) { all, failed = append(all, r), errors.Join(failed, err) }
-	add(service.New(c.cluster, member, c.recorder, c.imports))
+	add(service.New(c.cluster, member, c.addresses, c.recorder, c.imports))
 	add(serviceimport.New(c.cluster, member, c.pace, c.recorder, c.imports, c.exports))
 	slices, imports, err := importedslice.New(importedslice.Dependencies{
 		Cluster: c.cluster, Network: c.network, Hints: c.hints, Hosts: c.hosts, Lost: c.lost, OmitStandby: c.OmitStandby,

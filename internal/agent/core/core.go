@@ -38,6 +38,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ranges"
 	"github.com/atoll-mcs/atoll/internal/mcs/refusal"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
@@ -97,6 +98,8 @@ type core struct {
 	properties *properties.Properties
 	// pace delays the changes of members that change too much.
 	pace *border.Pace
+	// addresses limits the Service addresses that imports use.
+	addresses *share.Addresses
 	// named receives a value when a MemberCluster has changed.
 	named chan struct{}
 	// budget is the current connection's budget; it lists the members that exceed theirs.
@@ -135,11 +138,14 @@ func (a *Agent) Hosts() *local.Hosts {
 }
 
 // OverBudget returns the number of objects per other member that are not imported or late: records of which the member has too
-// many, EndpointSlices that exceed its budget, and changes that wait for the rate limit.
+// many, imports that get no Service address, EndpointSlices that exceed its budget, and changes that wait for the rate limit.
 func (a *Agent) OverBudget() map[string]int {
 	over := a.core.pace.Late(time.Now())
 	for member, records := range a.core.cluster.View.TooMany() {
 		over[member.String()] += records
+	}
+	for member, imports := range a.core.addresses.Waiting() {
+		over[member.String()] += imports
 	}
 	if budget := a.core.budget.Load(); budget != nil {
 		for member, usage := range budget.Usage() {
@@ -148,6 +154,9 @@ func (a *Agent) OverBudget() map[string]int {
 	}
 	return over
 }
+
+// Addresses returns how many Service addresses are in use.
+func (a *Agent) Addresses() *share.Addresses { return a.core.addresses }
 
 // OverBudgetOf returns the members that report this cluster as over their budget, sorted.
 func (a *Agent) OverBudgetOf() (by []string) {
@@ -208,6 +217,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	c := &core{
 		Config: config, mgr: mgr, named: make(chan struct{}, 1), exports: &status.Problems{}, imports: &status.Problems{},
 		recorder: recorder, properties: properties.New(config.Renew, config.Log), pace: border.NewPace(pacePerSecond, paceBurst),
+		addresses: share.NewAddresses(config.Network.CIDRs),
 		cluster: &inputs.Cluster{
 			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses, ServiceMetadata: config.ServiceMetadata,
 			PublishesPods: config.Mode != brokerv1alpha1.AdvertiseClusterIP, Client: mgr.GetClient(), Live: mgr.GetAPIReader(),

@@ -44,7 +44,7 @@ type Metrics struct {
 	propagation *prometheus.HistogramVec
 	traffic     *Traffic
 
-	leftOut, events, remotes, objects, roles, connection, isolation *collector
+	leftOut, events, remotes, objects, roles, connection, isolation, addresses *collector
 }
 
 // New returns metrics that are empty except for the broker traffic, which outlives them.
@@ -76,6 +76,7 @@ func New(traffic *Traffic) *Metrics {
 		roles:      newCollector(roleServices, drainEnd),
 		connection: newCollector(connectedDesc),
 		isolation:  newCollector(isolatedDesc),
+		addresses:  newCollector(addressesDesc, importAddressesDesc),
 	}
 	m.Exported, m.Imported = m.slices.of(Exported, nil), m.slices.of(Imported, m.imports)
 	m.Publish, m.Transit = m.propagation.WithLabelValues("publish"), m.propagation.WithLabelValues("broker")
@@ -87,7 +88,7 @@ func New(traffic *Traffic) *Metrics {
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return append(m.slices.collectors(), m.imports, m.propagation, m.Probes, m.ForeignWrites, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.roles, m.connection, m.isolation)
+	return append(m.slices.collectors(), m.imports, m.propagation, m.Probes, m.ForeignWrites, m.traffic.bytes, m.leftOut, m.events, m.remotes, m.objects, m.roles, m.connection, m.isolation, m.addresses)
 }
 
 // Describe implements prometheus.Collector.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -27,11 +28,13 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 )
 
 // Reconciler writes derived Services.
@@ -39,6 +42,8 @@ type Reconciler struct {
 	cluster  *inputs.Cluster
 	recorder events.EventRecorder
 	problems *status.Problems
+	// limits are those of this cluster's Service addresses.
+	limits *share.Addresses
 	// refused are the traffic distribution values that this cluster's API server has refused since the agent started.
 	// Its version is not enough to tell: a feature gate decides too.
 	refused sync.Map
@@ -51,12 +56,18 @@ type Reconciler struct {
 }
 
 // New returns the controller.
-func New(c *inputs.Cluster, member cache.Cache, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, error) {
-	r := &Reconciler{cluster: c, recorder: recorder, problems: problems}
+func New(c *inputs.Cluster, member cache.Cache, limits *share.Addresses, recorder events.EventRecorder, problems *status.Problems) (controller.Controller, error) {
+	r := &Reconciler{cluster: c, limits: limits, recorder: recorder, problems: problems}
 	return kit.New("service", r,
 		c.OnOwnChanges(func(ctx context.Context) []reconcile.Request { return r.imports(ctx) }), // without one in the ServiceImport
-		kit.Watch(member, &mcsv1beta1.ServiceImport{}, kit.Same[*mcsv1beta1.ServiceImport]),
+		kit.Watch(member, &mcsv1beta1.ServiceImport{}, func(ctx context.Context, e kit.Event[*mcsv1beta1.ServiceImport]) []reconcile.Request {
+			if e.Initial && len(e.New.Spec.IPs) > 0 { // before any other gets an address
+				limits.Has(client.ObjectKeyFromObject(e.New), slices.Collect(maps.Keys(layout.Applied(e.New))))
+			}
+			return kit.Same(ctx, e)
+		}),
 		kit.Watch(member, &corev1.Service{}, func(_ context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
+			limits.Service(addressesOf(e.Old), addressesOf(e.New))
 			if imp := imported.Of(e.Latest()); imp.Name != "" {
 				return []reconcile.Request{{NamespacedName: imp}}
 			}
@@ -95,27 +106,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if have.UID != "" && (have.DeletionTimestamp != nil || !ownership.IsManaged(have)) {
 		return reconcile.Result{}, nil
 	}
-	want, err := have, error(nil)
+	want, exported, err := have, local.Exported{}, error(nil)
 	if have.UID != "" {
-		var exported local.Exported
 		if want, exported, err = imported.Current(ctx, r.cluster, have); err != nil {
 			return reconcile.Result{}, fmt.Errorf("reading the exports of %s: %w", req, err)
 		}
 		want = derived.Unconfined(want, r.cluster.ID, exported.Imported)
 	}
-	warnings, err := r.apply(ctx, req.NamespacedName, want)
+	warnings, err := r.apply(ctx, req.NamespacedName, want, exported)
 	out := kit.OutcomeOf(err)
 	problem := status.ProblemOf(out, warnings...)
 	if have.UID == "" {
 		problem = status.Problem{}
 		r.addresses.Delete(req.NamespacedName)
+		r.limits.Release(req.NamespacedName)
 	}
 	r.problems.Set(req.NamespacedName, status.Part{}, problem)
 	return out.Result("writing the derived Service of %s", req)
 }
 
 // apply writes the difference. have has no UID if there is no import.
-func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have *mcsv1beta1.ServiceImport) (warnings []status.Warning, _ error) {
+func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have *mcsv1beta1.ServiceImport, exported local.Exported) (warnings []status.Warning, _ error) {
 	headless := have.Spec.Type == mcsv1beta1.Headless
 	switch {
 	case have.UID == "":
@@ -130,6 +141,9 @@ func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have 
 	case service == nil && free == "":
 		return nil, &kit.TakenError{Kind: "Service", Namespace: name.Namespace, Name: names.DerivedServices(name.Name, headless)[0]}
 	case service == nil:
+		if refusal := r.refusal(have, exported); refusal != "" {
+			return nil, kit.LimitError(refusal)
+		}
 		warnings, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error {
 			return r.cluster.Stages.Do(kit.Usable, func() error { return r.create(ctx, imp, free) })
 		})
@@ -141,9 +155,40 @@ func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have 
 		warnings, err = r.keep(ctx, name, have, service)
 	}
 	if err == nil && !headless {
+		r.limits.Has(name, exporters(have, exported, r.cluster.ID))
 		err = r.remove(ctx, name, true)
 	}
 	return warnings, err
+}
+
+// refusal returns why an import gets no Service addresses, or "".
+func (r *Reconciler) refusal(imp *mcsv1beta1.ServiceImport, exported local.Exported) string {
+	if imp.Spec.Type == mcsv1beta1.Headless {
+		return ""
+	}
+	return r.limits.Take(client.ObjectKeyFromObject(imp), imp.Spec.IPFamilies, exporters(imp, exported, r.cluster.ID))
+}
+
+// exporters returns the other members whose limit the address of an import counts for: none if this cluster exports the service.
+func exporters(imp *mcsv1beta1.ServiceImport, exported local.Exported, self names.ClusterID) (ids []names.ClusterID) {
+	for _, e := range exported.Imported {
+		if e.ClusterID == self.String() {
+			return nil
+		}
+		ids = append(ids, names.ClusterID(e.ClusterID))
+	}
+	if len(ids) == 0 { // the exports are unknown
+		ids = slices.Sorted(maps.Keys(layout.Applied(imp)))
+	}
+	return ids
+}
+
+// addressesOf returns the cluster IPs of a Service, or nil if there is none.
+func addressesOf(service *corev1.Service) []string {
+	if service == nil {
+		return nil
+	}
+	return service.Spec.ClusterIPs
 }
 
 // keep updates an existing derived Service, or deletes it with the endpoints that Kubernetes has made for it.

@@ -33,6 +33,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
 	"github.com/atoll-mcs/atoll/internal/mcs/metadata"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 	"github.com/atoll-mcs/atoll/test/objects"
 )
 
@@ -82,7 +83,7 @@ func newWorld(t *testing.T, stored ...client.Object) *world {
 	}).Build()
 	recorder := events.NewFakeRecorder(10)
 	w.events = recorder.Events
-	w.Reconciler = &Reconciler{cluster: &inputs.Cluster{ID: "c1", Client: c, Live: c, View: view.New("set", "c1", nil, &kit.Changes[kit.Scope]{})}, recorder: recorder, problems: &status.Problems{}}
+	w.Reconciler = &Reconciler{limits: share.NewAddresses(nil), cluster: &inputs.Cluster{ID: "c1", Client: c, Live: c, View: view.New("set", "c1", nil, &kit.Changes[kit.Scope]{})}, recorder: recorder, problems: &status.Problems{}}
 	return w
 }
 

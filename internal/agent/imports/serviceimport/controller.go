@@ -150,19 +150,13 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	if d.create == nil {
 		r.unrecorded.Over(service)
 	}
+	key, now := "import/"+service.String(), time.Now()
 	switch {
 	case d.remove:
 		return kit.Delete(ctx, r.cluster.Client, have)
 	case d.create != nil:
-		if err := r.awaitRecord(ctx, service, exported.Imported); err != nil {
-			return err
-		}
-		return r.cluster.Stages.Do(kit.Imported, func() error {
-			return kit.Create(ctx, client.WithFieldOwner(r.cluster.Client, names.ManagerImport), r.cluster.Live, d.create, func(o client.Object) bool { return ownership.IsManaged(o) })
-		})
-	}
-	key, now := "import/"+service.String(), time.Now()
-	if d.update != nil {
+		return r.create(ctx, service, key, d, exported, now)
+	case d.update != nil:
 		if err := r.wait(service, key, have, d, now); err != nil {
 			return err
 		}
@@ -173,6 +167,25 @@ func (r *Reconciler) apply(ctx context.Context, service types.NamespacedName, ha
 	}
 	r.pace.Done(d.by, service.Namespace, key, now)
 	return nil
+}
+
+// create creates a ServiceImport, unless it must wait.
+func (r *Reconciler) create(ctx context.Context, service types.NamespacedName, key string, d decision, exported local.Exported, now time.Time) error {
+	if err := r.awaitRecord(ctx, service, exported.Imported); err != nil {
+		return err
+	}
+	if exported.Own.Contribution == nil && d.by != "" {
+		if err := kit.Later(r.pace.Wait(d.by, service.Namespace, key, now)); err != nil {
+			return err
+		}
+	}
+	err := r.cluster.Stages.Do(kit.Imported, func() error {
+		return kit.Create(ctx, client.WithFieldOwner(r.cluster.Client, names.ManagerImport), r.cluster.Live, d.create, func(o client.Object) bool { return ownership.IsManaged(o) })
+	})
+	if err == nil {
+		r.pace.Done(d.by, service.Namespace, key, now)
+	}
+	return err
 }
 
 // wait returns an error for kit.OutcomeOf if an update must wait: for the member's rate limit, or for a burst of exports.

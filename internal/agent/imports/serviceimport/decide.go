@@ -22,7 +22,7 @@ import (
 type decision struct {
 	create, update *mcsv1beta1.ServiceImport
 	remove         bool
-	by             string // the cluster whose record changed it; "" for a removal, which does not wait
+	by             string // the cluster whose record creates or changes it; "" for a removal, which does not wait
 }
 
 // decide returns the write that makes a service's ServiceImport what its exports merge to. have is empty if there is none.
@@ -37,7 +37,7 @@ func decide(have *mcsv1beta1.ServiceImport, service types.NamespacedName, export
 		ownership.MarkWritten(want)
 	}
 	if have.UID == "" {
-		return decision{create: want}
+		return decision{create: want, by: onlyOf(exported.Revisions)}
 	}
 	d := decision{by: changedBy(layout.Applied(have), layout.Applied(want))}
 	if !equality.Semantic.DeepEqual(have.Spec, want.Spec) || !equality.Semantic.DeepEqual(have.Labels, want.Labels) ||
@@ -46,6 +46,16 @@ func decide(have *mcsv1beta1.ServiceImport, service types.NamespacedName, export
 		d.update.Labels, d.update.Annotations, d.update.Spec = want.Labels, want.Annotations, want.Spec
 	}
 	return d
+}
+
+// onlyOf returns the only cluster, or "": what several export does not wait for one of them.
+func onlyOf(revisions map[names.ClusterID]int64) (only string) {
+	for id := range revisions {
+		if only = id.String(); len(revisions) > 1 {
+			return ""
+		}
+	}
+	return only
 }
 
 // changedBy returns a cluster whose record has a new revision, or "". Removals do not wait, so it is "" for them.
