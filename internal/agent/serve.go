@@ -112,7 +112,7 @@ func (m *member) take(ctx context.Context, entry *membership.Membership, heartbe
 			ClusterID: m.membership.ClusterID, Clusterset: m.membership.Clusterset, Broker: config, Network: m.network, PodCIDRs: m.options.PodCIDRs,
 			Mode: m.options.mode(), Refuses: refusal.Agent{Clusters: refuses, Closed: m.options.ClosedNamespaces}, ServiceMetadata: keys, Region: m.options.Region, SharedZones: m.options.SharedZones, OmitStandby: m.options.OmitStandby,
 			Heartbeats: heartbeats, LeaseTimeout: m.options.LeaseTimeout, Renew: entry.Renew, Lease: entry, Restored: restored, Dial: m.options.Dial, Node: os.Getenv(names.NodeNameVariable),
-			Grace: m.options.ServiceGrace, Pace: m.options.pace(), Budget: m.options.budget(), Metrics: measured, Log: log,
+			Grace: m.options.ServiceGrace, Pace: m.options.pace(), Budget: m.options.budget(), Metrics: measured, Log: log, Warn: m.warn,
 		})
 		if err != nil {
 			return err

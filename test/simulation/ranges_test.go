@@ -26,8 +26,8 @@ func allow(t *testing.T, onBroker client.Client, ranges map[string]string) {
 }
 
 // The permissions of the broker's owner hold whatever the member does. They also hold after the
-// broker has lost them, even for an agent that starts then. A change affects only the slices of
-// that member.
+// broker has lost them, or has an empty ConfigMap instead, even for an agent that starts then. A
+// change affects only the slices of that member.
 func TestAllowedRangesHold(t *testing.T) {
 	waits(t)
 	b, err := MemoryBroker()
@@ -101,6 +101,18 @@ func TestAllowedRangesHold(t *testing.T) {
 	expect(t, "what is allowed, without what says so", importer, all(within, others)...)
 	settled(t, members)
 	expect(t, "what is allowed, a while later", importer, all(within, others)...)
+
+	// An empty ConfigMap, as atoll broker deploy creates it, permits nothing more, also to a new agent.
+	events := listen(t, importer)
+	allow(t, b.Admin, nil)
+	events.expect(t, 1, "PermissionsKept", "atoll-agent")
+	settled(t, members)
+	expect(t, "what is allowed, by an empty ConfigMap", importer, all(within, others)...)
+	planes.NoError(t, importer.Stop())
+	planes.NoError(t, importer.Start(t.Context()))
+	events.expect(t, 2, "PermissionsKept", "atoll-agent")
+	settled(t, members)
+	expect(t, "what a new agent allows by an empty ConfigMap", importer, all(within, others)...)
 	allow(t, b.Admin, map[string]string{"sim2": ""})
 	expect(t, "what is allowed now", importer, all(within, outside, []string{"10.7.0.5"})...)
 }

@@ -99,6 +99,10 @@ type MemberClusterSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Removed
 	State MemberState `json:"state,omitempty"`
+	// RemovedAt is when the member was removed. Members that doubt a removal, because a restored backup shows the same,
+	// follow the next one, which changes this time.
+	// +optional
+	RemovedAt *metav1.Time `json:"removedAt,omitempty"`
 	// OverBudget are the ids of members that exceed the budget of this member, so that some of their changes
 	// arrive late or not at all here.
 	// +optional

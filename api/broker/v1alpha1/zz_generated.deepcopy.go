@@ -219,6 +219,10 @@ func (in *MemberClusterSpec) DeepCopyInto(out *MemberClusterSpec) {
 		*out = make([]v1.IPFamily, len(*in))
 		copy(*out, *in)
 	}
+	if in.RemovedAt != nil {
+		in, out := &in.RemovedAt, &out.RemovedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.OverBudget != nil {
 		in, out := &in.OverBudget, &out.OverBudget
 		*out = make([]string, len(*in))

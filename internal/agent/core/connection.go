@@ -185,7 +185,9 @@ func (c *core) followMembers(ctx context.Context, from cache.Cache) error {
 		}
 		c.hints.Region(ctx, id, e.New.Spec.Region)
 		c.notifyNamed()
-		c.Heartbeats.Remove(id, e.New.Removed())
+		if !c.cluster.View.Known() { // else the view says more: see removed
+			c.Heartbeats.Remove(id, e.New.Removed())
+		}
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/publish/exportedslice"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/policyexport"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/record"
+	"github.com/atoll-mcs/atoll/internal/agent/remembered"
 	"github.com/atoll-mcs/atoll/internal/agent/status/exportstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/importstatus"
 	"github.com/atoll-mcs/atoll/internal/agent/status/trafficstatus"
@@ -43,6 +44,7 @@ func (c *core) addProcessControllers() (imports *importedslice.Reconciler, _ err
 		Pace: c.pace, Limits: c.Pace, Recorder: c.recorder, Problems: c.imports, Metrics: c.Metrics,
 	}, member)
 	add(slices, err)
+	add(remembered.New(c.cluster, c.Warn, c.Log))
 	add(policyexport.New(c.cluster, member, c.recorder))
 	add(exportstatus.New(c.cluster, member, c.recorder, c.exports, c.missing))
 	add(importstatus.New(c.cluster, member, c.recorder, c.imports, imports.Missing))

@@ -29,6 +29,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/agent/properties"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/compare"
 	"github.com/atoll-mcs/atoll/internal/agent/publish/exportedslice"
+	"github.com/atoll-mcs/atoll/internal/agent/remembered"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/view"
 	"github.com/atoll-mcs/atoll/internal/kit"
@@ -78,6 +79,8 @@ type Config struct {
 	Budget  border.Limits
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
+	// Warn reports what people should know about this agent.
+	Warn remembered.Warn
 }
 
 type core struct {
@@ -219,7 +222,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		recorder: recorder, properties: properties.New(config.Renew, config.Log), pace: border.NewPace(pacePerSecond, paceBurst),
 		addresses: share.NewAddresses(config.Network.CIDRs),
 		cluster: &inputs.Cluster{
-			ID: config.ClusterID, Clusterset: config.Clusterset, Network: config.Network, Refuses: config.Refuses, ServiceMetadata: config.ServiceMetadata,
+			ID: config.ClusterID, Clusterset: config.Clusterset, BrokerName: config.Broker.Host, Network: config.Network, Refuses: config.Refuses, ServiceMetadata: config.ServiceMetadata,
 			PublishesPods: config.Mode != brokerv1alpha1.AdvertiseClusterIP, Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
 		},
 		hints: hints.New(config.ClusterID, config.Region, config.SharedZones, mgr.GetClient()),
@@ -227,6 +230,7 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 	changes := &c.cluster.Changes
 	c.cluster.View = view.New(config.Clusterset, config.ClusterID, func(id names.ClusterID) bool { return c.lost.Has(id) }, changes)
 	c.lost = lost.NewSet(changes, c.cluster.View.Lost)
+	context.AfterFunc(ctx, changes.Subscribe(c.removed))
 	context.AfterFunc(ctx, config.Heartbeats.Counters.Subscribe(func(o lost.Observation) { c.cluster.View.Observe(o.Began, o.Counters) }))
 	if err := c.readNetwork(ctx); err != nil {
 		return nil, err
@@ -243,6 +247,18 @@ func Add(ctx context.Context, mgr manager.Manager, config Config) (*Agent, error
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.hints.Follow(ctx, mgr.GetCache()) })),
 		mgr.Add(manager.RunnableFunc(followProperties)),
 		mgr.Add(connections{c}))
+}
+
+// removed excludes members that have left from the heartbeats that are missed.
+func (c *core) removed(s kit.Scope) {
+	switch {
+	case s == kit.Scope{}:
+		for id, m := range c.cluster.View.Memberships() {
+			c.Heartbeats.Remove(id, m.Removed)
+		}
+	case s == kit.Scope{Member: s.Member}:
+		c.Heartbeats.Remove(s.Member, c.cluster.View.Removed(s.Member))
+	}
 }
 
 func (c *core) readNetwork(ctx context.Context) (err error) {

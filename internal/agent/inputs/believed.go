@@ -3,6 +3,7 @@ package inputs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,7 +22,7 @@ import (
 // everything is known.
 func (c *Cluster) Follow(ctx context.Context, from view.Connection) error {
 	if !c.View.Known() { // it is the first connection
-		if err := c.applied(ctx); err != nil {
+		if err := errors.Join(c.remembered(ctx), c.applied(ctx)); err != nil {
 			return err
 		}
 	}

@@ -34,9 +34,9 @@ import (
 // Cluster is this cluster as a member of a clusterset.
 type Cluster struct {
 	ID names.ClusterID
-	// Clusterset is the clusterset's namespace on the broker.
-	Clusterset string
-	Network    local.ServiceNetwork
+	// Clusterset is the clusterset's namespace on the broker, BrokerName tells it from those on other brokers.
+	Clusterset, BrokerName string
+	Network                local.ServiceNetwork
 	// PublishesPods is set if the cluster advertises pods, not its Services' cluster IPs.
 	PublishesPods bool
 	// Refuses is what the agent's flags refuse.

@@ -3,7 +3,6 @@ package view
 import (
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/belief"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/share"
@@ -43,8 +41,8 @@ type View struct {
 	policies  *kind[*brokerv1alpha1.ServicePolicy]
 	records   *kind[*brokerv1alpha1.ExportedService]
 	slices    *kind[*discoveryv1.EndpointSlice]
-	members   map[names.ClusterID]*brokerv1alpha1.MemberCluster
-	permitted permissions.Members
+	members   map[names.ClusterID]*member
+	permitted permitted
 	wanted    map[types.NamespacedName]bool     // services, or namespaces
 	drained   map[kit.Scope]int64               // revisions of the drained records that count; nil before the first call of Drained
 	limit     int                               // of a member's records that count: share.Records
@@ -90,7 +88,7 @@ func New(clusterset string, self names.ClusterID, lost func(names.ClusterID) boo
 func (v *View) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.members, v.permitted, v.wanted = map[names.ClusterID]*brokerv1alpha1.MemberCluster{}, nil, map[types.NamespacedName]bool{}
+	v.members, v.permitted, v.wanted = map[names.ClusterID]*member{}, permitted{}, map[types.NamespacedName]bool{}
 	v.drained, v.oldest = nil, nil
 	for _, k := range v.kinds() {
 		k.reset()
@@ -157,10 +155,6 @@ func (v *View) Want(service types.NamespacedName, wanted bool) {
 // Room reads a slice that was over its member's limit.
 func (v *View) Room(slice kit.Scope) {
 	v.change(func(now time.Time) { v.slices.objects.Room(slice, now) })
-}
-
-func (v *View) isRemoved(id names.ClusterID) bool {
-	return v.members[id] != nil && v.members[id].Removed()
 }
 
 // hasEnded reports whether a member is known not to export a service.
@@ -250,7 +244,7 @@ func (v *View) Record(member names.ClusterID, service types.NamespacedName) (rec
 func (v *View) record(member names.ClusterID, service types.NamespacedName) (record *brokerv1alpha1.ExportedService, known bool) {
 	answer := v.records.objects.Get(kit.Scope{Service: service, Member: member})
 	switch {
-	case !v.permitted.MayExport(member, service.Namespace):
+	case !v.permitted.members.MayExport(member, service.Namespace):
 		return nil, true
 	case answer.Object == nil || answer.Object.State == border.Refused:
 		return nil, answer.State != Unknown
@@ -345,32 +339,6 @@ func (v *View) Slices() []kit.Scope {
 	return all
 }
 
-// Cluster returns a member's last MemberCluster, or nil. Callers must not change it.
-func (v *View) Cluster(id names.ClusterID) *brokerv1alpha1.MemberCluster {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.members[id]
-}
-
-// Permissions returns the members' permissions. If their ConfigMap is missing, its last content applies: administrators
-// must write it to permit more. Callers must not change them.
-func (v *View) Permissions() permissions.Members {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.permitted
-}
-
-func (v *View) permit(config *corev1.ConfigMap) {
-	members, _ := permissions.Read(config) // atoll broker members list shows mistakes
-	v.mu.Lock()
-	same := reflect.DeepEqual(v.permitted, members) // as on a new connection
-	v.permitted = members
-	v.mu.Unlock()
-	if !same {
-		v.changes.Publish(kit.Scope{})
-	}
-}
-
 // Lost decides again about a member that is lost, or is not any more, and publishes the member.
 func (v *View) Lost(id names.ClusterID) {
 	v.change(func(now time.Time) {
@@ -379,25 +347,6 @@ func (v *View) Lost(id names.ClusterID) {
 		}
 	})
 	v.changes.Publish(kit.Scope{Member: id})
-}
-
-// member records a MemberCluster, and publishes the member if it has changed since everything is known. If a removed member has joined again, its
-// revisions may start at any number.
-func (v *View) member(member *brokerv1alpha1.MemberCluster) {
-	id, same := names.ClusterID(member.Name), false
-	v.change(func(now time.Time) {
-		last := v.members[id]
-		was, is := last != nil && last.Removed(), member.Removed()
-		v.members[id], same = member, last != nil && sameVersion(last, member)
-		if was != is {
-			for _, k := range v.ofMembers() {
-				k.owner(id, was, now)
-			}
-		}
-	})
-	if !same && v.Known() {
-		v.changes.Publish(kit.Scope{Member: id})
-	}
 }
 
 // Follow records the objects in the cache of a new connection, and their changes until ctx is done. It returns when all

@@ -40,10 +40,13 @@ type reconciler struct {
 	clusterset  string
 	border      *border.Border
 	permissions func() permissions.Members
+	removed     func(names.ClusterID) bool
 	recorder    events.EventRecorder
 	// withdrawn are the policies that are withdrawn, unwritten those that cannot be written.
 	withdrawn, unwritten kit.Since[types.NamespacedName]
 	failed               *Failed
+	// left says of members whether they had left when that was last asked.
+	left sync.Map
 }
 
 // Failed are the MultiClusterServices whose policies could not be written when that was last tried. The zero value is empty.
@@ -67,7 +70,7 @@ func (f *Failed) set(service types.NamespacedName, failed bool) {
 // the clusterset's namespace, in which members may export what v says when it is known, and notes what cannot be written there.
 // changes are v's.
 func New(c client.Client, live client.Reader, from cache.Cache, clusterset string, b *border.Border, v *view.View, known <-chan struct{}, changes *kit.Changes[kit.Scope], failed *Failed, recorder events.EventRecorder) (controller.Controller, error) {
-	r := &reconciler{client: c, live: live, clusterset: clusterset, border: b, permissions: v.Permissions, failed: failed, recorder: recorder}
+	r := &reconciler{client: c, live: live, clusterset: clusterset, border: b, permissions: v.Permissions, removed: v.Removed, failed: failed, recorder: recorder}
 	return kit.New("servicepolicy", r,
 		kit.Watch(from, &networkingv1alpha1.MultiClusterService{}, kit.Same[*networkingv1alpha1.MultiClusterService]),
 		kit.Watch(from, &brokerv1alpha1.ServicePolicy{}, func(_ context.Context, e kit.Event[*brokerv1alpha1.ServicePolicy]) []reconcile.Request {
@@ -77,20 +80,24 @@ func New(c client.Client, live client.Reader, from cache.Cache, clusterset strin
 			return r.known(ctx, client.ObjectKeyFromObject(e.Latest()))
 		}),
 		kit.Watch(from, &brokerv1alpha1.ExportedService{}, r.record),
-		kit.Watch(from, &brokerv1alpha1.MemberCluster{}, func(ctx context.Context, e kit.Event[*brokerv1alpha1.MemberCluster]) []reconcile.Request {
-			if e.Old != nil && e.New != nil && e.Old.Removed() == e.New.Removed() {
-				return nil
-			}
-			return r.all(ctx)
-		}),
 		kit.WaitFor[reconcile.Request](known),
 		kit.On(changes, func(ctx context.Context, s kit.Scope) []reconcile.Request {
-			if s != (kit.Scope{}) {
+			if s != (kit.Scope{}) && !r.leavesOrJoins(s) {
 				return nil // records have events of their own
 			}
 			return r.all(ctx)
 		}),
 	)
+}
+
+// leavesOrJoins reports whether a change is a member's that joins, leaves, or joins again.
+func (r *reconciler) leavesOrJoins(s kit.Scope) bool {
+	if s != (kit.Scope{Member: s.Member}) {
+		return false
+	}
+	now := r.removed(s.Member)
+	before, known := r.left.Swap(s.Member, now)
+	return !known || before != now
 }
 
 // record maps an ExportedService that starts or stops to count, or that is exported to others.
@@ -200,10 +207,10 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (stat
 		return s, err
 	}
 	for i := range members.Items {
-		if members.Items[i].Removed() {
+		id := members.Items[i].Name
+		if r.removed(names.ClusterID(id)) {
 			continue
 		}
-		id := members.Items[i].Name
 		s.members = append(s.members, id)
 		name := client.ObjectKey{Namespace: r.clusterset, Name: names.Export(names.ClusterID(id), key.Namespace, key.Name)}
 		record, err := kit.Get(ctx, r.client, name, &brokerv1alpha1.ExportedService{})

@@ -72,7 +72,7 @@ func (w *world) reconciler() (*reconciler, chan string) {
 	recorder := events.NewFakeRecorder(10)
 	return &reconciler{
 		client: w, live: w, clusterset: "set", border: border.New(names.HubOwner, nil, border.NewBudget(border.Limits{}, nil)),
-		permissions: func() permissions.Members { return nil }, failed: &Failed{}, recorder: recorder,
+		permissions: func() permissions.Members { return nil }, removed: func(names.ClusterID) bool { return false }, failed: &Failed{}, recorder: recorder,
 	}, recorder.Events
 }
 
@@ -220,12 +220,9 @@ func TestRefusedWrites(t *testing.T) {
 
 // Former members, records that no longer count, and members without permission export nothing.
 func TestGather(t *testing.T) {
-	member := func(id string, removed bool) *brokerv1alpha1.MemberCluster {
+	member := func(id string) *brokerv1alpha1.MemberCluster {
 		m := &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "set", Name: id}}
 		m.Spec.ClusterID = id
-		if removed {
-			m.Spec.State = brokerv1alpha1.MemberRemoved
-		}
 		return m
 	}
 	record := func(id string, withdrawn bool) *brokerv1alpha1.ExportedService {
@@ -241,8 +238,9 @@ func TestGather(t *testing.T) {
 	forHub := record("c6", false)
 	forHub.Spec.Scope = brokerv1alpha1.ScopeHub
 	records := []*brokerv1alpha1.ExportedService{record("c1", false), record("c2", true), record("c3", false), record("c4", false), misnamed, forHub}
-	w := newWorld(t, multiClusterService(), member("c1", false), member("c2", false), member("c3", true), member("c4", false), member("c5", false), member("c6", false))
+	w := newWorld(t, multiClusterService(), member("c1"), member("c2"), member("c3"), member("c4"), member("c5"), member("c6"))
 	r, _ := w.reconciler()
+	r.removed = func(id names.ClusterID) bool { return id == "c3" }
 	r.permissions = func() permissions.Members {
 		some, _ := permissions.Read(&corev1.ConfigMap{Data: map[string]string{permissions.NamespacesKey("c4"): "other"}})
 		return some

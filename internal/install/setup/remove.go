@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
@@ -90,15 +91,14 @@ func (r *records) delete(ctx context.Context) error {
 		Spec:       brokerv1alpha1.MemberClusterSpec{ClusterID: r.cluster.String(), ClusterUID: "removed", AdvertiseMode: brokerv1alpha1.AdvertisePods},
 	}
 	err := error(nil)
-	switch {
-	case r.on.DryRun:
-	case r.entry == nil: // it was missing when the broker was re-created
-		entry.Spec.State = brokerv1alpha1.MemberRemoved
-		err = r.on.Client.Create(ctx, entry)
-	default:
+	if r.entry != nil {
 		entry = r.entry.DeepCopy()
-		entry.Spec.State = brokerv1alpha1.MemberRemoved
-		err = r.on.Client.Update(ctx, entry) // members may not patch
+	} else if !r.on.DryRun { // it was missing when the broker was re-created
+		err = r.on.Client.Create(ctx, entry)
+	}
+	if err == nil && !r.on.DryRun {
+		entry.Spec.State, entry.Spec.RemovedAt = brokerv1alpha1.MemberRemoved, ptr.To(metav1.Now())
+		err = r.on.Client.Update(ctx, entry) // members may not patch, and follow only a removal that is newer than what they have seen
 	}
 	if err != nil {
 		return fmt.Errorf("marking the MemberCluster %s as removed: %w", r.cluster, err)

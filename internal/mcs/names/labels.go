@@ -187,6 +187,10 @@ const (
 	LostUnproven = "unproven_"
 )
 
+// RememberedMembers is the ConfigMap in SystemNamespace with what this cluster remembers of the other members, so that a restored
+// broker does not end or permit more than before.
+const RememberedMembers = "atoll-remembered"
+
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.
 const SystemNamespace = "atoll-system"
 

@@ -1,0 +1,85 @@
+// Package remembered keeps, in this cluster, what the next process must know of the other members: with which revision they have
+// joined, and the permissions. Else, after a restart, a restored broker would end what was imported, or permit more.
+package remembered
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/atoll-mcs/atoll/internal/agent/inputs"
+	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Warn reports what people should know about this cluster's agent.
+type Warn func(ctx context.Context, reason, action, text string)
+
+type reconciler struct {
+	cluster *inputs.Cluster
+	warn    Warn
+	log     *slog.Logger
+	doubted map[names.ClusterID]bool
+	kept    bool
+}
+
+// New returns the controller.
+func New(c *inputs.Cluster, warn Warn, log *slog.Logger) (controller.Controller, error) {
+	r := &reconciler{cluster: c, warn: warn, log: log, doubted: map[names.ClusterID]bool{}}
+	return kit.New("remembered", r, kit.On(&c.Changes, func(_ context.Context, s kit.Scope) []reconcile.Request {
+		if s.Service.Name != "" || s.Slice.Name != "" {
+			return nil
+		}
+		return []reconcile.Request{{}} // there is one ConfigMap
+	}))
+}
+
+// Reconcile writes the ConfigMap if it differs.
+func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	if !r.cluster.View.Known() {
+		return reconcile.Result{}, nil // everything is published when it is
+	}
+	r.say(ctx)
+	want := r.cluster.Remembered()
+	have, err := kit.Get(ctx, r.cluster.Live, client.ObjectKeyFromObject(want), &corev1.ConfigMap{})
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading ConfigMap %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	switch {
+	case have == nil:
+		err = r.cluster.Client.Create(ctx, want)
+	case !maps.Equal(have.Data, want.Data):
+		have.Data = want.Data
+		err = kit.Update(ctx, r.cluster.Client, have)
+	}
+	return kit.OutcomeOf(err).Result("writing ConfigMap %s/%s", want.Namespace, want.Name)
+}
+
+// say reports what the broker says and this cluster does not believe.
+func (r *reconciler) say(ctx context.Context) {
+	for id, m := range r.cluster.View.Memberships() {
+		if m.Doubted && !r.doubted[id] {
+			r.report(ctx, "RemovalNotBelieved", fmt.Sprintf("The broker says that cluster %q was removed, but it has joined again since, or its MemberCluster was created anew: "+
+				"a restored backup shows the same. Its Services stay imported. If it was removed, remove it again: %s", id, command.Here.Atoll("broker members remove %s", id)))
+		}
+		r.doubted[id] = m.Doubted
+	}
+	_, kept := r.cluster.View.PermissionsFrom()
+	if kept && !r.kept {
+		r.report(ctx, "PermissionsKept", fmt.Sprintf("ConfigMap %s on the broker was created again without keys. The permissions from before apply until it has one: see %s",
+			names.MemberPermissions, command.Here.Atoll("broker members list")))
+	}
+	r.kept = kept
+}
+
+func (r *reconciler) report(ctx context.Context, reason, text string) {
+	r.log.Warn(text)
+	r.warn(context.WithoutCancel(ctx), reason, "Import", text) // it goes on after this reconciliation
+}
