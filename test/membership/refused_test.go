@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,7 +19,6 @@ import (
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
-	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -39,12 +37,6 @@ func TestCommandsRefuse(t *testing.T) {
 		"kubectl label namespace taken atoll.dev/clusterset=taken --context broker")
 	refused(t, "", "broker token create c1 --context broker", "which other machines cannot reach", "--server https://HOST:PORT")
 	refused(t, "", "broker token create c1 --context nowhere", `context "nowhere" does not exist`)
-
-	// Without the admission policy for join files, the command creates no join file.
-	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: objects.Meta("", rights.JoinerPolicyName(place))}
-	planes.Delete(t, on[lab.Broker], policy)
-	refused(t, "", "broker token create c1 --context broker --server "+server(t), "admission policy joiners-of-atoll-clusterset.atoll.dev is missing", "atoll broker deploy --clusterset atoll-clusterset")
-	must(t, "", "broker deploy --context broker")
 
 	file := joinFile(t, "c1")
 	refused(t, "", "join /no/such/file --context c1", "no such file")

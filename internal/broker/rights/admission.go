@@ -23,9 +23,12 @@ func policyMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: map[string]string{names.LabelClusterset: namespace}}
 }
 
-// writesIn matches all writes to the given kinds in the clusterset's namespace.
+// writesIn matches all writes to the given kinds in the clusterset's namespace. It sets the API server's defaults too, so that
+// setup.LimitProblems can compare.
 func writesIn(namespace, group string, resources ...string) *admissionv1.MatchResources {
 	return &admissionv1.MatchResources{
+		MatchPolicy:       ptr.To(admissionv1.Equivalent),
+		ObjectSelector:    &metav1.LabelSelector{},
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 		ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},

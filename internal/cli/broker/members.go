@@ -226,7 +226,8 @@ func printIgnored(cmd *cobra.Command, row setup.MemberPermissions) {
 	}
 }
 
-// changePermissions applies a change, or none, and returns the permissions. It warns if permissions may have been lost.
+// changePermissions applies a change, or none, and returns the permissions. It warns if permissions may have been lost, and
+// if the broker may not enforce them.
 func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.PermissionsChange) (*setup.Permissions, error) {
 	on, err := o.Connect(steps.Report(cmd, false))
 	if err != nil {
@@ -237,6 +238,12 @@ func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.Pe
 		return nil, err
 	}
 	say := steps.Say(cmd)
+	switch problems, err := setup.LimitProblems(cmd.Context(), on, o.Name); {
+	case err != nil:
+		say("warning: whether the broker limits members was not checked: %v", err)
+	case len(problems) > 0:
+		say("warning: the broker may not limit its members: %s. Deploy the broker again: %s", strings.Join(problems, "; "), setup.RestoreLimits(on, o.Name))
+	}
 	if now.Created {
 		say("ConfigMap %s did not exist and has been created. If the broker had lost the ConfigMap, agents used its last known settings until now. "+
 			"The settings below replace them: check the settings of every member.", names.MemberPermissions)

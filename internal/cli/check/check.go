@@ -36,6 +36,8 @@ permissions, Atoll's programs, the connection to the broker, clocks, address ran
 DNS, and real connections between clusters. The command creates a namespace with two small test pods in each
 cluster, and deletes the namespace at the end. With --no-pods, it skips the checks that need test pods.
 
+In the context of a broker, the command checks whether the broker still limits what members may write.
+
 With --pre, the command checks whether clusters can join, before you install Atoll. With --join-file, it also
 checks whether pods reach the broker in the join file.
 
@@ -49,6 +51,7 @@ is set. The exit status is 79 if a check failed.`,
 		Example: `  atoll check --pre c1 c2 c3
   atoll check --pre --join-file c1.join --context c1
   atoll check c1 c2 c3
+  atoll check broker
   atoll check -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}

@@ -11,7 +11,7 @@ import (
 func between(e *Evidence, all *Results) {
 	var there []*Cluster
 	for i := range e.Clusters {
-		if e.Clusters[i].Unreached == nil {
+		if c := &e.Clusters[i]; c.Unreached == nil && !e.OnlyBroker(c) {
 			there = append(there, &e.Clusters[i])
 		}
 	}

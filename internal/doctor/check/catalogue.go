@@ -41,6 +41,7 @@ var (
 	BrokerLatency = Check{"ATOLL1302", "the broker answers quickly"}
 	BrokerClock   = Check{"ATOLL1303", "clocks of the broker and the nodes agree"}
 	BrokerHere    = Check{"ATOLL1304", "this machine can read the broker"}
+	Limits        = Check{"ATOLL1305", "the broker limits members as this version of atoll deploys it"}
 	PodsRun       = Check{"ATOLL1401", "pods run and reach each other"}
 	Routing       = Check{"ATOLL1402", "Services without selectors are routed to their endpoints"}
 	NodeProxy     = Check{"ATOLL1403", "the node proxy runs on all nodes, and can fail over"}

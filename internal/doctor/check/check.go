@@ -105,6 +105,11 @@ func (ch *checker) all() {
 		return
 	}
 	ch.ok(APIServer, "Kubernetes %s, response time %.1f ms", c.Version, float64(c.RoundTrip.Microseconds())/1000)
+	ch.clustersets()
+	if ch.evidence.OnlyBroker(c) {
+		ch.skip(Membership, "the cluster is a broker, and not a member")
+		return
+	}
 	ch.api()
 	ch.rights()
 	ch.installation()

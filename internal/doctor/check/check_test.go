@@ -439,6 +439,12 @@ func TestEvaluate(t *testing.T) {
 		"not joined": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}
 		}, "ATOLL1201=error", "atoll join FILE --context c1"},
+		"a broker that limits members, and does so no more": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Clustersets = []BrokerSide{{Name: "good"}, {Name: "bad", Problems: []string{"it is missing", "it differs"}}, {Name: "unread", Err: errors.New("forbidden")}}
+		}, "ATOLL1305=error ATOLL1305=skipped", "atoll broker deploy --clusterset bad --context c1"},
+		"a broker that is not a member": {func(_ *Evidence, c1, _ *Cluster) {
+			*c1 = Cluster{Name: "c1", On: c1.On, Clustersets: []BrokerSide{{Name: "good"}}, Survey: &survey.Survey{BrokerErr: survey.ErrNotJoined}}
+		}, "ATOLL1201=skipped", "clusterset good"},
 		"not joined yet": {func(e *Evidence, c1, c2 *Cluster) {
 			e.Before, c1.Broker = true, ""
 			c1.Survey, c2.Survey = &survey.Survey{BrokerErr: survey.ErrNotJoined}, &survey.Survey{BrokerErr: survey.ErrNotJoined}

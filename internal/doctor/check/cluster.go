@@ -269,6 +269,21 @@ func (ch *checker) brokerHere() {
 	}
 }
 
+// clustersets checks that the broker limits the members of its clustersets.
+func (ch *checker) clustersets() {
+	for _, s := range ch.cluster.Clustersets {
+		switch {
+		case s.Err != nil:
+			ch.skip(Limits, "clusterset %s was not checked: %v", s.Name, s.Err)
+		case len(s.Problems) > 0:
+			ch.say(Limits, Error, "Deploy the broker again: "+ch.cluster.On.Atoll("broker deploy --clusterset %s", s.Name),
+				"clusterset %s: %s. Members could change each other's exports", s.Name, strings.Join(s.Problems, "; "))
+		default:
+			ch.ok(Limits, "clusterset %s", s.Name)
+		}
+	}
+}
+
 // clock reports how far one clock is ahead of another.
 func (ch *checker) clock(about Check, ahead time.Duration, whose, than string) {
 	status, hint, message := clocks(ahead, whose, than)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"time"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/outpost"
@@ -64,6 +65,9 @@ type Cluster struct {
 	// Broker is the broker's URL, from the membership or from the join file to be used.
 	Broker string
 
+	// Clustersets are those that this API server is the broker of.
+	Clustersets []BrokerSide
+
 	// Services and Pods are the known IP ranges.
 	Services, Pods []string
 	// Running are addresses of running pods with their own network, a part of them in a large cluster. PodsUnread says why
@@ -83,6 +87,19 @@ type Cluster struct {
 	// Listener is the pod that other clusters connect to, and Seen the report of the probe pod.
 	Listener *outpost.Listener
 	Seen     *probe.Report
+}
+
+// BrokerSide is a clusterset on its broker.
+type BrokerSide struct {
+	Name string
+	// Problems says how the objects that limit members differ from those that atoll deploys. Err says why this is not known.
+	Problems []string
+	Err      error
+}
+
+// OnlyBroker reports whether the cluster is a broker that has not joined, and is not about to. It needs no nodes.
+func (e *Evidence) OnlyBroker(c *Cluster) bool {
+	return !e.Before && len(c.Clustersets) > 0 && c.Survey != nil && errors.Is(c.Survey.BrokerErr, survey.ErrNotJoined)
 }
 
 // Rights are the missing permissions of an account.

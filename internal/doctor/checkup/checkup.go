@@ -18,6 +18,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // answerTime is the timeout of one API request.
@@ -147,6 +148,7 @@ func read(ctx context.Context, c *check.Cluster, config *rest.Config, o Options)
 	reader.running()
 	reader.services()
 	reader.stock()
+	reader.clustersets()
 	c.Ahead, c.RoundTrip = clock.Ahead()
 	return nil
 }
@@ -170,6 +172,17 @@ func (r *reader) definitions() {
 		return
 	}
 	r.cluster.Definitions = setup.CheckDefinitions(r.ctx, r.target)
+}
+
+// clustersets checks the limits of members on the broker, if this cluster is the broker of clustersets.
+func (r *reader) clustersets() {
+	for _, n := range r.cluster.Survey.Cluster.Namespaces {
+		if n.Labels[names.LabelClusterset] == "" {
+			continue
+		}
+		problems, err := setup.LimitProblems(r.ctx, r.target, n.Name)
+		r.cluster.Clustersets = append(r.cluster.Clustersets, check.BrokerSide{Name: n.Name, Problems: problems, Err: err})
+	}
 }
 
 func (r *reader) nodes() {

@@ -25,7 +25,7 @@ func probePods(ctx context.Context, e *check.Evidence, targets []Target, o Optio
 	}()
 	each(len(posts), func(i int) {
 		c := &e.Clusters[i]
-		if c.Unreached != nil {
+		if c.Unreached != nil || e.OnlyBroker(c) {
 			return
 		}
 		var err error

@@ -119,7 +119,7 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 		return err
 	}
 	crds, objects := BrokerManifests(namespace, "")
-	if err := on.Rights(ctx, []string{"create", "patch"}, slices.Concat(crds, objects)...); err != nil {
+	if err := on.Rights(ctx, []string{"create", "patch", "update"}, slices.Concat(crds, objects)...); err != nil {
 		return err
 	}
 	have, err := on.Namespace(ctx, namespace)
@@ -136,7 +136,10 @@ func DeployBroker(ctx context.Context, on *install.Target, namespace string, rep
 	if err := on.CRDs(ctx, crds, replaceCRDs); err != nil {
 		return err
 	}
-	return on.Apply(ctx, objects...)
+	if err := on.Apply(ctx, objects...); err != nil {
+		return err
+	}
+	return restoreLimits(ctx, on, namespace)
 }
 
 // clusterset checks that a namespace on the broker is a clusterset.

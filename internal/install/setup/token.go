@@ -7,10 +7,8 @@ import (
 	"net/url"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,7 +90,7 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 	if err := checkNested(ctx, on, r.Namespace, r.Cluster); err != nil {
 		return m, err
 	}
-	if err := checkJoinerPolicy(ctx, on, r.Namespace); err != nil {
+	if err := checkLimits(ctx, on, r.Namespace); err != nil {
 		return m, err
 	}
 	if age, alive, err := heartbeatAge(ctx, on, r.Namespace, r.Cluster); err != nil {
@@ -135,22 +133,6 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 		return m, err
 	}
 	return m, m.Validate()
-}
-
-// checkJoinerPolicy returns an error unless the broker has the admission policy and binding. Without them, a joiner
-// could create any Secret.
-func checkJoinerPolicy(ctx context.Context, on *install.Target, namespace string) error {
-	key := client.ObjectKey{Name: rights.JoinerPolicyName(namespace)}
-	for _, o := range []client.Object{&admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}} {
-		switch err := on.Get(ctx, key, o); {
-		case apierrors.IsNotFound(err):
-			return hint("Deploy the broker again, with all its admission policies: "+on.On.Atoll("broker deploy --clusterset %s", namespace),
-				"the broker's admission policy %s is missing: an older version of Atoll deployed the broker, or someone deleted the policy. Without the policy, a join file can be used more than once", key.Name)
-		case err != nil:
-			return fmt.Errorf("reading the broker's admission policy %s: %w", key.Name, err)
-		}
-	}
-	return nil
 }
 
 // applyAccount creates a ServiceAccount and its permissions. The ServiceAccount owns the permissions, so they are
