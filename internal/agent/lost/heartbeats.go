@@ -193,8 +193,8 @@ func (h *Heartbeats) Observe(began time.Time, leases []coordinationv1.Lease) {
 func renewals(leases []coordinationv1.Lease) map[names.ClusterID]time.Time {
 	all := make(map[names.ClusterID]time.Time, len(leases))
 	for i := range leases {
-		id := names.ClusterID(leases[i].Name)
-		if id == names.HubOwner {
+		id := layout.LeaseOwner(&leases[i])
+		if id == "" || id == names.HubOwner {
 			continue
 		}
 		if all[id] = (time.Time{}); leases[i].Spec.RenewTime != nil {

@@ -53,7 +53,7 @@ func TestHeartbeats(t *testing.T) {
 				<-time.After(10 * time.Second)
 				for id := range strings.FieldsSeq(renewed) {
 					now := metav1.NowMicro()
-					leases[id] = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: coordinationv1.LeaseSpec{RenewTime: &now}}
+					leases[id] = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: id, Labels: map[string]string{names.LabelSourceCluster: id}}, Spec: coordinationv1.LeaseSpec{RenewTime: &now}}
 				}
 				var all []coordinationv1.Lease
 				for _, l := range leases {

@@ -143,9 +143,23 @@ func Counter(lease *coordinationv1.Lease) belief.Counter {
 func Counters(leases []coordinationv1.Lease) map[names.ClusterID]belief.Counter {
 	all := make(map[names.ClusterID]belief.Counter, len(leases))
 	for i := range leases {
-		all[names.ClusterID(leases[i].Name)] = Counter(&leases[i])
+		if id := LeaseOwner(&leases[i]); id != "" {
+			all[id] = Counter(&leases[i])
+		}
 	}
 	return all
+}
+
+// LeaseOwner returns the cluster whose heartbeat a Lease is, or the hub. It returns "" for a Lease whose name is no cluster id, or
+// whose label names another cluster.
+func LeaseOwner(lease *coordinationv1.Lease) names.ClusterID {
+	if lease.Name == names.HubOwner.String() {
+		return names.HubOwner
+	}
+	if id := Cluster(lease); id.String() == lease.Name {
+		return id
+	}
+	return ""
 }
 
 // Mark is how far a broker's history has come, by a Lease that its owner writes often.

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"maps"
 	"strconv"
 	"testing"
 
@@ -65,5 +66,20 @@ func TestCounter(t *testing.T) {
 		if SetCount(lease, 3, refused); Counter(lease) != (belief.Counter{Count: 3, Refused: refused}) {
 			t.Errorf("after SetCount(3, %t) the counter is %+v", refused, Counter(lease))
 		}
+	}
+}
+
+// A Lease is a heartbeat only of the cluster that its name and its label name.
+func TestLeaseOwner(t *testing.T) {
+	lease := func(name, label string) coordinationv1.Lease {
+		return coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{names.LabelSourceCluster: label}, Annotations: map[string]string{names.AnnotationCompared: "7"}}}
+	}
+	got := Counters([]coordinationv1.Lease{
+		lease("c1", "c1"), lease("eu.c2", "eu.c2"), lease(names.HubOwner.String(), ""),
+		lease("c3", "c1"), lease("c4", ""), lease("a.b.c.d", "a.b.c.d"), lease("x_y", "x_y"),
+	})
+	want := map[names.ClusterID]belief.Counter{"c1": {Count: 7}, "eu.c2": {Count: 7}, names.HubOwner: {Count: 7}}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

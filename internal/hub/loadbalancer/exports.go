@@ -14,6 +14,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	mcsendpoints "github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
@@ -127,7 +128,7 @@ func validateExports(mcs *networkingv1alpha1.MultiClusterService, r rules, publi
 		}
 	}
 	for _, slice := range published.slices {
-		cluster := clusterOf(slice)
+		cluster := layout.Cluster(slice).String()
 		if e.records[cluster] == nil {
 			continue
 		}

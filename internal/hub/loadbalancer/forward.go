@@ -18,7 +18,7 @@ import (
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/cloudprovider"
-	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 )
 
 // defaultAffinity is the Kubernetes API's default affinity timeout.
@@ -93,16 +93,12 @@ func affinity(service *corev1.Service) time.Duration {
 	return time.Duration(*config.ClientIP.TimeoutSeconds) * time.Second
 }
 
-func clusterOf(slice *discoveryv1.EndpointSlice) string {
-	return slice.Labels[names.LabelSourceCluster]
-}
-
 // endpoints returns the addresses of a port by cluster, and whether each is draining. An address in several slices of
 // a cluster is draining only if it is in all of them.
 func endpoints(name string, protocol corev1.Protocol, number int32, records map[string]*brokerv1alpha1.ExportedServiceSpec, published []*discoveryv1.EndpointSlice) map[string]map[netip.AddrPort]bool {
 	found := map[string]map[netip.AddrPort]bool{}
 	for _, slice := range published {
-		cluster := clusterOf(slice)
+		cluster := layout.Cluster(slice).String()
 		inCluster, has := nameIn(records[cluster], name, protocol, number)
 		if !has {
 			continue
