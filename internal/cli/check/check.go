@@ -16,6 +16,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/doctor/check"
 	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 type options struct {
@@ -125,7 +126,7 @@ func (p *printer) print(results check.Results) {
 	for _, r := range results {
 		heading := r.Subject
 		if r.Cluster != "" {
-			heading = "cluster " + r.Cluster + ", " + r.Subject
+			heading = "cluster " + printable.Line(r.Cluster) + ", " + r.Subject
 		}
 		if heading != p.heading {
 			if p.heading != "" {
@@ -153,13 +154,13 @@ func line(w io.Writer, r check.Result) {
 	if r.Message != "" && r.Status == check.OK {
 		message = ": " + r.Message
 	}
-	fmt.Fprintf(w, "%s %s %s%s%s\n", marks[r.Status].On(w), r.ID, r.Title, way, message)
+	fmt.Fprintf(w, "%s %s %s%s\n", marks[r.Status].On(w), r.ID, r.Title, printable.Line(way+message))
 	if r.Status == check.OK {
 		return
 	}
-	fmt.Fprintf(w, "    %s\n", r.Message)
+	fmt.Fprintf(w, "    %s\n", printable.Line(r.Message))
 	if r.Hint != "" {
-		fmt.Fprintf(w, "    do: %s\n", r.Hint)
+		fmt.Fprintf(w, "    do: %s\n", printable.Line(r.Hint))
 	}
 	if r.Status != check.Skipped {
 		fmt.Fprintf(w, "    see: %s\n", r.Documentation)

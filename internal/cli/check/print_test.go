@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/check"
@@ -45,5 +46,25 @@ between clusters
 `
 	if got.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
+	}
+}
+
+// Text of another cluster forges no line, wherever a result quotes it.
+func TestHostileResult(t *testing.T) {
+	const hostile = "x\r\n√ ATOLL1001 all is well\x1b[2J\u202e"
+	var got bytes.Buffer
+	p := printer{w: &got}
+	p.print(check.Results{
+		{ID: check.Exports.ID, Cluster: hostile, Subject: "installation", Title: "exports", Status: check.Error, Message: hostile, Hint: hostile, Documentation: "page"},
+		{ID: check.Versions.ID, From: hostile, To: hostile, Subject: "between clusters", Title: "versions", Status: check.OK, Message: hostile},
+	})
+	lines := strings.Split(strings.TrimSpace(got.String()), "\n")
+	if len(lines) != 8 || strings.ContainsAny(got.String(), "\x1b\r\u202e") {
+		t.Errorf("%d lines:\n%q", len(lines), lines)
+	}
+	for _, line := range lines {
+		if strings.HasPrefix(line, "√ ATOLL1001") {
+			t.Errorf("forged: %q", line)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 type options struct {
@@ -93,7 +94,7 @@ func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Sco
 		return nil, err
 	}
 	for _, err := range found.Unread {
-		fmt.Fprintln(cmd.ErrOrStderr(), err)
+		fmt.Fprintln(cmd.ErrOrStderr(), printable.Line(err.Error()))
 	}
 	return found, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 // again is the polling interval.
@@ -89,7 +90,7 @@ func settled(ctx context.Context, read func(context.Context) (report.Status, err
 			return last, nil
 		}
 		if waitingFor != reported && ctx.Err() == nil {
-			fmt.Fprintf(progress, "waiting for %s: %s\n", waitingFor, why)
+			fmt.Fprintf(progress, "waiting for %s: %s\n", waitingFor, printable.Line(why))
 			reported = waitingFor
 		}
 		select {

@@ -18,11 +18,14 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 // Say returns a function that reports a command's steps.
 func Say(cmd *cobra.Command) setup.Say {
-	return func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...) }
+	return func(format string, args ...any) {
+		fmt.Fprintln(cmd.ErrOrStderr(), printable.Line(fmt.Sprintf(format, args...)))
+	}
 }
 
 // Report returns a function that reports changed and unchanged objects. With dryRun, planned changes are data, for
@@ -39,7 +42,7 @@ func Report(cmd *cobra.Command, dryRun bool) install.Report {
 		case note != "":
 			line += ": " + note
 		}
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(w, printable.Line(line))
 	}
 }
 
@@ -69,7 +72,7 @@ func (e *Ending) Confirm(cmd *cobra.Command, effect string, impact func() ([]str
 		return err
 	}
 	for _, line := range lines {
-		fmt.Fprintln(cmd.ErrOrStderr(), "  "+line)
+		fmt.Fprintln(cmd.ErrOrStderr(), "  "+printable.Line(line))
 	}
 	if e.yes {
 		return nil

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/verify"
@@ -25,5 +26,15 @@ func TestPrint(t *testing.T) {
 `
 	if err != nil || got.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s\n%v", got.String(), want, err)
+	}
+}
+
+// Text of another cluster forges no line, wherever a case quotes it.
+func TestHostileCase(t *testing.T) {
+	const hostile = "x\r\n√ c2: import\x1b[2J\u202e"
+	var got bytes.Buffer
+	err := print(&got, verify.Report{Cases: []verify.Case{{Name: "a", Failure: hostile}, {Name: "b", Skipped: hostile}, {Name: "c", Detail: hostile}}})
+	if lines := strings.Count(got.String(), "\n"); err != nil || lines != 6 || strings.Contains(got.String(), "\n√ c2") || strings.ContainsAny(got.String(), "\x1b\r\u202e") {
+		t.Errorf("%v, %d lines:\n%q", err, lines, got.String())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/doctor/verify"
+	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
 type options struct {
@@ -84,16 +85,16 @@ func print(w io.Writer, report verify.Report) error {
 	for _, c := range report.Cases {
 		switch {
 		case c.Failure != "":
-			fmt.Fprintf(w, "%s %s: %s\n    %s\n", output.Bad.On(w), c.Cluster, c.Name, c.Failure)
+			fmt.Fprintf(w, "%s %s: %s\n    %s\n", output.Bad.On(w), c.Cluster, c.Name, printable.Line(c.Failure))
 		case c.Skipped != "":
 			skipped++
-			fmt.Fprintf(w, "%s %s: %s: %s\n", output.Skipped.On(w), c.Cluster, c.Name, c.Skipped)
+			fmt.Fprintf(w, "%s %s: %s: %s\n", output.Skipped.On(w), c.Cluster, c.Name, printable.Line(c.Skipped))
 		default:
 			detail := c.Detail
 			if detail != "" {
 				detail = ", " + detail
 			}
-			fmt.Fprintf(w, "%s %s: %s (%.1f s)%s\n", output.Good.On(w), c.Cluster, c.Name, c.Seconds, detail)
+			fmt.Fprintf(w, "%s %s: %s (%.1f s)%s\n", output.Good.On(w), c.Cluster, c.Name, c.Seconds, printable.Line(detail))
 		}
 	}
 	_, err := fmt.Fprintf(w, "\n%d cases: %d passed, %d failed, %d not run\n", len(report.Cases), len(report.Cases)-report.Failed()-skipped, report.Failed(), skipped)
