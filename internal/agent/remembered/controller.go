@@ -66,7 +66,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 func (r *reconciler) say(ctx context.Context) {
 	for id, m := range r.cluster.View.Memberships() {
 		if m.Doubted && !r.doubted[id] {
-			r.report(ctx, "RemovalNotBelieved", fmt.Sprintf("The broker says that cluster %q was removed, but it has joined again since, or its MemberCluster was created anew: "+
+			r.report(ctx, "RemovalNotBelieved", fmt.Sprintf("The broker says that cluster %q was removed, but it has joined again since, or its MemberCluster was created again: "+
 				"a restored backup shows the same. Its Services stay imported. If it was removed, remove it again: %s", id, command.Here.Atoll("broker members remove %s", id)))
 		}
 		r.doubted[id] = m.Doubted
