@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/atoll-mcs/atoll/lab"
 )
@@ -68,6 +73,12 @@ func faultVerbs() []Verb {
 			},
 		},
 		{
+			Name: "kill-leader", Args: "CLUSTER", Min: 1, Max: 1, Always: true,
+			Summary: "kills the process of the cluster's leading agent with SIGKILL; its kubelet starts it again",
+			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], false) },
+			Run:     func(ctx context.Context, r *Run, args []string) error { return r.killLeader(ctx, args[0]) },
+		},
+		{
 			Name: "proxy-mode", Args: "CLUSTER MODE", Min: 2, Max: 2, Always: true,
 			Summary: "restarts the cluster's kube-proxy in mode `nftables` or `iptables`; reverted after the scenario",
 			Check: func(s *Script, _ bool, args []string) error {
@@ -102,6 +113,35 @@ func faultVerbs() []Verb {
 			Run:     func(ctx context.Context, r *Run, args []string) error { return r.startUnit(ctx, args[0]) },
 		},
 	}
+}
+
+// killLeader gives the agent no chance to release its Lease, as a deletion of its pod would.
+func (r *Run) killLeader(ctx context.Context, cluster string) error {
+	name, err := r.leader(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	pod := r.kubectl(ctx, cluster, "get", "pod", name, "-n", "atoll-system", "-o", "jsonpath={.metadata.uid}")
+	if pod.Err != nil {
+		return pod.Err
+	}
+	process, err := lab.PodProcess(types.UID(pod.Stdout), "/atoll-agent")
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(filepath.Base(process))
+	if err != nil {
+		return fmt.Errorf("killing the leading agent of %s: %w", cluster, err)
+	}
+	r.output = name
+	return unix.Kill(pid, unix.SIGKILL)
+}
+
+// leader returns the name of the pod of the cluster's leading agent.
+func (r *Run) leader(ctx context.Context, cluster string) (pod string, _ error) {
+	leader := r.kubectl(ctx, cluster, "get", "lease", "atoll-agent.atoll.dev", "-n", "atoll-system", "-o", "jsonpath={.spec.holderIdentity}")
+	pod, _, _ = strings.Cut(leader.Stdout, "_")
+	return pod, leader.Err
 }
 
 // units can be killed and started, in this order of dependency. A suffix selects one of several

@@ -36,11 +36,10 @@ func runMetric(ctx context.Context, r *Run, args []string) error {
 	series := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(args[1]) + ` (\S+)$`)
 	r.output = ""
 	for _, cluster := range r.clusters(args[0]) {
-		leader := r.kubectl(ctx, cluster, "get", "lease", "atoll-agent.atoll.dev", "-n", "atoll-system", "-o", "jsonpath={.spec.holderIdentity}")
-		if leader.Err != nil {
-			return leader.Err
+		pod, err := r.leader(ctx, cluster)
+		if err != nil {
+			return err
 		}
-		pod, _, _ := strings.Cut(leader.Stdout, "_")
 		metrics := r.kubectl(ctx, cluster, "get", "--raw", "/api/v1/namespaces/atoll-system/pods/"+pod+":8080/proxy/metrics")
 		if metrics.Err != nil {
 			return metrics.Err
