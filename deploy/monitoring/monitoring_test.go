@@ -23,7 +23,7 @@ func read(t *testing.T, path ...string) string {
 // Every alert links to a section of the documentation that has instructions and the current
 // rule.
 func TestRunbooks(t *testing.T) {
-	var rules struct {
+	type file struct {
 		Groups []struct {
 			Rules []struct {
 				Alert, Expr, For    string
@@ -31,11 +31,14 @@ func TestRunbooks(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, "deploy", "monitoring", "alerts.yaml")), &rules); err != nil {
-		t.Fatal(err)
+	var rules, ofBroker file
+	for name, into := range map[string]*file{"alerts.yaml": &rules, "broker-alerts.yaml": &ofBroker} {
+		if err := yaml.Unmarshal([]byte(read(t, "deploy", "monitoring", name)), into); err != nil {
+			t.Fatal(err)
+		}
 	}
 	page, alerts := read(t, "docs", "reference", "alerts.md"), 0
-	for _, g := range rules.Groups {
+	for _, g := range append(rules.Groups, ofBroker.Groups...) {
 		for _, r := range g.Rules {
 			alerts++
 			section := "## " + r.Alert + "\n\n*" + r.Labels["severity"] + "*, after " + r.For + " of `" + r.Expr + "`\n\n"
