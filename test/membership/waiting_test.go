@@ -3,6 +3,10 @@ package membership
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,4 +106,61 @@ func TestLeaderLosesItsLease(t *testing.T) {
 	create(t, "c1", export(ns, "last"))
 	expectImport(t, "c1", ns, "last", "c1")
 	t.Logf("the other replica had taken over after %v", time.Since(ended).Round(time.Millisecond))
+}
+
+// gate delays requests for the agents' Lease while it is locked for writing, as a slow API server does.
+type gate struct {
+	sync.RWMutex
+	held atomic.Int32 // number of requests that had to wait
+}
+
+type gated struct {
+	*gate
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g gated) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/leases/atoll-agent.atoll.dev") {
+		if !g.TryRLock() {
+			g.held.Add(1)
+			g.RLock()
+		}
+		g.RUnlock()
+	}
+	return g.next.RoundTrip(r)
+}
+
+// A leader leads on while its own API server answers no renewal for five seconds, and no other replica leads meanwhile.
+func TestSlowAPIServerEndsNoTerm(t *testing.T) {
+	const stall = 5 * time.Second
+	joined(t, "c1", "--no-workloads")
+	config, slow := asAgent(t, "c1"), &gate{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return gated{slow, next} })
+	elect := func(o *agent.Options) { o.LeaderElect = true }
+	said, standby := &planes.Log{To: t.Output()}, &planes.Log{To: t.Output()}
+	startAgent(t, config, said, elect)
+	said.Expect(t, "Elected leader")
+	startAgent(t, config, standby, elect)
+	standby.Expect(t, "Waiting to be elected leader")
+	lease := &coordinationv1.Lease{ObjectMeta: objects.Meta(names.SystemNamespace, "atoll-agent.atoll.dev")}
+	planes.Read(t, on["c1"], lease)
+	leader, terms := *lease.Spec.HolderIdentity, *lease.Spec.LeaseTransitions
+
+	slow.Lock()
+	<-time.After(stall)
+	slow.Unlock()
+	ended := time.Now()
+	planes.Until(t, "the lease is renewed", on["c1"], lease, func() error {
+		if lease.Spec.RenewTime.Before(&metav1.MicroTime{Time: ended}) {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	if *lease.Spec.HolderIdentity != leader || *lease.Spec.LeaseTransitions != terms {
+		t.Errorf("the leader was %s, and is %s after %d terms", leader, *lease.Spec.HolderIdentity, *lease.Spec.LeaseTransitions-terms)
+	}
+	if slow.held.Load() == 0 {
+		t.Error("no request had to wait")
+	}
 }
