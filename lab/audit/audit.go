@@ -8,27 +8,33 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 )
 
-// Policy is an audit policy that logs every write once, when it is answered, and nothing else.
+// Policy is an audit policy that logs every write once, when it is answered. Of the accounts that a broker has for members
+// and for the hub, it logs reads too, and a watch also when it begins.
 const Policy = `apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
+omitStages: [RequestReceived]
 rules:
 - level: Metadata
   verbs: [create, update, patch, delete, deletecollection]
+  omitStages: [ResponseStarted]
+- level: Metadata
+  userGroups: [system:serviceaccounts:atoll-clusterset, system:serviceaccounts:atoll-hub]
+  verbs: [get, list, watch]
 - level: None
 `
 
-// Write is a write request.
+// Write is a write request, or a read that Policy logs.
 type Write struct {
 	// User is the requesting user, such as system:serviceaccount:atoll-system:atoll-agent.
 	User string
-	// Verb is create, update, patch, delete or deletecollection.
+	// Verb is create, update, patch, delete or deletecollection; for a read get, list or watch.
 	Verb string
-	// Resource is the kind, such as endpointslices; Subresource such as status.
-	Resource, Subresource string
+	// Group is the kind's API group. Resource is the kind, such as endpointslices; Subresource such as status.
+	Group, Resource, Subresource string
 	// Namespace and Name are the object's. Name is empty for a deletecollection.
 	Namespace, Name string
 	// Code is the HTTP status of the response.
@@ -53,7 +59,7 @@ func (w Write) String() string {
 type event struct {
 	Verb           string                    `json:"verb"`
 	User           struct{ Username string } `json:"user"`
-	ObjectRef      struct{ Resource, Subresource, Namespace, Name string }
+	ObjectRef      struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 	ResponseStatus struct{ Code int }
 	StageTimestamp time.Time `json:"stageTimestamp"`
 }
@@ -75,6 +81,12 @@ func Open(path string) (*Log, error) {
 
 // Read returns the writes since the last Read, in order.
 func (l *Log) Read() ([]Write, error) {
+	all, err := l.Requests()
+	return slices.DeleteFunc(all, func(w Write) bool { return w.Verb == "get" || w.Verb == "list" || w.Verb == "watch" }), err
+}
+
+// Requests returns the writes since the last Read, and the reads that Policy logs, in order.
+func (l *Log) Requests() ([]Write, error) {
 	file, err := os.Open(l.path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the audit log: %w", err)
@@ -106,7 +118,7 @@ func parse(data []byte) ([]Write, error) {
 		}
 		writes = append(writes, Write{
 			User: e.User.Username, Verb: e.Verb,
-			Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
+			Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
 			Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
 			Code: e.ResponseStatus.Code, At: e.StageTimestamp,
 		})

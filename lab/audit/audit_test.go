@@ -3,6 +3,7 @@ package audit
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -47,6 +48,12 @@ func TestLog(t *testing.T) {
 	}
 	write(line[40:])
 	read(1)
+	write(strings.Replace(line, `"update"`, `"watch"`, 1))
+	read(0) // no write
+	write(strings.Replace(line, `"update"`, `"list"`, 1) + line)
+	if all, err := log.Requests(); err != nil || len(all) != 2 || all[0].Verb != "list" || all[0].Group != "discovery.k8s.io" {
+		t.Fatalf("the requests are %v, %v", all, err)
+	}
 	read(0)
 	write("no JSON\n")
 	if _, err := log.Read(); err == nil {

@@ -22,7 +22,7 @@ import (
 
 // deployHub deploys a hub with the command and runs it with its own permissions until the test
 // ends. The returned function restarts the hub.
-func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) (restart func()) {
+func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) (restart func(meanwhile ...func())) {
 	t.Helper()
 	must(t, "", "hub deploy --no-workloads --context broker "+flags)
 	config, err := theLab.RESTConfig(lab.Broker)
@@ -40,8 +40,11 @@ func deployHub(t *testing.T, flags string, change ...func(*hub.Options)) (restar
 		stop()
 		must(t, "", "hub remove --yes --context broker")
 	})
-	return func() {
+	return func(meanwhile ...func()) {
 		stop()
+		for _, f := range meanwhile {
+			f()
+		}
 		stop = runHub(t, options)
 	}
 }

@@ -85,15 +85,19 @@ const HubRole = "atoll-hub"
 
 // HubAccess returns the hub's permissions in a clusterset's namespace: it reads members' objects, and writes policies.
 func HubAccess(namespace string) []client.Object {
+	// The hub reads single records and slices without its cache, to confirm that they are gone.
 	read := []string{"get", "list", "watch"}
+	permissions := memberPermissions
+	permissions.Verbs = []string{"list", "watch"}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: HubRole}
 	return []client.Object{
 		&rbacv1.Role{
 			TypeMeta: roleType, ObjectMeta: meta,
 			Rules: []rbacv1.PolicyRule{
-				{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"exportedservices", "memberclusters"}, Verbs: read},
+				{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"exportedservices"}, Verbs: read},
+				{APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"memberclusters"}, Verbs: []string{"list", "watch"}},
 				{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
-				memberPermissions,
+				permissions,
 				{
 					APIGroups: []string{brokerv1alpha1.GroupVersion.Group}, Resources: []string{"servicepolicies"},
 					Verbs: append(read, "create", "update", "delete"),

@@ -106,7 +106,8 @@ func TestHubAccess(t *testing.T) {
 		"create servicepolicies.broker.atoll.dev": true, "delete servicepolicies.broker.atoll.dev": true, "watch exportedservices.broker.atoll.dev": true,
 		"update exportedservices.broker.atoll.dev": false, "delete endpointslices.discovery.k8s.io": false, "list leases.coordination.k8s.io": true,
 		"update leases.coordination.k8s.io@hub.atoll.dev": true, "update leases.coordination.k8s.io@c1": false, "get secrets": false,
-		"get configmaps@atoll-members": true, "update configmaps@atoll-members": false,
+		"watch configmaps@atoll-members": true, "get configmaps@atoll-members": false, "update configmaps@atoll-members": false,
+		"get memberclusters.broker.atoll.dev": false, "get exportedservices.broker.atoll.dev": true,
 	} {
 		if got := allows(objects, names.HubAccount, request); got != want {
 			t.Errorf("the hub may %s: %t", request, got)
