@@ -3,86 +3,94 @@
 package flood
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
+	"flag"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
-	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
-	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/broker/border"
-	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
-	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
+
+var duration = flag.Duration("duration", 10*time.Minute, "how long the flood takes, with the time before")
 
 const (
 	// flooder writes without pause and has no agent.
 	flooder = "flood"
 	flooded = "flooded" // the namespace
-	// Quiet phases and flooded phases alternate, so that other load on the machine affects
-	// both.
-	floodPhases, changesInPhase = 2, 50
 	// betweenChanges exceeds the delay between two writes of a slice.
 	betweenChanges = 120 * time.Millisecond
+	// A quarter of the time is quiet, half of it is the flood, and a quarter the flood with watches.
+	parts = 4
+	// heartbeatGap is the longest time between two heartbeats of a member. After 40 s a member may count as lost.
+	heartbeatGap = 30 * time.Second
+	// quota is the size at which etcd refuses writes, by default.
+	quota = 2 << 30
 )
 
-// A member writes to the broker as fast as possible: the most expensive objects that it may
-// write, and objects that the broker denies. Another member's changes must still reach a third
-// member, whose memory must stay within the budget. The test logs how much longer the changes
-// take.
+// A member writes to the broker as fast as possible: the most expensive objects that it may write, as many records as count,
+// thousands of services, and objects that the broker denies. Then it also opens a thousand watches of each kind. Another
+// member's changes must still reach a third member, whose memory must stay within the budget. Both members' heartbeats must
+// pass, a service of the bystander must keep its endpoint, and the broker's etcd must stay within its quota. The test logs how
+// much longer the changes take, and how much more memory: where all programs share a few processors, both depend on these.
 func TestFlood(t *testing.T) {
 	if testing.Short() || !planes.Nightly() {
 		t.Skip("needs API servers, and several minutes: nightly")
 	}
 	b := newBed(t)
-	web := bed.Service{Namespace: flooded, Name: "web", Endpoints: 1}
+	web, healthy := bed.Service{Namespace: flooded, Name: "web", Endpoints: 1}, bed.Service{Namespace: flooded, Name: "healthy", Endpoints: 1, First: 1}
 	planes.NoError(t, b.Namespace(t.Context(), flooded, b.Members...))
-	planes.NoError(t, web.Create(t.Context(), b.On["c1"]))
-	planes.NoError(t, web.Export(t.Context(), b.On["c1"]))
+	for _, s := range []bed.Service{web, healthy} {
+		planes.NoError(t, s.Create(t.Context(), b.On["c1"]))
+		planes.NoError(t, s.Export(t.Context(), b.On["c1"]))
+	}
 	follow := newFollower(t, b, web)
 	follow.change(t)
+	by := newBystander(t, b, healthy)
 
 	f := newFlood(t, b)
-	var quiet, loud []time.Duration
-	var peak float64
-	for range floodPhases {
-		quiet = append(quiet, follow.changes(t)...)
-		stop := f.start(t)
-		loud = append(loud, follow.changes(t)...)
-		peak = max(peak, importer(t, b).Sum("go_memstats_heap_inuse_bytes"))
-		stop()
+	quiet := phase{"quiet", follow.changes(t, *duration/parts), heapOf(t, b)}
+	stop := f.start(t, append(flows(), fills()...))
+	loud := phase{"flood", follow.changes(t, 2*(*duration)/parts), heapOf(t, b)}
+	f.watch(t)
+	watched := phase{"flood and watches", follow.changes(t, *duration/parts), heapOf(t, b)}
+	open := by.watches(t)
+	stop()
+	for _, p := range []phase{quiet, loud, watched} {
+		t.Log(p.compared(quiet))
 	}
-	before, during := median(quiet), median(loud)
-	t.Logf("a change takes %v, and %v in the flood: ratio %.2f; the importer's heap is at most %.0f MiB; answers to the flood: %v",
-		before, during, during.Seconds()/before.Seconds(), peak/(1<<20), f.answers)
-	if peak > float64(border.DefaultLimits.Bytes) {
+	t.Logf("the responses to the flood: %v", f.answers)
+	t.Logf("heartbeats at most %v apart; the broker's storage has %.0f MiB, and had %.0f watches; imports use %d addresses in c2", by.gap().Round(time.Millisecond), by.storage(t)/(1<<20), open, by.addresses(t))
+	if peak := max(loud.heap, watched.heap); peak > float64(border.DefaultLimits.Bytes) {
 		t.Errorf("the importer's heap has grown to %.0f MiB", peak/(1<<20))
 	}
-	for _, kind := range []string{"largest slices 200", "records 200", "1,000 ports 422", "annotations 422", "Events 403"} {
-		if f.answers[kind] == 0 {
-			t.Errorf("no request had the expected response: %s", kind)
-		}
-	}
+	by.expect(t)
+	f.expect(t, "largest slices 200", "records 200", "catalogue 200", "1,000 ports 422", "annotations 422", "revision 0 422", "Events 403",
+		"10,000 records 201", "5,000 services 201", "watch leases 403")
+}
+
+// phase is a part of the test.
+type phase struct {
+	name string
+	took []time.Duration
+	heap float64
+}
+
+func (p phase) percentile(n int) time.Duration {
+	return slices.Sorted(slices.Values(p.took))[(len(p.took)-1)*n/100]
+}
+
+func (p phase) compared(quiet phase) string {
+	return fmt.Sprintf("%s: %d changes take %v (p99 %v), %.1f times as long (p99 %.1f times); the importer's heap is %.1f MiB, %.1f times as large",
+		p.name, len(p.took), p.percentile(50), p.percentile(99), p.percentile(50).Seconds()/quiet.percentile(50).Seconds(),
+		p.percentile(99).Seconds()/quiet.percentile(99).Seconds(), p.heap/(1<<20), p.heap/quiet.heap)
 }
 
 // newBed starts a lab of two clusters and a broker.
@@ -97,15 +105,13 @@ func newBed(t *testing.T) *bed.Bed {
 	return b
 }
 
-// importer returns the metrics of c2's agent.
-func importer(t *testing.T, b *bed.Bed) bed.Metrics {
+// heapOf returns the heap of c2's agent.
+func heapOf(t *testing.T, b *bed.Bed) float64 {
 	t.Helper()
 	metrics, err := b.AgentMetrics(t.Context(), "c2")
 	planes.NoError(t, err)
-	return metrics
+	return metrics.Sum("go_memstats_heap_inuse_bytes")
 }
-
-func median(all []time.Duration) time.Duration { return slices.Sorted(slices.Values(all))[len(all)/2] }
 
 // follower changes the endpoint of a Service in c1 and detects when c2 has imported the change.
 type follower struct {
@@ -124,12 +130,12 @@ func newFollower(t *testing.T, b *bed.Bed, s bed.Service) *follower {
 	return &follower{exporter: b.On["c1"], importer: o, source: source}
 }
 
-// changes makes changes at intervals and returns how long each took.
-func (f *follower) changes(t *testing.T) (took []time.Duration) {
+// changes makes changes at intervals for some time and returns how long each took.
+func (f *follower) changes(t *testing.T, d time.Duration) (took []time.Duration) {
 	t.Helper()
 	next := time.NewTicker(betweenChanges)
 	defer next.Stop()
-	for range changesInPhase {
+	for end := time.Now().Add(d); time.Now().Before(end); {
 		took = append(took, f.change(t))
 		<-next.C
 	}
@@ -147,170 +153,4 @@ func (f *follower) change(t *testing.T) time.Duration {
 	at, err := f.importer.Await(ctx, bed.Appeared(f.source.Endpoints[0].Addresses[0]))
 	planes.NoError(t, err)
 	return at.Sub(begun)
-}
-
-// flood writes with a member's own credentials.
-type flood struct {
-	config  *rest.Config
-	mu      sync.Mutex
-	answers map[string]int // number of responses, by kind of request and status
-}
-
-func newFlood(t *testing.T, b *bed.Bed) *flood {
-	t.Helper()
-	clusterset, err := b.Broker()
-	planes.NoError(t, err)
-	config, err := clusterset.Invite(t.Context(), flooder)
-	planes.NoError(t, err)
-	member, err := client.New(config, client.Options{Scheme: planes.Scheme()})
-	planes.NoError(t, err)
-	planes.Create(t, member, objects.Member(flooder), objects.Lease(flooder))
-	return &flood{config: config, answers: map[string]int{}}
-}
-
-// A flow of requests creates an object repeatedly, or updates it if update is set.
-type requests struct {
-	what   string
-	update bool
-	path   string
-	object func(n int) client.Object
-}
-
-const (
-	slicePath  = "/apis/discovery.k8s.io/v1/namespaces/" + broker.DefaultNamespace + "/endpointslices"
-	recordPath = "/apis/broker.atoll.dev/v1alpha1/namespaces/" + broker.DefaultNamespace + "/exportedservices"
-)
-
-// flows returns several flows of each kind: the largest slices and records that the broker
-// accepts, with constant changes; larger objects; and objects that a member may not write.
-func flows() (all []requests) {
-	for i := range 4 {
-		name := fmt.Sprintf("flood-%d", i)
-		all = append(all,
-			requests{"largest slices", true, slicePath, func(n int) client.Object {
-				return floodSlice(name, n, validation.MaxPorts, validation.MaxPairs/validation.MaxPorts)
-			}},
-			requests{"1,000 ports", false, slicePath, func(n int) client.Object { return floodSlice(name+"-large", n, 1000, 1000) }},
-			requests{"records", true, recordPath, func(n int) client.Object { return floodRecord(name, n, validation.MaxPorts) }},
-			requests{"annotations", false, recordPath, func(n int) client.Object {
-				r := floodRecord(name+"-large", n, 1)
-				r.Annotations["a"] = strings.Repeat("a", 256<<10-10)
-				return r
-			}},
-			requests{"Events", false, "/api/v1/namespaces/default/events", func(n int) client.Object {
-				return &corev1.Event{
-					TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s-%d", name, n)},
-					InvolvedObject: corev1.ObjectReference{Kind: "Namespace", Name: "default", Namespace: "default"}, Reason: "Flood",
-				}
-			}},
-		)
-	}
-	return all
-}
-
-func floodSlice(service string, n, ports, endpoints int) *discoveryv1.EndpointSlice {
-	s := objects.Published(flooder, flooded, service, service)
-	s.TypeMeta = metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}
-	s.Ports = nil
-	for p := range ports {
-		s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: ptr.To(fmt.Sprintf("p%d", p)), Port: ptr.To(int32(1 + n + p)), Protocol: ptr.To(corev1.ProtocolTCP)})
-	}
-	for e := range endpoints {
-		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.%d.%d.%d", 100+n%100, e/200, 1+e%200)}})
-	}
-	return s
-}
-
-func floodRecord(service string, n, ports int) *brokerv1alpha1.ExportedService {
-	r := objects.Record(flooder, flooded, service)
-	r.TypeMeta = metav1.TypeMeta{APIVersion: brokerv1alpha1.GroupVersion.String(), Kind: "ExportedService"}
-	r.Spec.ExportedAt = metav1.Unix(1_700_000_000, 0)
-	for p := range ports {
-		r.Spec.Ports = append(r.Spec.Ports, mcsv1beta1.ServicePort{Name: fmt.Sprintf("p%d", p), Protocol: corev1.ProtocolTCP, Port: int32(1 + n + p)})
-	}
-	return r
-}
-
-// start starts the member's writes, each flow on its own connection, until stop is called.
-func (f *flood) start(t *testing.T) (stop func()) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	var all sync.WaitGroup
-	for _, r := range flows() {
-		all.Go(func() {
-			if err := f.repeat(ctx, r); err != nil && ctx.Err() == nil {
-				t.Error(err)
-			}
-		})
-	}
-	return func() {
-		cancel()
-		all.Wait()
-	}
-}
-
-var versionPattern = regexp.MustCompile(`"resourceVersion":"(\d+)"`)
-
-// placeholder is replaced with the current resource version in a prepared body.
-const placeholder = "4711"
-
-// repeat sends requests with ten bodies in turn.
-func (f *flood) repeat(ctx context.Context, r requests) error {
-	hc, err := rest.HTTPClientFor(rest.CopyConfig(f.config))
-	if err != nil {
-		return err
-	}
-	var bodies [10][]byte
-	var name string
-	for i := range bodies {
-		o := r.object(10 * i)
-		name = o.GetName()
-		if r.update {
-			o.SetResourceVersion(placeholder)
-		}
-		if bodies[i], err = json.Marshal(o); err != nil {
-			return err
-		}
-	}
-	version := ""
-	if r.update {
-		if _, version, err = f.do(ctx, hc, http.MethodGet, r.path+"/"+name, nil); err != nil {
-			return err
-		}
-	}
-	for n := 0; ; n++ {
-		method, path, body := http.MethodPost, r.path, bodies[n%len(bodies)]
-		if version != "" {
-			method, path = http.MethodPut, path+"/"+name
-		}
-		body = bytes.Replace(body, []byte(`"resourceVersion":"`+placeholder+`"`), []byte(`"resourceVersion":"`+version+`"`), 1)
-		status, now, _ := f.do(ctx, hc, method, path, body)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case r.update:
-			version = cmp.Or(now, version)
-		}
-		f.mu.Lock()
-		f.answers[fmt.Sprintf("%s %d", r.what, status)]++ // 0 for no response
-		f.mu.Unlock()
-	}
-}
-
-// do makes a request, and returns the status and the resourceVersion of the answer.
-func (f *flood) do(ctx context.Context, hc *http.Client, method, path string, body []byte) (status int, version string, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, f.config.Host+path, bytes.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := hc.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if found := versionPattern.FindSubmatch(text); found != nil {
-		version = string(found[1])
-	}
-	return response.StatusCode, version, err
 }
