@@ -146,3 +146,15 @@ func (by *bystander) addresses(t *testing.T) (used int) {
 	}
 	return used
 }
+
+// expectAddresses fails the test if the flood uses more than a member's part of c2's Service range: a quarter.
+func (by *bystander) expectAddresses(t *testing.T) {
+	t.Helper()
+	const bystanders = 2 // Services of c1 that c2 imports
+	c2, err := by.b.Lab.Spec.Cluster("c2")
+	planes.NoError(t, err)
+	most := 1<<(32-c2.ServiceCIDRs[0].Bits())/4 + bystanders
+	if used := by.addresses(t); used > most {
+		t.Errorf("imports use %d addresses, of which the flood may have %d", used, most-bystanders)
+	}
+}

@@ -72,6 +72,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("the importer's heap has grown to %.0f MiB", peak/(1<<20))
 	}
 	by.expect(t)
+	by.expectAddresses(t)
 	f.expect(t, "largest slices 200", "records 200", "catalogue 200", "1,000 ports 422", "annotations 422", "revision 0 422", "Events 403",
 		"10,000 records 201", "5,000 services 201", "watch leases 403")
 }
