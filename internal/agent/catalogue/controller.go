@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,15 +133,13 @@ func (r *Reconciler) change(have *mcsv1beta1.ServiceImport, service types.Namesp
 			return kit.Create(ctx, r.writer, r.broker.Live, want, func(client.Object) bool { return true })
 		}, false
 	}
-	updated := have.DeepCopy()
-	updated.Labels, updated.Annotations, updated.Spec = want.Labels, want.Annotations, want.Spec
-	updated.Finalizers, updated.OwnerReferences = nil, nil
-	if !equality.Semantic.DeepEqual(have, updated) {
-		return func(ctx context.Context) error { return kit.Update(ctx, r.writer, updated) }, false
-	}
-	updated.Status = want.Status
-	if !equality.Semantic.DeepEqual(have.Status, updated.Status) {
-		return func(ctx context.Context) error { return client.IgnoreNotFound(r.writer.Status().Update(ctx, updated)) }, true
+	now, then := digestsOf(have), digestsOf(want)
+	want.UID, want.ResourceVersion = have.UID, have.ResourceVersion
+	switch {
+	case now.content != then.content:
+		return func(ctx context.Context) error { return kit.Update(ctx, r.writer, want) }, false
+	case now.status != then.status:
+		return func(ctx context.Context) error { return client.IgnoreNotFound(r.writer.Status().Update(ctx, want)) }, true
 	}
 	return nil, false
 }
@@ -152,13 +149,16 @@ func (r *Reconciler) remove(ctx context.Context, have *mcsv1beta1.ServiceImport)
 	if slices.Contains(Clusters(have), r.cluster.ID.String()) {
 		return kit.Delete(ctx, r.writer, have)
 	}
-	updated := have.DeepCopy()
-	if updated.Annotations == nil {
-		updated.Annotations = map[string]string{}
+	entry, err := kit.Get(ctx, r.broker.Live, client.ObjectKeyFromObject(have), &mcsv1beta1.ServiceImport{}) // the cache has no content
+	if err != nil || entry == nil {
+		return err
 	}
-	if updated.Labels == nil {
-		updated.Labels = map[string]string{}
+	if entry.Annotations == nil {
+		entry.Annotations = map[string]string{}
 	}
-	SetClusters(updated, []string{r.cluster.ID.String()})
-	return kit.Update(ctx, r.writer, updated)
+	if entry.Labels == nil {
+		entry.Labels = map[string]string{}
+	}
+	SetClusters(entry, []string{r.cluster.ID.String()})
+	return kit.Update(ctx, r.writer, entry)
 }

@@ -25,6 +25,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/agent/catalogue"
 	"github.com/atoll-mcs/atoll/internal/agent/imports/imported"
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/broker"
@@ -248,6 +249,7 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 				&discoveryv1.EndpointSlice{}:      {Transform: b.Transform},
 				&brokerv1alpha1.ExportedService{}: {Transform: b.Transform},
 				&brokerv1alpha1.MemberCluster{}:   {Transform: b.Transform},
+				&mcsv1beta1.ServiceImport{}:       {Transform: catalogue.Strip},
 				&corev1.ConfigMap{}:               {Field: fields.AndSelectors(inClusterset, fields.OneTermEqualSelector(metav1.ObjectNameField, names.MemberPermissions))},
 			},
 		}

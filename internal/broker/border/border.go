@@ -2,9 +2,9 @@
 // member.
 //
 // Border.Transform is the cache's transform: the cache never holds anything invalid, so controllers do not validate. A
-// transform cannot drop an object. An object that must not be used becomes a refused stub with the reason. An
-// EndpointSlice whose service is not wanted here, or that exceeds its member's budget, becomes a stub with its source
-// and revision. State reads a cached object's state. Pace delays members' too frequent changes.
+// transform cannot drop an object. An object that must not be used becomes a refused stub with the reason. An object
+// whose service is not wanted here, or an EndpointSlice that exceeds its member's budget, becomes a stub with its
+// identity and revision. State reads a cached object's state. Pace delays members' too frequent changes.
 package border
 
 import (
@@ -33,7 +33,7 @@ type State string
 const (
 	// Full is an object with all of its valid content.
 	Full State = "Full"
-	// Stub is an EndpointSlice without its content, because its service was not wanted when it was read.
+	// Stub is an object without its content, because its service was not wanted when it was read.
 	Stub State = "Stub"
 	// OverLimit is an EndpointSlice without its content, because its member's slices exceed their budget.
 	OverLimit State = "OverLimit"
@@ -50,7 +50,7 @@ const annotation = "atoll.dev/border"
 // Border decides what a cluster accepts of other members' objects. Create one with New.
 type Border struct {
 	self   names.ClusterID
-	wants  func(service types.NamespacedName) bool
+	wants  func(service types.NamespacedName) bool // the hub wants all records, whatever it says
 	budget *Budget
 	// mark is random: a member could forge a fixed one. marks has the annotations of states without a detail: most objects
 	// share one.
@@ -58,7 +58,8 @@ type Border struct {
 	marks map[State]string
 }
 
-// New returns a cluster's border. wants reports whether the endpoints of a service are wanted.
+// New returns a cluster's border. wants reports whether a service is wanted. The hub needs all records, but only the endpoints of
+// some services.
 func New(self names.ClusterID, wants func(service types.NamespacedName) bool, budget *Budget) *Border {
 	b := &Border{self: self, wants: wants, budget: budget, mark: rand.Text(), marks: map[State]string{}}
 	for _, state := range []State{Full, Stub, OverLimit, Refused, Withdrawn} {
@@ -202,12 +203,29 @@ func (b *Border) record(record *brokerv1alpha1.ExportedService) {
 		return
 	}
 	state, number := finished(record), record.Annotations[names.AnnotationRevision]
+	if state == Full && b.self != names.HubOwner && !b.wants(spec.Service()) {
+		state = Stub
+	}
+	if state != Full {
+		record.Spec, record.Annotations = StubOf(spec), map[string]string{names.AnnotationRevision: number}
+		b.set(record, state, "")
+		return
+	}
 	clean, refused := validation.Record(spec)
 	record.Spec, record.Annotations = clean, map[string]string{names.AnnotationRevision: number}
 	if len(refused) > 0 {
 		record.Annotations[names.AnnotationRefused] = validation.FormatRefused(refused)
 	}
 	b.set(record, state, "")
+}
+
+// StubOf returns what is kept of a record whose service is not wanted: its identity, its age, which decides whether the member has
+// too many, and what the loss or a drain of the member concerns.
+func StubOf(spec brokerv1alpha1.ExportedServiceSpec) brokerv1alpha1.ExportedServiceSpec {
+	return brokerv1alpha1.ExportedServiceSpec{
+		ClusterID: spec.ClusterID, ServiceNamespace: spec.ServiceNamespace, ServiceName: spec.ServiceName, ExportedAt: spec.ExportedAt,
+		OnClusterLoss: spec.OnClusterLoss, Scope: spec.Scope, Drained: spec.Drained,
+	}
 }
 
 // slice validates an EndpointSlice, and reduces one that is not wanted or not within the budget to a stub.

@@ -134,7 +134,10 @@ func TestRecords(t *testing.T) {
 		"no revision":     {record(func(r *brokerv1alpha1.ExportedService) { delete(r.Annotations, names.AnnotationRevision) }), Refused, names.AnnotationRevision, 0},
 		"another's name":  {record(func(r *brokerv1alpha1.ExportedService) { r.Name = "web.shop.c3" }), Refused, `must have the name "web.shop.c2"`, 0},
 		"an unknown type": {record(func(r *brokerv1alpha1.ExportedService) { r.Spec.Type = "Anycast" }), Refused, "Anycast", 0},
-		"withdrawn":       {record(func(r *brokerv1alpha1.ExportedService) { withdrawn(r) }), Withdrawn, "", 1},
+		"withdrawn":       {record(func(r *brokerv1alpha1.ExportedService) { withdrawn(r) }), Withdrawn, "", 0},
+		"a namespace that there is not here": {record(func(r *brokerv1alpha1.ExportedService) {
+			r.Name, r.Spec.ServiceNamespace = "web.other.c2", "other"
+		}), Stub, "", 0},
 		"its own, with anything": {record(func(r *brokerv1alpha1.ExportedService) {
 			r.Name, r.Spec.ClusterID, r.Spec.Ports[0].Port = "web.shop.c1", "c1", 70000
 		}), Full, "", 1},

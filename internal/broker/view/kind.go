@@ -33,7 +33,8 @@ type kind[O client.Object] struct {
 	name func(kit.Scope) string
 	// state returns what a connection's border has found.
 	state func(*border.Border, O) (border.State, string)
-	// without returns an object without its content, keep counts one that is kept; nil for kinds that have no budget.
+	// without returns an object without its content; nil for kinds that are always wanted. keep counts one that is kept; nil for
+	// kinds that have no budget.
 	without func(O) O
 	keep    func(b *border.Border, key kit.Scope, name string, kept O)
 }
@@ -84,6 +85,9 @@ func newRecords(v *View) *kind[*brokerv1alpha1.ExportedService] {
 				return belief.Owner{Removed: v.isRemoved(key.Member), Lost: v.isLost(key.Member, last)}
 			},
 			Service: func(key kit.Scope, _ *brokerv1alpha1.ExportedService) types.NamespacedName { return key.Service },
+			Wants: func(r *brokerv1alpha1.ExportedService) bool {
+				return v.self == names.HubOwner || v.wants(r.Spec.Service())
+			},
 		},
 		empty: func() *brokerv1alpha1.ExportedService { return &brokerv1alpha1.ExportedService{} },
 		key: func(r *brokerv1alpha1.ExportedService) kit.Scope {
@@ -94,6 +98,9 @@ func newRecords(v *View) *kind[*brokerv1alpha1.ExportedService] {
 		},
 		name:  func(key kit.Scope) string { return names.Export(key.Member, key.Service.Namespace, key.Service.Name) },
 		state: atBorder[*brokerv1alpha1.ExportedService],
+		without: func(r *brokerv1alpha1.ExportedService) *brokerv1alpha1.ExportedService {
+			return &brokerv1alpha1.ExportedService{ObjectMeta: r.ObjectMeta, Spec: border.StubOf(r.Spec)}
+		},
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 const (
 	// confirmations is how many comparisons by the owner a suspicion waits for. The first one may have begun before it.
 	confirmations = 2
-	// remembered is how many ended objects' revisions are remembered, so that a restored backup does not revive them.
-	remembered = 100_000
+	// remembered is how many ended objects' revisions are remembered of each owner, so that a restored backup does not revive them.
+	remembered = 20_000
 )
 
 // Object is an object on the broker.
@@ -83,11 +83,11 @@ type Objects[K comparable, O any] struct {
 	entries  map[names.ClusterID]map[K]*entry[O] // by owner
 	services groups[K]
 	suspects map[K]*suspicion
-	unread   map[K]bool              // stubs whose content is to be read; until then the last one counts
-	ended    *lru.Cache              // of memory: the revisions of ended objects
-	joined   map[names.ClusterID]int // how often a removed owner has joined again
-	complete bool                    // Replace was called
-	number   int                     // of the last read for which Observe has asked
+	unread   map[K]bool                     // stubs whose content is to be read; until then the last one counts
+	ended    map[names.ClusterID]*lru.Cache // of memory: the revisions of ended objects, by owner
+	joined   map[names.ClusterID]int        // how often a removed owner has joined again
+	complete bool                           // Replace was called
+	number   int                            // of the last read for which Observe has asked
 	changed  []Changed[K]
 	reads    []K
 	kept     map[K]*Object[O]
@@ -124,7 +124,7 @@ type suspicion struct {
 func NewObjects[K comparable, O any](rules Rules[K, O]) *Objects[K, O] {
 	return &Objects[K, O]{
 		rules: rules, entries: map[names.ClusterID]map[K]*entry[O]{}, services: newGroups(rules.Compare), suspects: map[K]*suspicion{},
-		unread: map[K]bool{}, ended: lru.New(remembered), joined: map[names.ClusterID]int{},
+		unread: map[K]bool{}, ended: map[names.ClusterID]*lru.Cache{}, joined: map[names.ClusterID]int{},
 	}
 }
 
@@ -335,11 +335,12 @@ func (s *Objects[K, O]) Confirm(key K, number int, object *Object[O], counter be
 // Suspicious returns the number of objects that wait for their owners.
 func (s *Objects[K, O]) Suspicious() int { return len(s.suspects) }
 
-// update changes the entry of a key, and records whether its answer changes.
+// update changes the entry of a key, and records whether its answer changes, or whether there is something to believe: a stub counts
+// for a member's number of objects also if there is no answer for it.
 func (s *Objects[K, O]) update(key K, change func(*entry[O])) {
 	e := s.entry(key)
 	before := s.answer(key, e)
-	service, kept := e.service, e.keeps()
+	service, kept, counted := e.service, e.keeps(), e.believed != nil
 	if change(e); e.believed != nil {
 		s.group(key, e, s.rules.Service(key, e.believed.Value))
 	} else if e.cached != nil {
@@ -353,7 +354,7 @@ func (s *Objects[K, O]) update(key K, change func(*entry[O])) {
 		s.kept[key] = keeps
 	}
 	s.release(key, e)
-	if after := s.answer(key, e); after.State == before.State && s.isSame(after.Object, before.Object) {
+	if after := s.answer(key, e); after.State == before.State && s.isSame(after.Object, before.Object) && counted == (e.believed != nil) {
 		return
 	}
 	s.changed = append(s.changed, Changed[K]{key, now})
@@ -418,9 +419,9 @@ func (s *Objects[K, O]) release(key K, e *entry[O]) {
 		return
 	}
 	if e.applied.Revision > 0 {
-		s.ended.Add(s.memory(key), e.applied.Revision)
+		s.endedOf(key).Add(s.memory(key), e.applied.Revision)
 	} else {
-		s.ended.Remove(s.memory(key))
+		s.endedOf(key).Remove(s.memory(key))
 	}
 	if e.cached != nil {
 		return
@@ -445,9 +446,9 @@ func (s *Objects[K, O]) entry(key K) *entry[O] {
 		return e
 	}
 	e = &entry[O]{}
-	if revision, found := s.ended.Get(s.memory(key)); found {
+	if revision, found := s.endedOf(key).Get(s.memory(key)); found {
 		e.applied.Revision = revision.(int64)
-		s.ended.Remove(s.memory(key))
+		s.endedOf(key).Remove(s.memory(key))
 	}
 	owned[key] = e
 	return e
@@ -461,6 +462,14 @@ func (s *Objects[K, O]) group(key K, e *entry[O], service types.NamespacedName) 
 	s.services.remove(e.service, key)
 	e.service = service
 	s.services.add(service, key)
+}
+
+func (s *Objects[K, O]) endedOf(key K) *lru.Cache {
+	id := s.rules.Owner(key)
+	if s.ended[id] == nil {
+		s.ended[id] = lru.New(remembered)
+	}
+	return s.ended[id]
 }
 
 func (s *Objects[K, O]) memory(key K) memory[K] { return memory[K]{key, s.joined[s.rules.Owner(key)]} }

@@ -56,10 +56,11 @@ func (v *View) rankAll(id names.ClusterID) (beyond []kit.Scope) {
 }
 
 func (v *View) rankOne(oldest *share.Oldest, record kit.Scope) (changed []types.NamespacedName) {
-	if answer := v.records.objects.Get(kit.Scope{Member: record.Member, Service: record.Service}); answer.Object != nil {
-		return oldest.Set(record.Service, answer.Object.Value.Spec.ExportedAt.Time)
+	e := v.records.objects.find(kit.Scope{Member: record.Member, Service: record.Service})
+	if e == nil || e.believed == nil {
+		return oldest.Delete(record.Service)
 	}
-	return oldest.Delete(record.Service)
+	return oldest.Set(record.Service, e.believed.Value.Spec.ExportedAt.Time) // also while its content is read
 }
 
 func scopes(id names.ClusterID, services []types.NamespacedName) (all []kit.Scope) {

@@ -121,7 +121,7 @@ func (v *View) change(f func(now time.Time)) {
 	v.reads.Publish(reads...)
 }
 
-// Wants reports whether the endpoints of a service are wanted.
+// Wants reports whether the records and endpoints of a service are wanted.
 func (v *View) Wants(service types.NamespacedName) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -132,7 +132,7 @@ func (v *View) wants(service types.NamespacedName) bool {
 	return v.wanted[types.NamespacedName{Namespace: service.Namespace}] || v.wanted[service]
 }
 
-// Want sets whether the endpoints of a service are wanted, or, if its name is empty, of all services in its namespace.
+// Want sets whether the records and endpoints of a service are wanted, or, if its name is empty, of all services in its namespace.
 func (v *View) Want(service types.NamespacedName, wanted bool) {
 	if v.mu.RLock(); v.wanted[service] == wanted {
 		v.mu.RUnlock()
@@ -145,6 +145,7 @@ func (v *View) Want(service types.NamespacedName, wanted bool) {
 		if delete(v.wanted, service); wanted {
 			v.wanted[service] = true
 		}
+		v.records.want(service, now)
 		dropped, from = v.slices.want(service, now), v.border
 	})
 	for _, name := range dropped {
@@ -218,7 +219,7 @@ func (v *View) ServicesWithPolicy() []types.NamespacedName {
 }
 
 // Service returns the permitted records of a service from other members, by their ids, and the members whose records are
-// unknown: they existed before this process, and are missing on the broker. The record of a lost member counts. Callers must
+// unknown: they existed before this process, and are missing on the broker, or the service is not wanted. The record of a lost member counts. Callers must
 // not change the records.
 func (v *View) Service(service types.NamespacedName) (records []*brokerv1alpha1.ExportedService, awaited []names.ClusterID) {
 	v.mu.RLock()
@@ -248,6 +249,8 @@ func (v *View) record(member names.ClusterID, service types.NamespacedName) (rec
 		return nil, true
 	case answer.Object == nil || answer.Object.State == border.Refused:
 		return nil, answer.State != Unknown
+	case answer.Object.State == border.Stub:
+		return nil, false
 	case v.exceeds(member, service):
 		return nil, true
 	}

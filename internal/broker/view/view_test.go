@@ -371,9 +371,8 @@ func (c *clusterset) checkOldest(t *rapid.T) {
 	for _, id := range members {
 		var all []*brokerv1alpha1.ExportedService
 		for _, service := range services {
-			answer := c.view.records.objects.Get(kit.Scope{Service: service, Member: id})
-			if answer.Object != nil && answer.Object.State != border.Refused {
-				all = append(all, answer.Object.Value)
+			if e := c.view.records.objects.find(kit.Scope{Service: service, Member: id}); e != nil && e.believed != nil {
+				all = append(all, e.believed.Value) // also without its content
 			}
 		}
 		slices.SortFunc(all, func(a, b *brokerv1alpha1.ExportedService) int {
@@ -381,7 +380,9 @@ func (c *clusterset) checkOldest(t *rapid.T) {
 		})
 		for i, record := range all {
 			service := record.Spec.Service()
-			if got, _ := c.view.Record(id, service); (got != nil) != (i < c.view.limit && c.permitted.MayExport(id, service.Namespace)) {
+			answer := c.view.records.objects.Get(kit.Scope{Service: service, Member: id})
+			counts := answer.Object != nil && answer.Object.State != border.Stub && i < c.view.limit && c.permitted.MayExport(id, service.Namespace)
+			if got, _ := c.view.Record(id, service); (got != nil) != counts {
 				t.Fatalf("record %d of %d of %s counts: %v", i, len(all), id, got != nil)
 			}
 			if slices.Contains(c.view.TooManyOf(service), id) != (i >= c.view.limit) {
@@ -449,6 +450,7 @@ func TestConfirmed(t *testing.T) {
 func TestLostMembers(t *testing.T) {
 	for loss, kept := range map[string]bool{"": false, names.OnLossKeep: true} {
 		c, web := newClusterset(), services[0]
+		c.view.Want(web, true)
 		record := layout.Record("set", brokerv1alpha1.ExportedServiceSpec{
 			ClusterID: "c2", ServiceNamespace: web.Namespace, ServiceName: web.Name, Type: "ClusterSetIP", ExportedAt: metav1.Unix(1, 0), OnClusterLoss: loss,
 		})
@@ -500,6 +502,7 @@ func TestForget(t *testing.T) {
 	c, web := newClusterset(), services[0]
 	for _, revision := range []int64{5, 1} {
 		c.view.Forget()
+		c.view.Want(web, true)
 		if _, known := c.view.Policy(web); known || c.view.Known() || len(c.view.Services()) > 0 {
 			t.Errorf("the view still knows %v", c.view.Services())
 		}

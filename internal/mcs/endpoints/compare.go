@@ -21,6 +21,13 @@ func Same(have, want *discoveryv1.EndpointSlice) bool {
 		sameOtherwise(have, want, names.AnnotationLastChangeTriggerTime)
 }
 
+// SameButHints is Same without the topology hints, which follow from other slices too.
+func SameButHints(have, want *discoveryv1.EndpointSlice) bool {
+	return have != nil && want != nil && have.AddressType == want.AddressType &&
+		slices.EqualFunc(have.Endpoints, want.Endpoints, func(a, b discoveryv1.Endpoint) bool { return sameEndpoint(&a, &b) }) &&
+		sameOtherwise(have, want, names.AnnotationLastChangeTriggerTime)
+}
+
 // sameOtherwise compares everything except the endpoints and some annotations.
 func sameOtherwise(have, want *discoveryv1.EndpointSlice, except ...string) bool {
 	return !hasOther(have.Labels, want.Labels, passingLabels) && !hasOther(have.Annotations, want.Annotations, passingAnnotations) && includes(have.Labels, want.Labels) &&

@@ -6,6 +6,7 @@ package hints
 import (
 	"context"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/agent/local"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
@@ -37,12 +39,19 @@ type Hints struct {
 
 	mu      sync.Mutex
 	regions map[names.ClusterID]string
+	// recent are the services that were published in the last refresh; true for those to publish again then.
+	recent map[types.NamespacedName]bool
 }
+
+// refresh is the minimum time between two refreshes of a service's hints because of other clusters' endpoints, which may change all
+// the time.
+const refresh = 5 * time.Second
 
 // New returns hints for a cluster in a region ("" if unknown). sharedZones: a zone name means one zone everywhere.
 func New(self names.ClusterID, region string, sharedZones bool, reader client.Reader) *Hints {
 	return &Hints{
 		self: self, region: region, sharedZones: sharedZones, client: reader, known: make(chan struct{}), regions: map[names.ClusterID]string{},
+		recent: map[types.NamespacedName]bool{},
 	}
 }
 
@@ -94,9 +103,36 @@ func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, rea
 		return
 	}
 	imp := &mcsv1beta1.ServiceImport{}
-	if h.client.Get(ctx, inputs.ImportService(slice), imp, client.UnsafeDisableDeepCopy) == nil {
+	if h.client.Get(ctx, inputs.ImportService(slice), imp, client.UnsafeDisableDeepCopy) != nil {
+		return // the service's slices are deleted too
+	}
+	if layout.Cluster(slice) == h.self || h.due(client.ObjectKeyFromObject(imp)) {
 		h.tell(imp)
-	} // else the service's slices are deleted too
+	}
+}
+
+// due reports whether a service's hints may be refreshed now. If not, it is published when they may.
+func (h *Hints) due(service types.NamespacedName) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, recent := h.recent[service]; recent {
+		h.recent[service] = true
+		return false
+	}
+	h.recent[service] = false
+	time.AfterFunc(refresh, func() { h.again(service) })
+	return true
+}
+
+// again publishes a service if that became necessary during the last refresh.
+func (h *Hints) again(service types.NamespacedName) {
+	h.mu.Lock()
+	changed := h.recent[service]
+	delete(h.recent, service)
+	h.mu.Unlock()
+	if changed && h.due(service) {
+		h.Changes.Publish(service)
+	}
 }
 
 func (h *Hints) node(ctx context.Context, e kit.Event[*corev1.Node]) {

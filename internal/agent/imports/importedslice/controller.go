@@ -292,7 +292,7 @@ func (r *Reconciler) limit(req Request, have, want *discoveryv1.EndpointSlice, n
 		return 0
 	case own:
 		return r.pacer.Wait(req, endpoints.Withdraws(have, want), now)
-	case endpoints.Withdraws(have, want):
+	case endpoints.Withdraws(have, want), endpoints.SameButHints(have, want): // hints may follow from another member's slices
 		return 0
 	}
 	return r.Pace.Wait(req.Cluster.String(), req.Source.Namespace, req.key(), now)

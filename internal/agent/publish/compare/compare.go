@@ -25,6 +25,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/kit"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 )
 
 const (
@@ -32,6 +33,8 @@ const (
 	// of CPU per object. objectsPerInterval limits all members together to 0.2 of a CPU.
 	interval           = time.Minute
 	objectsPerInterval = 5_000_000
+	// objectsOfMember is how many objects of one member count: with more, it must not delay what the others confirm.
+	objectsOfMember = 2 * share.Records
 	// A connection's first comparisons are more frequent: others may wait for them after a restore of the broker.
 	firstInterval = 20 * time.Second
 	first         = 4
@@ -136,12 +139,23 @@ func (v *Comparer) interval(ctx context.Context) time.Duration {
 		v.Broker.List(ctx, slices, client.UnsafeDisableDeepCopy)); err != nil {
 		return interval // the cache has stopped
 	}
-	return every(len(members.Items), len(records.Items)+len(slices.Items))
+	objects := map[names.ClusterID]int{}
+	for i := range records.Items {
+		objects[layout.Cluster(&records.Items[i])]++
+	}
+	for i := range slices.Items {
+		objects[layout.Cluster(&slices.Items[i])]++
+	}
+	return every(len(members.Items), objects)
 }
 
-// every returns the comparison interval for a number of members and of their objects.
-func every(members, objects int) time.Duration {
-	return max(interval, time.Duration(float64(interval)*float64(members)*float64(objects)/objectsPerInterval))
+// every returns the comparison interval for a number of members and of each member's objects.
+func every(members int, objects map[names.ClusterID]int) time.Duration {
+	all := 0
+	for _, n := range objects {
+		all += min(n, objectsOfMember)
+	}
+	return max(interval, time.Duration(float64(interval)*float64(members)*float64(all)/objectsPerInterval))
 }
 
 // seen is an object's resource version in the cache and on the broker, and the higher of the revisions.

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -54,7 +55,7 @@ func TestByClusterIP(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			atBorder := border.New("c1", nil, border.NewBudget(border.Limits{}, nil))
+			atBorder := border.New("c1", func(types.NamespacedName) bool { return true }, border.NewBudget(border.Limits{}, nil))
 			build := objects.Indexed{ClientBuilder: fake.NewClientBuilder().WithScheme(scheme)}
 			if err := layout.Index(t.Context(), build, "c1"); err != nil {
 				t.Fatal(err)
