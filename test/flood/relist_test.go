@@ -109,7 +109,7 @@ func cacheOf(t *testing.T, b *bed.Bed, admin *rest.Config, n int) cache.Cache {
 	planes.Create(t, b.On[lab.Broker], &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: broker.DefaultNamespace, Name: name}})
 	config := planes.AsAccount(t, b.On[lab.Broker], admin, broker.DefaultNamespace, name)
 	config.Dial = (&net.Dialer{}).DialContext
-	c, err := cache.New(config, cache.Options{Scheme: planes.Scheme(), DefaultNamespaces: map[string]cache.Config{broker.DefaultNamespace: {}}, NewInformer: lifecycle.NewInformer})
+	c, err := cache.New(config, cache.Options{Scheme: planes.Scheme(), DefaultNamespaces: map[string]cache.Config{broker.DefaultNamespace: {}}, NewInformer: lifecycle.NewInformerOf(func() int { return members })})
 	planes.NoError(t, err)
 	for _, o := range watchedKinds {
 		_, err := c.GetInformer(t.Context(), o, cache.BlockUntilSynced(false))

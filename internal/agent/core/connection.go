@@ -241,7 +241,7 @@ func (c *core) newBroker(ctx context.Context, b *border.Border) (cluster.Cluster
 		o.Scheme = scheme
 		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(scheme), nil }
 		o.Cache = cache.Options{
-			NewInformer:                  lifecycle.NewInformer,
+			NewInformer:                  lifecycle.NewInformerOf(func() int { return len(c.Heartbeats.Members()) }),
 			DefaultFieldSelector:         inClusterset,
 			DefaultTransform:             kit.Trim,
 			DefaultUnsafeDisableDeepCopy: ptr.To(true),

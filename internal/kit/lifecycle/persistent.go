@@ -18,23 +18,33 @@ import (
 const (
 	shortestPause = 200 * time.Millisecond
 	longestPause  = 3 * time.Second
+	// pauseOfClient is what each client of a server adds to the longest pause: 500 clients read everything again within 20 s.
+	pauseOfClient = 20 * time.Millisecond
 )
 
 // NewInformer returns an informer for cache.Options.NewInformer that differs from client-go's in two ways. If the
 // server is unavailable, it retries lists and watches until the server is back, and logs the outage once. A watch that
 // is silent for too long ends, so that everything is listed again. Errors about the request itself are returned.
 func NewInformer(from cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(persistent(from), object, resync, indexers)
+	return cache.NewSharedIndexInformer(persistent(from, func() int { return 1 }), object, resync, indexers)
 }
 
-func persistent(from cache.ListerWatcher) *cache.ListWatch {
+// NewInformerOf is NewInformer for a server that so many clients read. After an outage they read everything again, spread over a time
+// that grows with their number.
+func NewInformerOf(clients func() int) func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer {
+	return func(from cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+		return cache.NewSharedIndexInformer(persistent(from, clients), object, resync, indexers)
+	}
+}
+
+func persistent(from cache.ListerWatcher, clients func() int) *cache.ListWatch {
 	lw := cache.ToListerWatcherWithContext(from)
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return persist(ctx, func() (runtime.Object, error) { return lw.ListWithContext(ctx, o) })
+			return persist(ctx, clients, func() (runtime.Object, error) { return lw.ListWithContext(ctx, o) })
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			w, err := persist(ctx, func() (watch.Interface, error) { return lw.WatchWithContext(ctx, o) })
+			w, err := persist(ctx, clients, func() (watch.Interface, error) { return lw.WatchWithContext(ctx, o) })
 			if err != nil {
 				return nil, err
 			}
@@ -43,10 +53,10 @@ func persistent(from cache.ListerWatcher) *cache.ListWatch {
 	}
 }
 
-func persist[T any](ctx context.Context, try func() (T, error)) (result T, err error) {
+func persist[T any](ctx context.Context, clients func() int, try func() (T, error)) (result T, err error) {
 	var about failure
 	defer func() { reported.over(ctx, about, err == nil || !away(err)) }()
-	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+	for pause := shortestPause; ; pause = min(2*pause, max(longestPause, time.Duration(clients())*pauseOfClient)) {
 		result, err = try()
 		if err == nil || ctx.Err() != nil || !away(err) {
 			return result, err

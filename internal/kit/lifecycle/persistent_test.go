@@ -40,7 +40,7 @@ func TestAServerThatIsBackIsAskedSoon(t *testing.T) {
 			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 				return watch.NewFake(), answer()
 			},
-		})
+		}, one)
 		if _, err := lw.ListWithContext(t.Context(), metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestAnAbsenceIsLoggedOnce(t *testing.T) {
 		var copies sync.WaitGroup
 		for range 100 {
 			copies.Go(func() {
-				if _, err := persist(ctx, func() (any, error) { return nil, answer() }); err != nil {
+				if _, err := persist(ctx, one, func() (any, error) { return nil, answer() }); err != nil {
 					t.Error(err)
 				}
 			})
@@ -121,10 +121,10 @@ func TestAnAbsenceIsLoggedOnce(t *testing.T) {
 		lines = nil
 		began = time.Now()
 		cancel()
-		if _, err := persist(ended, func() (any, error) { return nil, answer() }); err == nil {
+		if _, err := persist(ended, one, func() (any, error) { return nil, answer() }); err == nil {
 			t.Error("no error")
 		}
-		if _, err := persist(ctx, func() (any, error) { return nil, apierrors.NewBadRequest("") }); err == nil {
+		if _, err := persist(ctx, one, func() (any, error) { return nil, apierrors.NewBadRequest("") }); err == nil {
 			t.Error("no error")
 		}
 		if len(lines) > 0 || len(reported.of) > 0 {
@@ -153,5 +153,46 @@ func TestAway(t *testing.T) {
 				t.Errorf("%v: %t", err, !want)
 			}
 		}
+	}
+}
+
+func one() int { return 1 }
+
+// The clients of a server that is back read everything again over a time that grows with their number: no second has much more than
+// its part of 500.
+func TestClientsComeBackSpread(t *testing.T) {
+	const outage = time.Minute
+	for n, longest := range map[int]time.Duration{1: 2 * longestPause, 500: 500 * 2 * pauseOfClient} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			var mu sync.Mutex
+			var last time.Duration
+			perSecond := map[int]int{}
+			var clients sync.WaitGroup
+			for range 500 {
+				clients.Go(func() {
+					_, _ = persist(t.Context(), func() int { return n }, func() (any, error) {
+						if time.Since(begun) < outage {
+							return nil, apierrors.NewServiceUnavailable("")
+						}
+						return nil, nil
+					})
+					back := time.Since(begun) - outage
+					mu.Lock()
+					defer mu.Unlock()
+					last = max(last, back)
+					perSecond[int(back/time.Second)]++
+				})
+			}
+			clients.Wait()
+			if last > longest || last < longest*3/4 {
+				t.Errorf("%d clients: the last is back after %v, want about %v", n, last, longest)
+			}
+			for second, came := range perSecond {
+				if want := 500 / int(longest/time.Second); came > 2*want+20 {
+					t.Errorf("%d clients: %d of 500 come in second %d, want about %d", n, came, second, want)
+				}
+			}
+		})
 	}
 }
