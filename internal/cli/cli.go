@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -78,7 +79,7 @@ const pluginName, pluginCompletion = "kubectl-atoll", "kubectl_complete-atoll"
 
 // called returns the program's name for messages, and its arguments.
 func called(args []string) (program string, rest []string) {
-	switch program, rest = args[0], args[1:]; filepath.Base(program) {
+	switch program, rest = filepath.Base(args[0]), args[1:]; program {
 	case pluginName:
 		return "kubectl atoll", rest
 	case pluginCompletion:
@@ -118,15 +119,52 @@ func NewRoot(program string) *cobra.Command {
 	return root
 }
 
-// group makes commands with subcommands print their help, and refuse arguments that are no subcommand.
+// group makes commands with subcommands print their help, and refuse arguments that are no subcommand. Others name the argument that
+// is missing.
 func group(command *cobra.Command) {
 	if command.HasSubCommands() {
-		command.Args = cobra.NoArgs
+		command.Args = subcommand
 		command.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	} else if accepts := command.Args; accepts != nil {
+		command.Args = func(cmd *cobra.Command, args []string) error {
+			err := accepts(cmd, args)
+			if needs := arguments(cmd.Use); err != nil && len(args) < len(needs) {
+				return fmt.Errorf("the argument %s is missing", needs[len(args)])
+			}
+			return err
+		}
 	}
 	for _, sub := range command.Commands() {
 		group(sub)
 	}
+}
+
+// subcommand refuses an argument, and suggests the subcommand that it may mean.
+func subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	text := fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0])
+	for _, like := range cmd.SuggestionsFor(args[0]) {
+		text += fmt.Sprintf(". Did you mean %q?", cmd.CommandPath()+" "+like)
+		break
+	}
+	return errors.New(text)
+}
+
+// arguments returns the names of the arguments that a command needs, from the line of its use.
+func arguments(use string) (names []string) {
+	for _, field := range strings.Fields(use)[1:] {
+		if strings.HasPrefix(field, "-") || strings.HasPrefix(field, "[") && !strings.Contains(field, "]") {
+			break
+		}
+		if strings.HasPrefix(field, "[") && strings.HasSuffix(strings.TrimSuffix(field, "..."), "]") {
+			break // it is optional, and so is what follows
+		}
+		names = append(names, strings.TrimSuffix(field, "..."))
+	}
+	return names
 }
 
 // versions is the output of the version command.

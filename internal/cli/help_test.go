@@ -128,7 +128,7 @@ func TestPlugin(t *testing.T) {
 		line []string
 		want string
 	}{
-		{[]string{"/usr/bin/kubectl-atoll", "status", "--help"}, "kubectl atoll status [flags]"},
+		{[]string{"/usr/bin/kubectl-atoll", "status", "--help"}, "kubectl atoll status [CONTEXT...] [flags]"},
 		{[]string{"/usr/bin/kubectl_complete-atoll", "stat"}, "status\t"},
 		{[]string{"atoll", "__complete", "status", "--context", "e"}, "east\neu\n:4"},
 		{[]string{"atoll", "__complete", "shift", "--context", "east", "--context", "w"}, "west\n:4"},

@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/printable"
@@ -30,7 +32,7 @@ func NewCommand() *cobra.Command {
 	var wait bool
 	var timeout time.Duration
 	command := &cobra.Command{
-		Use:   "status",
+		Use:   "status [CONTEXT...]",
 		Short: "Show the state of a cluster and its clusterset",
 		Long: `Shows the Atoll components in a cluster, the members of the clusterset, and the number of exported
 and imported services. Also shows whether the cluster's broker can be reached, and whether the cluster's DNS
@@ -40,34 +42,24 @@ forwards clusterset.local to atoll-dns. The command then lists each problem with
   …  work in progress, which usually completes by itself
 The exit status is 1 if there is an error.`,
 		Example: `  atoll status --context c1
+  atoll status c1 c2 c3
   atoll status --wait --timeout 2m
   atoll status -o json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := cluster.Config()
+		RunE: func(cmd *cobra.Command, contexts []string) error {
+			clusters, err := cluster.Configs(contexts)
 			if err != nil {
 				return err
 			}
-			scope := survey.Scope{Installation: true, Endpoints: false, Broker: cluster.Broker(), On: cluster.Command()}
-			read := func(ctx context.Context) (report.Status, error) {
-				found, err := survey.Read(ctx, config, scope)
-				if err != nil {
-					return report.Status{}, err
-				}
-				return report.NewStatus(found), nil
-			}
-			var status report.Status
-			if wait {
-				ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-				defer cancel()
-				status, err = settled(ctx, read, cmd.ErrOrStderr())
-			} else {
-				status, err = read(cmd.Context())
-			}
-			if err != nil {
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			all, err := readAll(ctx, clusters, cluster.Broker(), wait, cmd.ErrOrStderr())
+			if len(all) == 0 {
 				return err
 			}
-			return errors.Join(output.Write(cmd.OutOrStdout(), format, status, print), failure(status, wait))
+			if len(clusters) == 1 {
+				return errors.Join(err, output.Write(cmd.OutOrStdout(), format, all[0], print), failure(all, wait))
+			}
+			return errors.Join(err, output.Write(cmd.OutOrStdout(), format, all, printAll), failure(all, wait))
 		},
 	}
 	cluster.AddFlags(command.Flags())
@@ -75,6 +67,35 @@ The exit status is 1 if there is an error.`,
 	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "maximum time to wait with --wait")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
+}
+
+// readAll reads the statuses of clusters, and waits for each if wait is set. A cluster that cannot be read is in the error.
+func readAll(ctx context.Context, clusters []checkup.Target, broker credential.Locate, wait bool, progress io.Writer) (all []report.Status, failed error) {
+	for _, c := range clusters {
+		scope := survey.Scope{Installation: true, Broker: broker, On: c.On}
+		read := func(ctx context.Context) (report.Status, error) {
+			found, err := survey.Read(ctx, c.Config, scope)
+			if err != nil {
+				return report.Status{}, err
+			}
+			return report.NewStatus(found), nil
+		}
+		status, err := report.Status{}, error(nil)
+		if wait {
+			status, err = settled(ctx, read, progress)
+		} else {
+			status, err = read(ctx)
+		}
+		switch {
+		case err == nil:
+			all = append(all, status)
+		case len(clusters) > 1:
+			failed = errors.Join(failed, fmt.Errorf("context %s: %w", c.Context, err))
+		default:
+			failed = err
+		}
+	}
+	return all, failed
 }
 
 // settled polls until everything is ready, or ctx is done. It writes to progress whenever it waits for something else.
@@ -120,12 +141,24 @@ func unfinished(status report.Status, err error) (what, why string) {
 }
 
 // failure returns the error that the command ends with.
-func failure(status report.Status, wait bool) error {
-	switch {
-	case status.Failed():
+func failure(all []report.Status, wait bool) error {
+	if slices.ContainsFunc(all, report.Status.Failed) {
 		return errors.New("the status has errors")
-	case wait && len(status.Unfinished()) > 0:
+	}
+	if wait && slices.ContainsFunc(all, func(s report.Status) bool { return len(s.Unfinished()) > 0 }) {
 		return errors.New("some work is still pending")
+	}
+	return nil
+}
+
+func printAll(w io.Writer, all []report.Status) error {
+	for i, s := range all {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := print(w, s); err != nil {
+			return err
+		}
 	}
 	return nil
 }
