@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/atoll-mcs/atoll/deploy/monitoring"
 	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -70,6 +71,7 @@ func generated() (map[string]string, error) {
 			return nil, err
 		}
 	}
+	files["atoll-agent/files/alerts.yaml"], files["atoll-agent/files/dashboard.json"] = monitoring.Alerts, monitoring.Dashboard
 	return files, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/atoll-mcs/atoll/deploy/monitoring"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
@@ -203,7 +204,7 @@ func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]a
 // Options that only charts have appear in the right places of the objects.
 func TestChartsAlone(t *testing.T) {
 	needsHelm(t)
-	args := "--set clusterID=c1 --set monitoring.serviceMonitor=true --set monitoring.labels.release=prometheus --set global.image.pullSecrets[0].name=regcred"
+	args := "--set clusterID=c1 --set monitoring.serviceMonitor=true --set monitoring.prometheusRule=true --set monitoring.dashboard=true --set monitoring.labels.release=prometheus --set global.image.pullSecrets[0].name=regcred"
 	for _, program := range []string{"agent", "dns"} {
 		args += fmt.Sprintf(" --set %[1]s.nodeSelector.pool=infra --set %[1]s.tolerations[0].key=infra --set %[1]s.podAnnotations.a=b --set %[1]s.resources.limits.memory=2Gi", program)
 	}
@@ -218,6 +219,20 @@ func TestChartsAlone(t *testing.T) {
 			monitors++
 			if o.GetLabels()["release"] != "prometheus" {
 				t.Errorf("%s has the labels %v", install.Name(o), o.GetLabels())
+			}
+		case "PrometheusRule":
+			var want, have any
+			if err := yaml.Unmarshal([]byte(monitoring.Alerts), &want); err != nil {
+				t.Fatal(err)
+			}
+			have = o.Object["spec"]
+			if diff := cmp.Diff(want, have); diff != "" || o.GetLabels()["release"] != "prometheus" {
+				t.Errorf("the rules, with labels %v (-want +got):\n%s", o.GetLabels(), diff)
+			}
+			monitors++
+		case "ConfigMap":
+			if text, _, _ := unstructured.NestedString(o.Object, "data", "atoll.json"); text == monitoring.Dashboard && o.GetLabels()["grafana_dashboard"] == "1" {
+				monitors++
 			}
 		case "Deployment":
 			pod, _, _ := unstructured.NestedMap(o.Object, "spec", "template")
@@ -237,8 +252,8 @@ func TestChartsAlone(t *testing.T) {
 			}
 		}
 	}
-	if monitors != 2 {
-		t.Errorf("there are %d ServiceMonitors", monitors)
+	if monitors != 4 {
+		t.Errorf("there are %d of two ServiceMonitors, rules and a dashboard", monitors)
 	}
 }
 

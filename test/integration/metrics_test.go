@@ -226,10 +226,10 @@ func TestMetrics(t *testing.T) {
 	if used := now.Sum("atoll_service_range_used_ratio", "ip_family", "IPv4"); used <= 0 || used >= 1 {
 		t.Errorf("%v of the Service range is in use", used)
 	}
-	if ready := now.Sum("atoll_remote_cluster_ready", "cluster", "c2"); ready != 1 {
+	if ready := now.Sum("atoll_remote_cluster_ready", "remote_cluster", "c2"); ready != 1 {
 		t.Errorf("c2 is ready by %v", ready)
 	}
-	age := time.Since(time.UnixMilli(int64(1000 * now.Sum("atoll_remote_cluster_last_sync_timestamp_seconds", "cluster", "c2"))))
+	age := time.Since(time.UnixMilli(int64(1000 * now.Sum("atoll_remote_cluster_last_sync_timestamp_seconds", "remote_cluster", "c2"))))
 	if age < 0 || age > patience {
 		t.Errorf("the last of c2 was seen %v ago", age)
 	}

@@ -101,7 +101,7 @@ func queriesIn(file string) ([]string, error) {
 	var queries []string
 	for _, p := range slices.Concat(content.Panels, content.Groups) {
 		for _, query := range slices.Concat(p.Targets, p.Rules) {
-			queries = append(queries, query.Expr)
+			queries = append(queries, strings.ReplaceAll(query.Expr, "$cluster", ".*")) // as the dashboard's variable, with all clusters
 		}
 	}
 	if len(queries) == 0 || slices.Contains(queries, "") {

@@ -20,13 +20,13 @@ type Remote struct {
 
 var (
 	remoteReady = prometheus.NewDesc(namespace+"_remote_cluster_ready",
-		"Whether another member sends heartbeats and its endpoints are in use.", []string{"cluster"}, nil)
+		"Whether another member sends heartbeats and its endpoints are in use.", []string{"remote_cluster"}, nil)
 	remoteSilent = prometheus.NewDesc(namespace+"_remote_cluster_silent",
-		"Whether the endpoints of another member stand by because its heartbeat is late and they do not answer.", []string{"cluster"}, nil)
+		"Whether the endpoints of another member stand by because its heartbeat is late and they do not answer.", []string{"remote_cluster"}, nil)
 	remoteOver = prometheus.NewDesc(namespace+"_remote_cluster_over_budget",
-		"Whether this cluster exceeds the per-member budget of another member, which then receives some changes late.", []string{"cluster"}, nil)
+		"Whether this cluster exceeds the per-member budget of another member, which then receives some changes late.", []string{"remote_cluster"}, nil)
 	remoteRenewed = prometheus.NewDesc(namespace+"_remote_cluster_last_sync_timestamp_seconds",
-		"Time when this agent last saw another member renew its heartbeat, by this agent's clock.", []string{"cluster"}, nil)
+		"Time when this agent last saw another member renew its heartbeat, by this agent's clock.", []string{"remote_cluster"}, nil)
 )
 
 // Remotes sets the function that returns the other members' states.
