@@ -196,6 +196,18 @@ func (s Shape) cluster(name string, index int, f IPFamily) Cluster {
 	return c
 }
 
+// shrinkServices gives the clusters' IPv4 ranges of Services a longer prefix, if bits is not 0.
+func (s *Spec) shrinkServices(bits int) {
+	for i := range s.Clusters {
+		ranges := s.Clusters[i].ServiceCIDRs
+		for j, r := range ranges {
+			if r.Addr().Is4() && bits > r.Bits() {
+				ranges[j] = netip.PrefixFrom(r.Addr(), bits)
+			}
+		}
+	}
+}
+
 func (s Shape) namespace(part string) network.Namespace {
 	return network.Namespace("atoll-" + s.Name + "-" + part)
 }

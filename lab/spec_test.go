@@ -99,3 +99,17 @@ func TestNoOverlap(t *testing.T) {
 		}
 	}
 }
+
+func TestShrinkServices(t *testing.T) {
+	for bits, want := range map[int]string{0: "10.101.0.0/16", 22: "10.101.0.0/22"} {
+		s := newSpec(Shape{Name: "x", Clusters: 1, Nodes: 1, IPFamily: Dual})
+		s.shrinkServices(bits)
+		c1 := s.Clusters[0]
+		if got := texts(c1.ServiceCIDRs); !slices.Equal(got, []string{want, "fd00:20:1::/112"}) {
+			t.Errorf("%d bits: the ranges are %v", bits, got)
+		}
+		if !c1.ServiceCIDRs[0].Contains(c1.DNS[0]) {
+			t.Errorf("%d bits: the DNS service is outside the range", bits)
+		}
+	}
+}

@@ -36,6 +36,8 @@ type Options struct {
 	HubArgs []string
 	// Processors is the number of processors for each Kubernetes program; 0 means 1.
 	Processors int
+	// ServiceBits is the prefix length of the clusters' IPv4 ranges of Services, at least 16; 0 means 16.
+	ServiceBits int
 	// Audit makes the API servers log all writes, for AuditLog.
 	Audit bool
 	// Progress receives progress messages; nil means none.
@@ -231,6 +233,7 @@ func (o *Options) record(programs string) (*Lab, error) {
 	}
 	l := &Lab{Spec: newSpec(o.Shape), dir: dir}
 	l.Spec.Programs, l.Spec.Atoll, l.Spec.Audit = programs, o.Atoll, o.Audit
+	l.Spec.shrinkServices(o.ServiceBits)
 	l.Spec.AgentArgs, l.Spec.HubArgs, l.Spec.Processors = o.AgentArgs, o.HubArgs, max(1, o.Processors)
 	if err := l.Spec.checkNamesFree(); err != nil {
 		return nil, err

@@ -29,6 +29,8 @@ type Options struct {
 	Clusters int
 	// Bare clusters have no agents, and their API servers no audit logs.
 	Bare bool
+	// ServiceBits is the prefix length of the clusters' ranges of Services, 0 for the lab's default.
+	ServiceBits int
 	// Progress receives progress messages.
 	Progress io.Writer
 }
@@ -55,7 +57,7 @@ func Up(ctx context.Context, o Options) (*Bed, error) {
 	}
 	l, err := lab.Up(ctx, lab.Options{
 		Shape: lab.Shape{Name: o.Name, Clusters: o.Clusters, Nodes: 1, IPFamily: lab.IPv4, ControlPlaneOnly: true, Bare: o.Bare},
-		Atoll: filepath.Join(programs, "atoll"), Processors: runtime.NumCPU(), Audit: !o.Bare, Progress: o.Progress,
+		Atoll: filepath.Join(programs, "atoll"), Processors: runtime.NumCPU(), Audit: !o.Bare, Progress: o.Progress, ServiceBits: o.ServiceBits,
 	})
 	if err != nil {
 		return nil, err
