@@ -6,8 +6,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -87,4 +90,51 @@ func (m Metrics) Sum(name string, labels ...string) (sum float64) {
 		}
 	}
 	return sum
+}
+
+// ProcessorTimes returns the processor time that each running unit has used, by its name.
+func (b *Bed) ProcessorTimes() (map[string]time.Duration, error) {
+	units, err := b.Lab.Status()
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]time.Duration{}
+	for _, u := range units {
+		if u.Running {
+			if all[u.String()], err = processorTime(u.PID); err != nil {
+				return nil, fmt.Errorf("reading the processor time of %s: %w", u, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// tick is the unit of processor time in /proc.
+const tick = 10 * time.Millisecond
+
+func processorTime(pid int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	const user, system = 11, 12 // after the program's name
+	_, rest, _ := strings.Cut(string(data), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) <= system {
+		return 0, fmt.Errorf("unexpected format: %q", data)
+	}
+	var sum int64
+	for _, f := range []string{fields[user], fields[system]} {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return time.Duration(sum) * tick, nil
+}
+
+// Profile returns a CPU profile of a cluster's agent.
+func (b *Bed) Profile(ctx context.Context, cluster string, d time.Duration) ([]byte, error) {
+	return get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", b.addresses[cluster].profiles, int(d.Seconds())))
 }
