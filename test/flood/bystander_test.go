@@ -2,16 +2,19 @@ package flood
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/broker"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -134,27 +137,49 @@ func (by *bystander) metrics(t *testing.T) bed.Metrics {
 	return bed.ParseMetrics(string(text))
 }
 
-// addresses is the number of Service addresses that imports in the flooded namespace of c2 use.
-func (by *bystander) addresses(t *testing.T) (used int) {
-	t.Helper()
-	services := &corev1.ServiceList{}
-	planes.NoError(t, by.b.On["c2"].List(t.Context(), services, client.InNamespace(flooded)))
-	for _, s := range services.Items {
-		if s.Spec.ClusterIP != corev1.ClusterIPNone {
-			used++
-		}
-	}
-	return used
-}
-
-// expectAddresses fails the test if the flood uses more than a member's part of c2's Service range: a quarter.
+// expectAddresses waits until imports of the flood have as many of c2's Service addresses as one member may have, and one says
+// that it gets none. It fails the test if they ever have more.
 func (by *bystander) expectAddresses(t *testing.T) {
 	t.Helper()
-	const bystanders = 2 // Services of c1 that c2 imports
-	c2, err := by.b.Lab.Spec.Cluster("c2")
+	planes.Eventually(t, "the flood uses up its quarter of the Service addresses", func() error {
+		metrics, err := by.b.AgentMetrics(t.Context(), "c2")
+		if err != nil {
+			return err
+		}
+		used := metrics.Sum("atoll_serviceimport_addresses", "source_cluster", flooder)
+		if used > addressesOfFlood {
+			t.Fatalf("imports of the flood have %.0f addresses, more than %d", used, addressesOfFlood)
+		}
+		imports := &mcsv1beta1.ServiceImportList{}
+		if err := by.b.On["c2"].List(t.Context(), imports, client.InNamespace(flooded)); err != nil {
+			return err
+		}
+		refused := 0
+		for _, imp := range imports.Items {
+			if ready := meta.FindStatusCondition(imp.Status.Conditions, "Ready"); ready != nil && strings.Contains(ready.Message, "at most a quarter") {
+				refused++
+			}
+		}
+		if used < addressesOfFlood || refused == 0 {
+			return fmt.Errorf("%.0f addresses are in use, and %d imports say that they get none", used, refused)
+		}
+		t.Logf("imports of the flood use %.0f addresses in c2, and %d of %d imports say that they get none", used, refused, len(imports.Items))
+		return nil
+	})
+}
+
+// expectNew fails the test unless a new service of c1 gets an address in c2.
+func (by *bystander) expectNew(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), planes.Patience)
+	defer cancel()
+	o, err := bed.Observe(ctx, by.b.On["c2"], flooded)
 	planes.NoError(t, err)
-	most := 1<<(32-c2.ServiceCIDRs[0].Bits())/4 + bystanders
-	if used := by.addresses(t); used > most {
-		t.Errorf("imports use %d addresses, of which the flood may have %d", used, most-bystanders)
-	}
+	late := bed.Service{Namespace: flooded, Name: "late", Endpoints: 1, First: 2}
+	begun := time.Now()
+	planes.NoError(t, late.Create(ctx, by.b.On["c1"]))
+	planes.NoError(t, late.Export(ctx, by.b.On["c1"]))
+	at, err := o.Await(ctx, bed.Usable(late.Name), bed.Endpoints(late.Name, 1))
+	planes.NoError(t, err)
+	t.Logf("a new service of c1 has an address and its endpoint in c2 after %v", at.Sub(begun).Round(time.Millisecond))
 }

@@ -7,10 +7,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,19 +29,25 @@ const (
 	flooded = "flooded" // the namespace
 	// betweenChanges exceeds the delay between two writes of a slice.
 	betweenChanges = 120 * time.Millisecond
-	// A quarter of the time is quiet, half of it is the flood, and a quarter the flood with watches.
+	// parts are the phases of equal length.
 	parts = 4
 	// heartbeatGap is the longest time between two heartbeats of a member. After 40 s a member may count as lost.
 	heartbeatGap = 30 * time.Second
 	// quota is the size at which etcd refuses writes, by default.
 	quota = 2 << 30
+	// serviceBits is the prefix length of the clusters' Service ranges, addressesOfFlood a quarter of the range.
+	serviceBits, addressesOfFlood = 22, 1 << (32 - serviceBits) / 4
+	// heapOfObject exceeds what an importer keeps of a record or a small slice, and of the objects that it makes of them.
+	heapOfObject = 16 << 10
 )
 
-// A member writes to the broker as fast as possible: the most expensive objects that it may write, as many records as count,
-// thousands of services, and objects that the broker denies. Then it also opens a thousand watches of each kind. Another
-// member's changes must still reach a third member, whose memory must stay within the budget. Both members' heartbeats must
-// pass, a service of the bystander must keep its endpoint, and the broker's etcd must stay within its quota. The test logs how
-// much longer the changes take, and how much more memory: where all programs share a few processors, both depend on these.
+// A member writes to the broker: the most expensive objects that it may write, as many records as count, thousands of services,
+// and objects that the broker denies. First the requests are few enough for the processors, then it writes as fast as possible,
+// and then it also opens a thousand watches of each kind. Another member's changes must still reach a third member, whose memory
+// must stay within the budget. Both members' heartbeats must pass, a service of the bystander must keep its endpoint, a new one
+// must get an address although the flood has used up its quarter, and the broker's etcd must stay within its quota. While the
+// flood is bounded, changes may take twice as long as before. How long they take while all programs wait for processors depends
+// on the machine: the test logs it, with the processors that each program uses.
 func TestFlood(t *testing.T) {
 	if testing.Short() || !planes.Nightly() {
 		t.Skip("needs API servers, and several minutes: nightly")
@@ -56,32 +64,44 @@ func TestFlood(t *testing.T) {
 	by := newBystander(t, b, healthy)
 
 	f := newFlood(t, b)
-	quiet := phase{"quiet", follow.changes(t, *duration/parts), heapOf(t, b)}
+	place(t, b)
+	quiet := follow.phase(t, b, f, "quiet", *duration/parts)
 	stop := f.start(t, append(flows(), fills()...))
-	loud := phase{"flood", follow.changes(t, 2*(*duration)/parts), heapOf(t, b)}
+	bounded := follow.phase(t, b, f, "bounded flood", *duration/parts)
+	f.limiter.SetLimit(rate.Inf)
+	loud := follow.phase(t, b, f, "flood", *duration/parts)
 	f.watch(t)
-	watched := phase{"flood and watches", follow.changes(t, *duration/parts), heapOf(t, b)}
+	watched := follow.phase(t, b, f, "flood and watches", *duration/parts)
 	open := by.watches(t)
-	stop()
-	for _, p := range []phase{quiet, loud, watched} {
-		t.Log(p.compared(quiet))
-	}
-	t.Logf("the responses to the flood: %v", f.answers)
-	t.Logf("heartbeats at most %v apart; the broker's storage has %.0f MiB, and had %.0f watches; imports use %d addresses in c2", by.gap().Round(time.Millisecond), by.storage(t)/(1<<20), open, by.addresses(t))
-	if peak := max(loud.heap, watched.heap); peak > float64(border.DefaultLimits.Bytes) {
-		t.Errorf("the importer's heap has grown to %.0f MiB", peak/(1<<20))
-	}
-	by.expect(t)
 	by.expectAddresses(t)
+	by.expectNew(t)
+	stop()
+	for _, p := range []phase{quiet, bounded, loud, watched} {
+		t.Log(p.compared(quiet))
+		p.expectHeap(t, quiet)
+	}
+	bounded.expectFast(t, quiet)
+	t.Logf("the responses to the flood: %v", f.answers)
+	t.Logf("heartbeats at most %v apart; the broker's storage has %.0f MiB, and had %.0f watches", by.gap().Round(time.Millisecond), by.storage(t)/(1<<20), open)
+	by.expect(t)
 	f.expect(t, "largest slices 200", "records 200", "catalogue 200", "1,000 ports 422", "annotations 422", "revision 0 422", "Events 403",
 		"10,000 records 201", "5,000 services 201", "watch leases 403")
 }
 
 // phase is a part of the test.
 type phase struct {
-	name string
-	took []time.Duration
-	heap float64
+	name          string
+	took          []time.Duration
+	before, after sample
+}
+
+// phase makes changes for some time.
+func (f *follower) phase(t *testing.T, b *bed.Bed, fl *flood, name string, d time.Duration) phase {
+	t.Helper()
+	profile(t, b, name, d)
+	before := takeSample(t, b, fl)
+	took := f.changes(t, d)
+	return phase{name, took, before, takeSample(t, b, fl)}
 }
 
 func (p phase) percentile(n int) time.Duration {
@@ -89,9 +109,34 @@ func (p phase) percentile(n int) time.Duration {
 }
 
 func (p phase) compared(quiet phase) string {
-	return fmt.Sprintf("%s: %d changes take %v (p99 %v), %.1f times as long (p99 %.1f times); the importer's heap is %.1f MiB, %.1f times as large",
+	return fmt.Sprintf("%s: %d changes take %v (p99 %v), %.1f times as long (p99 %.1f times); stages: %s; the importer's heap is %.1f MiB, %.1f times as large; %s",
 		p.name, len(p.took), p.percentile(50), p.percentile(99), p.percentile(50).Seconds()/quiet.percentile(50).Seconds(),
-		p.percentile(99).Seconds()/quiet.percentile(99).Seconds(), p.heap/(1<<20), p.heap/quiet.heap)
+		p.percentile(99).Seconds()/quiet.percentile(99).Seconds(), p.stages(), p.after.heap/(1<<20), p.after.heap/quiet.after.heap, p.processors())
+}
+
+// expectHeap fails the test if the importer keeps more than half as much again as in the quiet, and the flood's objects within
+// the limits.
+func (p phase) expectHeap(t *testing.T, quiet phase) {
+	t.Helper()
+	most := 1.5*quiet.after.heap + heapOfObject*float64(p.after.stored)
+	if most = min(most, float64(border.DefaultLimits.Bytes)); p.after.heap > most {
+		t.Errorf("%s: the importer's heap has grown to %.1f MiB; at most %.1f MiB were expected", p.name, p.after.heap/(1<<20), most/(1<<20))
+	}
+}
+
+// expectFast fails the test if changes take more than twice as long as in the quiet, unless programs had to wait for processors.
+func (p phase) expectFast(t *testing.T, quiet phase) {
+	t.Helper()
+	const spare, factor = 0.8, 2
+	for _, one := range []phase{quiet, p} {
+		if busy := one.busy(); busy > spare*float64(runtime.NumCPU()) {
+			t.Logf("%s is not compared: all programs of this machine used %.2f of %d processors", one.name, busy, runtime.NumCPU())
+			return
+		}
+	}
+	if p.percentile(99) > factor*quiet.percentile(99) {
+		t.Errorf("%s: changes take %v (p99), more than %d times %v", p.name, p.percentile(99), factor, quiet.percentile(99))
+	}
 }
 
 // newBed starts a lab of two clusters and a broker.
@@ -100,18 +145,10 @@ func newBed(t *testing.T) *bed.Bed {
 	programs, remove, err := planes.Programs(t.Context())
 	planes.NoError(t, err)
 	t.Cleanup(remove)
-	b, err := bed.Up(t.Context(), bed.Options{Name: fmt.Sprintf("flood-%d", os.Getpid()), Programs: programs, Clusters: 2, Progress: os.Stderr})
+	b, err := bed.Up(t.Context(), bed.Options{Name: fmt.Sprintf("flood-%d", os.Getpid()), Programs: programs, Clusters: 2, ServiceBits: serviceBits, Progress: os.Stderr})
 	planes.NoError(t, err)
 	t.Cleanup(func() { planes.NoError(t, b.Down(context.Background())) })
 	return b
-}
-
-// heapOf returns the heap of c2's agent.
-func heapOf(t *testing.T, b *bed.Bed) float64 {
-	t.Helper()
-	metrics, err := b.AgentMetrics(t.Context(), "c2")
-	planes.NoError(t, err)
-	return metrics.Sum("go_memstats_heap_inuse_bytes")
 }
 
 // follower changes the endpoint of a Service in c1 and detects when c2 has imported the change.

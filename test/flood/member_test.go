@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,12 +32,18 @@ import (
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
+var (
+	perSecond = flag.Int("rate", 5, "requests per second of the bounded flood")
+	watches   = flag.Int("watches", 1000, "watches of each kind")
+)
+
 // flood writes with a member's own credentials.
 type flood struct {
 	config  *rest.Config
 	ctx     context.Context // of the running flood
 	running sync.WaitGroup
 	mu      sync.Mutex
+	limiter *rate.Limiter  // of all requests
 	answers map[string]int // number of responses, by kind of request and status
 }
 
@@ -48,7 +56,7 @@ func newFlood(t *testing.T, b *bed.Bed) *flood {
 	member, err := client.New(config, client.Options{Scheme: planes.Scheme()})
 	planes.NoError(t, err)
 	planes.Create(t, member, objects.Member(flooder), objects.Lease(flooder))
-	return &flood{config: config, answers: map[string]int{}}
+	return &flood{config: config, limiter: rate.NewLimiter(rate.Limit(*perSecond), 1), answers: map[string]int{}}
 }
 
 // A flow of requests creates an object repeatedly, or updates it if update is set.
@@ -157,7 +165,7 @@ func floodRecord(service string, n, ports int) *brokerv1alpha1.ExportedService {
 
 // start starts the member's writes, each flow on its own connection, until stop is called.
 func (f *flood) start(t *testing.T, flows []requests) (stop func()) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*(*duration))
+	ctx, cancel := context.WithCancel(t.Context())
 	f.ctx = ctx
 	for _, r := range flows {
 		f.running.Go(func() {
@@ -194,6 +202,16 @@ func (f *flood) count(what string, status int) {
 	f.answers[fmt.Sprintf("%s %d", what, status)]++ // 0 for no response
 }
 
+// sums returns the number of responses, and of the objects that were created once.
+func (f *flood) sums() (all, stored int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, n := range f.answers {
+		all += n
+	}
+	return all, f.answers["10,000 records 201"] + f.answers["5,000 services 201"]
+}
+
 // once creates each object once.
 func (f *flood) once(ctx context.Context, r requests) error {
 	hc, err := rest.HTTPClientFor(rest.CopyConfig(f.config))
@@ -211,8 +229,8 @@ func (f *flood) once(ctx context.Context, r requests) error {
 	return nil
 }
 
-// watches is the number of watches of each kind, and opening how many begin at once.
-const watches, opening = 1000, 20
+// opening is how many watches begin at once.
+const opening = 20
 
 // watch opens watches of everything that a member may watch, and tries it for the Leases. A watch that the API server ends is
 // opened again, until the flood stops.
@@ -232,7 +250,7 @@ func (f *flood) watch(t *testing.T) {
 		planes.NoError(t, err)
 		of["watch "+path[strings.LastIndex(path, "/")+1:]] = path + "?watch=true&timeoutSeconds=3600&resourceVersion=" + version + "&" + selector
 	}
-	for range watches { // the kinds in turn
+	for range *watches { // the kinds in turn
 		for what, path := range of {
 			f.running.Go(func() {
 				for status := http.StatusOK; status == http.StatusOK && f.ctx.Err() == nil; {
@@ -314,6 +332,9 @@ func (f *flood) repeat(ctx context.Context, r requests) error {
 // do makes a request, and returns the status and the resourceVersion of the answer.
 func (f *flood) do(ctx context.Context, hc *http.Client, method, path string, body []byte) (status int, version string, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, f.config.Host+path, bytes.NewReader(body))
+	if err == nil {
+		err = f.limiter.Wait(ctx)
+	}
 	if err != nil {
 		return 0, "", err
 	}
