@@ -66,7 +66,6 @@ func TestFlood(t *testing.T) {
 	by := newBystander(t, b, healthy)
 
 	f := newFlood(t, b)
-	place(t, b)
 	quiet := follow.phase(t, b, f, "quiet", *duration/parts)
 	stop := f.start(t, append(flows(), fills()...))
 	bounded := follow.phase(t, b, f, "bounded flood", *duration/parts)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,15 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/bench/bed"
 	"github.com/atoll-mcs/atoll/test/planes"
 )
 
-var (
-	profiles = flag.String("profiles", "", "folder for CPU profiles of the importer's agent, by phase")
-	pin      = flag.Bool("pin", false, "let the broker and the flood share processor 0, and everything else processor 1")
-)
+var profiles = flag.String("profiles", "", "folder for CPU profiles of the importer's agent, by phase")
 
 // sample has the counters at the beginning or the end of a phase.
 type sample struct {
@@ -134,26 +129,4 @@ func profile(t *testing.T, b *bed.Bed, phase string, d time.Duration) {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
-}
-
-// place confines the programs to processors.
-func place(t *testing.T, b *bed.Bed) {
-	t.Helper()
-	if !*pin {
-		return
-	}
-	units, err := b.Lab.Status()
-	planes.NoError(t, err)
-	at := map[int]string{os.Getpid(): "0"}
-	for _, u := range units {
-		if u.Running {
-			at[u.PID] = "1"
-			if u.Cluster == lab.Broker {
-				at[u.PID] = "0"
-			}
-		}
-	}
-	for pid, processor := range at {
-		planes.NoError(t, exec.CommandContext(t.Context(), "taskset", "-apc", processor, fmt.Sprint(pid)).Run())
-	}
 }
