@@ -12,7 +12,6 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/mcs/derived"
-	"github.com/atoll-mcs/atoll/internal/mcs/merge"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/revision"
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
@@ -95,20 +94,54 @@ func (m Import) slice(source *discoveryv1.EndpointSlice, name string, endpoints 
 // Serves returns the index of the import's port that a source slice's port serves, or -1. Traffic follows protocol and number: the
 // name says which exported port it is.
 func Serves(port discoveryv1.EndpointPort, exported, imported []mcsv1beta1.ServicePort) int {
-	i := slices.IndexFunc(exported, func(p mcsv1beta1.ServicePort) bool { return isPort(port, p) })
-	if i < 0 {
-		return -1
+	return newServer(exported, imported).index(port)
+}
+
+type portName struct {
+	name     string
+	protocol corev1.Protocol
+}
+
+type portNumber struct {
+	number   int32
+	protocol corev1.Protocol
+}
+
+// server finds ports in constant time: a member may export 100 and change them without pause.
+type server struct {
+	exported map[portName]int32 // numbers
+	imported map[portNumber]int // indices
+}
+
+func newServer(exported, imported []mcsv1beta1.ServicePort) server {
+	s := server{make(map[portName]int32, len(exported)), make(map[portNumber]int, len(imported))}
+	for i := len(exported) - 1; i >= 0; i-- { // the first of equal ports counts
+		p := &exported[i]
+		s.exported[portName{p.Name, cmp.Or(p.Protocol, corev1.ProtocolTCP)}] = p.Port
 	}
-	return slices.IndexFunc(imported, func(p mcsv1beta1.ServicePort) bool { return merge.SameNumber(p, exported[i]) })
+	for i := len(imported) - 1; i >= 0; i-- {
+		p := &imported[i]
+		s.imported[portNumber{p.Port, cmp.Or(p.Protocol, corev1.ProtocolTCP)}] = i
+	}
+	return s
+}
+
+func (s server) index(port discoveryv1.EndpointPort) int {
+	protocol := ptr.Deref(port.Protocol, corev1.ProtocolTCP)
+	number, found := s.exported[portName{ptr.Deref(port.Name, ""), protocol}]
+	if i, imported := s.imported[portNumber{number, protocol}]; found && imported {
+		return i
+	}
+	return -1
 }
 
 // ports returns a source slice's ports for which its cluster gets traffic, under each of their names here. A port
 // without number means all ports.
 func (m Import) ports(source []discoveryv1.EndpointPort) []discoveryv1.EndpointPort {
-	portNames := m.portNames()
+	portNames, serves := m.portNames(), newServer(m.Ports, m.Import.Spec.Ports)
 	kept := []discoveryv1.EndpointPort{}
 	for _, port := range source {
-		i := Serves(port, m.Ports, m.Import.Spec.Ports)
+		i := serves.index(port)
 		if i < 0 {
 			continue
 		}

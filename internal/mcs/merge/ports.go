@@ -3,7 +3,6 @@ package merge
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,12 +68,18 @@ func clash(a, b mcsv1beta1.ServicePort) bool {
 	return a.Name == b.Name || SameNumber(a, b)
 }
 
-func samePorts(a, b []mcsv1beta1.ServicePort) bool {
-	if len(a) != len(b) {
+// samePorts reports whether an export has exactly the ports of the union, whose names are unique. A member may export 100 ports and
+// change them without pause, so the time must not grow with the square of the number.
+func samePorts(export, union []mcsv1beta1.ServicePort) bool {
+	if len(export) != len(union) {
 		return false
 	}
-	for _, p := range a {
-		if !slices.ContainsFunc(b, func(q mcsv1beta1.ServicePort) bool { return samePort(p, q) }) {
+	named := make(map[string]int, len(union))
+	for i := range union {
+		named[union[i].Name] = i
+	}
+	for i := range export {
+		if at, found := named[export[i].Name]; !found || !samePort(export[i], union[at]) {
 			return false
 		}
 	}
