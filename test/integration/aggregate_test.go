@@ -139,6 +139,8 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 			e.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "y"}}
 		})},
 		{"an entry with an address", "or addresses", made(func(e *mcsv1beta1.ServiceImport) { e.Spec.IPs = []string{"10.1.2.3"} })},
+		{"an exported label", "must not have other labels and annotations", made(func(e *mcsv1beta1.ServiceImport) { e.Labels["team"] = "a" })},
+		{"an exported annotation", "must not have other labels and annotations", joined(entry, func(e *mcsv1beta1.ServiceImport) { e.Annotations["note"] = "x" })},
 		{"changing another's entry", naming, joined(entry, func(e *mcsv1beta1.ServiceImport) { e.Annotations = entry.Annotations })},
 		{"making another's entry something else", "a member may write only aggregated ServiceImports", joined(entry, func(e *mcsv1beta1.ServiceImport) { delete(e.Labels, "atoll.dev/managed-by") })},
 		{"another's entry with an address", "or addresses", joined(entry, func(e *mcsv1beta1.ServiceImport) { e.Spec.IPs = []string{"10.1.2.3"} })},
@@ -147,7 +149,6 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 			e.Status.Clusters = []mcsv1beta1.ClusterStatus{{Cluster: "c2"}}
 			return member.Status().Update(ctx, e)
 		}()},
-		{"deleting another's entry", naming, member.Delete(ctx, entry.DeepCopy())},
 		{"deleting all entries", "", member.DeleteAllOf(ctx, &mcsv1beta1.ServiceImport{}, client.InNamespace(broker.DefaultNamespace))},
 		{"taking over a foreign object", "a member may write only aggregated ServiceImports", joined(foreign, func(e *mcsv1beta1.ServiceImport) {
 			e.Labels["multicluster.kubernetes.io/service-name"] = "foreign"
@@ -174,4 +175,15 @@ func TestMemberMayWriteOnlyAggregatesThatNameIt(t *testing.T) {
 	if entry = expectAggregate(t, ns, "web", "c1"); entry.Annotations["atoll.dev/clusters"] != "c1" {
 		t.Errorf("the entry still names %v", entry.Annotations)
 	}
+	// A member can delete another's entry, but the exporter creates the entry again.
+	if err := member.Delete(ctx, entry); err != nil {
+		t.Fatalf("deleting another's entry: %v", err)
+	}
+	uid := entry.UID
+	planes.Until(t, "the entry is created again", on[lab.Broker], entry, func() error {
+		if entry.UID == uid {
+			return errors.New("it is the old one")
+		}
+		return nil
+	})
 }

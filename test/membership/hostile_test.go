@@ -250,6 +250,9 @@ func attempts() []attempt {
 		applying("applying a record of such a namespace", objects.Record("c2", "payments", "db"), "ExportedService"),
 		patching("filling a slice of such a namespace that was empty", sliceOf("c2", "payments", "spare"), `{"endpoints":[{"addresses":["10.2.0.9"]}]}`),
 		patching("publishing again a withdrawn record of such a namespace", objects.Record("c2", "payments", "spare"), `{"metadata":{"annotations":{"`+names.AnnotationState+`":null}}}`),
+		creating("a catalogue entry of a namespace that it may not export", objects.Entry("payments", "db", "c2", "c2")),
+		patching("taking over a catalogue entry of such a namespace", objects.Entry("payments", "web", "", ""), `{"metadata":{"labels":{"`+names.LabelClusters+`":"c2"},"annotations":{"`+names.AnnotationClusters+`":"c2"}}}`),
+		patching("emptying a catalogue entry of such a namespace that names it", objects.Entry("payments", "spare", "", ""), `{"spec":{"ports":[]}}`),
 		// Objects that no cluster can use, or that cost other clusters too much.
 		patching("moving its own exportedAt backwards", objects.Record("c2", "shop", "web"), `{"spec":{"exportedAt":"2021-01-01T00:00:00Z"}}`),
 		badRecord("a port 0", ports(mcsv1beta1.ServicePort{Port: 0})),
@@ -337,6 +340,8 @@ func attempts() []attempt {
 		badSlice("annotations of 200 KiB", func(s *discoveryv1.EndpointSlice) {
 			s.Annotations["note"] = strings.Repeat("x", 200<<10)
 		}),
+		creating("a catalogue entry with an exported label", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Labels["team"] = "a" })),
+		creating("a catalogue entry with an exported annotation", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Annotations["note"] = "x" })),
 		creating("a catalogue entry with annotations of 200 KiB", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Annotations["note"] = strings.Repeat("x", 200<<10) })),
 		creating("a catalogue entry with 1,001 ports", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Spec.Ports = manyPorts(1001) })),
 		creating("a catalogue entry with a traffic distribution of 100 KiB", altered(objects.Entry("shop", "db", "c2", "c2"), func(i *mcsv1beta1.ServiceImport) { i.Spec.TrafficDistribution = ptr.To(strings.Repeat("x", 100<<10)) })),
@@ -417,7 +422,10 @@ func TestHostileMember(t *testing.T) {
 	spare := altered(objects.Record("c2", "payments", "spare"), func(e *brokerv1alpha1.ExportedService) {
 		e.Annotations[names.AnnotationState] = names.StateWithdrawn
 	})
-	planes.Create(t, asMembers["c2"], sliceOf("c2", "shop", "spare"), sliceOf("c2", "payments", "spare"), spare)
+	listed := objects.Entry("payments", "spare", "c2", "c2")
+	listed.Spec.Ports = manyPorts(1)
+	planes.Create(t, asMembers["c2"], sliceOf("c2", "shop", "spare"), sliceOf("c2", "payments", "spare"), spare, listed)
+	planes.Create(t, asMembers["c1"], objects.Entry("payments", "web", "c1", "c1"))
 	permitAllAfterwards(t)
 	must(t, "", "broker members set c2 --ranges 10.2.0.0/16 --namespaces shop,team-a-* --context broker")
 	awaitPermissions(t, asMembers["c2"], objects.Record("c2", "payments", "probe"))
@@ -517,7 +525,6 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 	dns := objects.Record("c2", "shop", "dns")
 	dns.Spec.Ports = []mcsv1beta1.ServicePort{{Name: "udp", Port: 53, Protocol: corev1.ProtocolUDP}, {Name: "tcp", Port: 53, Protocol: corev1.ProtocolTCP}}
 	catalogue := objects.Entry("shop", "large", "c2", "c2")
-	catalogue.Annotations["note"] = strings.Repeat("x", validation.MaxMetadata)
 	catalogue.Spec.Ports = manyPorts(1000)
 	for _, o := range []client.Object{large, wide, long, headless, v6, digit, dns, catalogue} {
 		began := time.Now()
@@ -546,6 +553,12 @@ func expectAccepted(t *testing.T, c2 client.Client) {
 		},
 		"deleting a record": func() error { return c2.Delete(t.Context(), dns) },
 		"deleting a slice":  func() error { return c2.Delete(t.Context(), long) },
+		"deleting a catalogue entry of a namespace that it may not export": func() error {
+			return c2.Delete(t.Context(), objects.Entry("payments", "spare", "", ""))
+		},
+		"deleting an entry that names clusters that are lost": func() error {
+			return c2.Delete(t.Context(), objects.Entry("payments", "web", "", ""))
+		},
 	} {
 		planes.Succeeds(t, what, do())
 	}

@@ -125,7 +125,7 @@ func (r *Reconciler) change(have *mcsv1beta1.ServiceImport, service types.Namesp
 		if have == nil {
 			return nil, false
 		}
-		return func(ctx context.Context) error { return r.remove(ctx, have) }, false
+		return func(ctx context.Context) error { return kit.Delete(ctx, r.writer, have) }, false
 	}
 	want := Want(r.cluster.Clusterset, service, exports)
 	if have == nil {
@@ -142,23 +142,4 @@ func (r *Reconciler) change(have *mcsv1beta1.ServiceImport, service types.Namesp
 		return func(ctx context.Context) error { return client.IgnoreNotFound(r.writer.Status().Update(ctx, want)) }, true
 	}
 	return nil, false
-}
-
-// remove deletes an entry of a service without exports. The broker permits this only if the entry names the member.
-func (r *Reconciler) remove(ctx context.Context, have *mcsv1beta1.ServiceImport) error {
-	if slices.Contains(Clusters(have), r.cluster.ID.String()) {
-		return kit.Delete(ctx, r.writer, have)
-	}
-	entry, err := kit.Get(ctx, r.broker.Live, client.ObjectKeyFromObject(have), &mcsv1beta1.ServiceImport{}) // the cache has no content
-	if err != nil || entry == nil {
-		return err
-	}
-	if entry.Annotations == nil {
-		entry.Annotations = map[string]string{}
-	}
-	if entry.Labels == nil {
-		entry.Labels = map[string]string{}
-	}
-	SetClusters(entry, []string{r.cluster.ID.String()})
-	return kit.Update(ctx, r.writer, entry)
 }

@@ -41,34 +41,28 @@ func Clusters(imp *mcsv1beta1.ServiceImport) []string {
 }
 
 // Want returns the entry for a service's exports. It does not name its writer, so two members that write at once write
-// the same.
+// the same. It omits exported labels and annotations, because controllers of the broker's cluster could act on them.
 func Want(broker string, service types.NamespacedName, exports []merge.Export) *mcsv1beta1.ServiceImport {
 	resolution := merge.Resolve(exports)
-	exported := resolution.Exported()
 	imp := &mcsv1beta1.ServiceImport{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:   broker,
-			Name:        names.CatalogueEntry(service.Namespace, service.Name),
-			Labels:      exported.Labels,
-			Annotations: exported.Annotations,
+			Namespace: broker,
+			Name:      names.CatalogueEntry(service.Namespace, service.Name),
+			Labels: map[string]string{
+				names.LabelManagedBy:        names.AggregateManager,
+				names.LabelServiceNamespace: service.Namespace,
+				names.LabelServiceName:      service.Name,
+				names.LabelClusters:         names.ClustersLabel(resolution.Clusters),
+			},
+			Annotations: map[string]string{names.AnnotationClusters: strings.Join(resolution.Clusters, ",")},
 		},
 		Spec: resolution.Spec,
 	}
 	if imp.Spec.Ports == nil {
 		imp.Spec.Ports = []mcsv1beta1.ServicePort{} // required by the API, even if empty
 	}
-	imp.Labels[names.LabelManagedBy] = names.AggregateManager
-	imp.Labels[names.LabelServiceNamespace] = service.Namespace
-	imp.Labels[names.LabelServiceName] = service.Name
-	SetClusters(imp, resolution.Clusters)
 	for _, cluster := range resolution.Clusters {
 		imp.Status.Clusters = append(imp.Status.Clusters, mcsv1beta1.ClusterStatus{Cluster: cluster})
 	}
 	return imp
-}
-
-// SetClusters sets the clusters of an entry.
-func SetClusters(imp *mcsv1beta1.ServiceImport, clusters []string) {
-	imp.Labels[names.LabelClusters] = names.ClustersLabel(clusters)
-	imp.Annotations[names.AnnotationClusters] = strings.Join(clusters, ",")
 }

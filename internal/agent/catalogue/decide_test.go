@@ -73,10 +73,10 @@ func TestWant(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "set", Name: "web.shop",
 			Labels: map[string]string{
-				"team": "a", "atoll.dev/managed-by": "aggregate.atoll.dev", "atoll.dev/clusters": "c1.eu_c2",
+				"atoll.dev/managed-by": "aggregate.atoll.dev", "atoll.dev/clusters": "c1.eu_c2",
 				"atoll.dev/service-namespace": "shop", "multicluster.kubernetes.io/service-name": "web",
 			},
-			Annotations: map[string]string{"doc": "b", "atoll.dev/clusters": "c1.eu,c2"},
+			Annotations: map[string]string{"atoll.dev/clusters": "c1.eu,c2"},
 		},
 		Spec: merge.Resolve(all).Spec,
 		Status: mcsv1beta1.ServiceImportStatus{

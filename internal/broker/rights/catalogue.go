@@ -14,8 +14,9 @@ import (
 func aggregatePolicyName(namespace string) string { return "aggregates-of-" + namespace + ".atoll.dev" }
 
 // aggregatePolicy limits writes to aggregates, which several members write: the shape is fixed, and only the members in
-// an aggregate write or delete it. A policy sees only one object, so a member may list itself without an export. Derive
-// nothing from aggregates (docs/adr/0008).
+// an aggregate write it. A policy sees only one object, so a member may list itself without an export. Each member may
+// delete an aggregate, because its clusters may be lost; the exporters write it again. Derive nothing from aggregates
+// (docs/adr/0008). namespacePolicy limits aggregates, too.
 func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	label := func(object, key string) string {
 		return fmt.Sprintf("%s.metadata.?labels['%s'].orValue('')", object, key)
@@ -43,7 +44,7 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 					label("variables.entry", names.LabelManagedBy), names.AggregateManager),
 					fmt.Sprintf("a member may write only aggregated ServiceImports: label %s must be %s", names.LabelManagedBy, names.AggregateManager)),
 				{
-					Expression: "variables.self in variables.clusters",
+					Expression: written("variables.self in variables.clusters"),
 					MessageExpression: fmt.Sprintf("'only the clusters that an aggregated ServiceImport names may write it: annotation %s must name ' + variables.self",
 						names.AnnotationClusters),
 					Reason: ptr.To(metav1.StatusReasonForbidden),
@@ -59,6 +60,10 @@ func aggregatePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				refuse(written("!has(object.metadata.finalizers) && !has(object.metadata.ownerReferences)"+
 					" && size(object.spec.?ips.orValue([])) == 0"),
 					"an aggregated ServiceImport must not have finalizers, owner references or addresses"),
+				refuse(written(fmt.Sprintf("object.metadata.?labels.orValue({}).all(k, k in ['%s', '%s', '%s', '%s'])"+
+					" && object.metadata.?annotations.orValue({}).all(k, k == '%s')",
+					names.LabelManagedBy, names.LabelServiceNamespace, names.LabelServiceName, names.LabelClusters, names.AnnotationClusters)),
+					"an aggregated ServiceImport must not have other labels and annotations, such as exported ones"),
 				refuse(written(fmt.Sprintf("variables.metadataBytes <= %d", maxCatalogueMetadata)),
 					fmt.Sprintf("the labels and annotations together must not exceed %d bytes", maxCatalogueMetadata)),
 				refuse(written(catalogueSpec), "the spec exceeds the limits of a Service"),

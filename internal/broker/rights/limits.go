@@ -14,9 +14,8 @@ const (
 	// maxMetadata limits the labels and annotations of a member's object, in bytes. Agents write about 1 KiB, at most
 	// 2.6 KiB: a heartbeat with requests to 32 members.
 	maxMetadata = 4 << 10
-	// maxCatalogueMetadata is the limit for a catalogue entry. It has the exported labels and annotations, and the ids
-	// of all exporters: 500 of the longest are 32 KiB.
-	maxCatalogueMetadata = validation.MaxMetadata + 48<<10
+	// maxCatalogueMetadata is the limit for a catalogue entry, which names all exporters: 500 of the longest ids are 32 KiB.
+	maxCatalogueMetadata = 48 << 10
 	// maxHolder is the maximum length of a host name.
 	maxHolder = 253
 	// maxManagers limits the managed fields entries. The API server keeps ten for updates.

@@ -2,10 +2,12 @@ package rights
 
 import (
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
@@ -15,12 +17,13 @@ import (
 
 func namespacePolicyName(namespace string) string { return "namespaces-of-" + namespace + ".atoll.dev" }
 
-// namespacePolicy refuses records and slices of namespaces that a member may not export. It is a separate policy
-// because a policy with parameters is skipped if they are missing. Members may always remove their objects: delete
-// them, withdraw a record, or empty a slice.
+// namespacePolicy refuses records, slices and catalogue entries of namespaces that a member may not export. It is a
+// separate policy because a policy with parameters is skipped if they are missing. Members may always remove their
+// objects: delete them, withdraw a record, or empty a slice.
 func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	constraints := writesIn(namespace, brokerv1alpha1.GroupVersion.Group, "exportedservices")
-	constraints.ResourceRules = append(constraints.ResourceRules, writesIn(namespace, "discovery.k8s.io", "endpointslices").ResourceRules...)
+	constraints.ResourceRules = slices.Concat(constraints.ResourceRules, writesIn(namespace, "discovery.k8s.io", "endpointslices").ResourceRules,
+		writesIn(namespace, mcsv1beta1.GroupName, mcsv1beta1.ServiceImportPluralName).ResourceRules)
 	for i := range constraints.ResourceRules {
 		constraints.ResourceRules[i].Operations = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
 	}
@@ -46,7 +49,7 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				{Name: "endpoints", Expression: listOf("endpoints")},
 				{Name: "withdrawn", Expression: fmt.Sprintf("request.resource.resource == 'exportedservices'"+
 					" ? object.metadata.?annotations['%s'].orValue('') == '%s'"+
-					" : size(variables.endpoints) == 0", names.AnnotationState, names.StateWithdrawn)},
+					" : request.resource.resource == 'endpointslices' && size(variables.endpoints) == 0", names.AnnotationState, names.StateWithdrawn)},
 			},
 			Validations: unlessExempt([]admissionv1.Validation{
 				{
