@@ -15,6 +15,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/deploy/monitoring"
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
@@ -124,6 +125,7 @@ func TestTheSameAsTheCommands(t *testing.T) {
 			"atoll-broker", "--set hub.enabled=true --set global.clusterset=staging --set hub.replicas=1 --set hub.args={--v=2} --set global.image.registry=registry.test:5000/a --set global.image.tag=v9",
 			both(brokerOf("staging", ""), staging.Manifests),
 		},
+		{"atoll-broker", "--set quota.enabled=true", with(brokerOf("atoll-clusterset", ""), install.Objects(rights.Quota("atoll-clusterset"))...)},
 		{"atoll-broker", "--set defaultExports=allow", brokerOf("atoll-clusterset", setup.DefaultExportsAllow)},
 		{"atoll-broker", "--set defaultExports=deny", brokerOf("atoll-clusterset", setup.DefaultExportsDeny)},
 		{"atoll-hub", "", hub.Manifests},

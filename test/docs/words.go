@@ -198,7 +198,7 @@ var KubectlFlags = map[string]map[string]bool{
 
 // builtIn are names of Kubernetes' built-in kinds that pages use.
 var builtIn = []string{
-	"clusterrole", "clusterrolebinding", "configmap", "crd", "crds", "deployment", "daemonset", "daemonsets", "deployments", "endpoints", "endpointslice", "endpointslices", "events", "lease",
+	"clusterrole", "clusterrolebinding", "configmap", "crd", "crds", "deployment", "daemonset", "daemonsets", "deployments", "endpoints", "endpointslice", "endpointslices", "events", "lease", "resourcequota",
 	"namespace", "namespaces", "node", "nodes", "pod", "pods", "quota", "secret", "service", "services", "svc",
 }
 

@@ -20,6 +20,7 @@ import (
 // and "broker deploy" restores it. What an administrator sets is no difference.
 func TestLimits(t *testing.T) {
 	deployBroker(t)
+	permitAllAfterwards(t)
 	must(t, "", "broker deploy --context broker --default-exports deny --token-lifetime 24h")
 	must(t, "", "broker members set c1 --owns shop --ranges 10.1.0.0/16 --context broker")
 	defer must(t, "", "broker deploy --context broker --default-exports allow --token-lifetime 168h")

@@ -22,7 +22,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 	const at = " --context broker"
 	for line, words := range map[string][]string{
 		"set":                               {"accepts 1 arg"},
-		"set c2":                            {"no setting", "--namespaces", "--ranges", "--drained"},
+		"set c2":                            {"no setting", "--namespaces", "--ranges", "--drained", "--frozen"},
 		"set c2 --namespaces=":              {"--namespaces is empty", "--no-namespaces"},
 		"set c2 --namespaces Shop,shop,a*b": {`"Shop" is neither`, `"a*b" is neither`},
 		"set c2 --namespaces shop --no-namespaces": {"none of the others can be"},
@@ -60,8 +60,8 @@ func TestPermissionsOfMembers(t *testing.T) {
 	must(t, "", "broker deploy --context broker") // deploying again changes nothing
 	all := map[string]string{"ranges.c2": "10.2.0.0/16, fd00:2::/48", "namespaces.c2": "team-a-*", "namespaces.c3": ""}
 	expectPermitted(t, all)
-	if table := must(t, "", members+"list -o wide"+at); strings.Join(strings.Fields(table), " ") != "CLUSTER NAMESPACES OWNS EXPORTS REFUSED RANGES ADDRESSES OUTSIDE DRAINED MISTAKES EXAMPLES "+
-		"c2 team-a-* - 2 1 10.2.0.0/16,fd00:2::/48 3 1 - - shop/web,10.3.0.1 (shop/web) c3 none - 0 0 any 0 0 - - -" {
+	if table := must(t, "", members+"list -o wide"+at); strings.Join(strings.Fields(table), " ") != "CLUSTER NAMESPACES OWNS EXPORTS REFUSED RANGES ADDRESSES OUTSIDE DRAINED FROZEN MISTAKES RECORDS SLICES EXAMPLES "+
+		"c2 team-a-* - 2 1 10.2.0.0/16,fd00:2::/48 3 1 - - - 2 1 shop/web,10.3.0.1 (shop/web) c3 none - 0 0 any 0 0 - - - 0 0 -" {
 		t.Errorf("the table is\n%s", table)
 	}
 	var rows []struct {
@@ -115,7 +115,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 	must(t, "", "broker deploy --default-exports deny"+at)
 	must(t, "", "broker deploy"+at)
 	expectPermitted(t, map[string]string{"namespaces": "", "namespaces.c3": "*"})
-	for line, want := range map[string]string{"list": "* none - 0 0 any 0 0 - - c2 none - 2 2 any 3 0 - - c3 all -", "set c9 --ranges any": "c9 none - 0 0 any"} {
+	for line, want := range map[string]string{"list": "* none - 0 0 any 0 0 - - - c2 none - 2 2 any 3 0 - - - c3 all -", "set c9 --ranges any": "c9 none - 0 0 any"} {
 		planes.Says(t, line, strings.Join(strings.Fields(must(t, "", members+line+at)), " "), want)
 	}
 	for _, id := range []string{"c1", "c3"} {

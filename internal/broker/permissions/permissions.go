@@ -24,6 +24,8 @@ const (
 	RangesPrefix = "ranges."
 	// DrainedPrefix begins the key that drains a member: other members send it no new connections while another can serve them.
 	DrainedPrefix = "drained."
+	// FrozenPrefix begins the key that freezes a member: the broker refuses what it creates.
+	FrozenPrefix = "frozen."
 	// Reserved is the key of the namespaces that only their owners may export: the members whose own namespaces name them. The
 	// pattern * names none.
 	Reserved = "reserved"
@@ -45,6 +47,8 @@ type Member struct {
 	Ranges *ranges.Set
 	// Drained is set if the broker's administrator drains the member.
 	Drained bool
+	// Frozen is set if the broker refuses records, slices and catalogue entries that the member creates.
+	Frozen bool
 	// Reserved are the namespaces that only their owners may export. Only Default has them.
 	Reserved Namespaces
 }
@@ -124,8 +128,18 @@ func parseKey(key string) (id names.ClusterID, set func(*Member, string) error, 
 			return nil
 		}
 	}
+	if rest, isFreeze := strings.CutPrefix(key, FrozenPrefix); isFreeze {
+		text, found = rest, true
+		set = func(m *Member, value string) error {
+			frozen, err := strconv.ParseBool(strings.TrimSpace(value))
+			if m.Frozen = frozen || err != nil; err != nil { // an invalid value permits nothing, as in the admission policy
+				return fmt.Errorf("%.70q is neither true nor false", value)
+			}
+			return nil
+		}
+	}
 	if !found {
-		return "", nil, fmt.Errorf("the key must have the form %sCLUSTER, %sCLUSTER or %sCLUSTER, or be %s", NamespacesPrefix, RangesPrefix, DrainedPrefix, Reserved)
+		return "", nil, fmt.Errorf("the key must have the form %sCLUSTER, %sCLUSTER, %sCLUSTER or %sCLUSTER, or be %s", NamespacesPrefix, RangesPrefix, DrainedPrefix, FrozenPrefix, Reserved)
 	}
 	id, err = names.ParseClusterID(text)
 	return id, set, err
@@ -143,6 +157,9 @@ func (m Members) Data() map[string]string {
 		}
 		if member.Drained {
 			data[DrainedPrefix+id.String()] = "true"
+		}
+		if member.Frozen {
+			data[FrozenPrefix+id.String()] = "true"
 		}
 		if reserved := member.Reserved.String(); reserved != "" {
 			data[Reserved] = reserved

@@ -99,19 +99,19 @@ func TestRead(t *testing.T) {
 	members, mistakes := Read(&corev1.ConfigMap{
 		Data: map[string]string{
 			"ranges.c1": "10.1.0.0/16, fd00:1::/48", "namespaces.c1": "shop,team-a-*", "namespaces.c2.eu": "shop Team", "ranges.c2.eu": "10.2.0.0/16 nonsense 10.3.0.1",
-			"ranges.c3": "", "namespaces.c4": "", "ranges.Not_an_id": "10.0.0.0/8", "reserved": "shop Bank", "drained.c1": "true", "drained.c2.eu": "false", "drained.c8": "soon", "namespaces.a.b.c": "shop", "c7": "10.0.0.0/8",
+			"ranges.c3": "", "namespaces.c4": "", "ranges.Not_an_id": "10.0.0.0/8", "reserved": "shop Bank", "drained.c1": "true", "drained.c2.eu": "false", "drained.c8": "soon", "frozen.c1": "true", "frozen.c2.eu": "false", "frozen.c8": "soon", "namespaces.a.b.c": "shop", "c7": "10.0.0.0/8",
 		},
 		BinaryData: map[string][]byte{"namespaces.c5": {0xff, 0xfe}, "ranges.c6": {0xff}},
 	})
 	want := map[string]string{
 		"ranges.c1": "10.1.0.0/16, fd00:1::/48", "namespaces.c1": "shop, team-a-*", "namespaces.c2.eu": "shop", "ranges.c2.eu": "10.2.0.0/16",
-		"ranges.c3": "", "namespaces.c4": "", "namespaces.c5": "", "ranges.c6": "", "drained.c1": "true", "reserved": "shop",
+		"ranges.c3": "", "namespaces.c4": "", "namespaces.c5": "", "ranges.c6": "", "drained.c1": "true", "frozen.c1": "true", "frozen.c8": "true", "reserved": "shop",
 	}
 	if diff := cmp.Diff(want, members.Data()); diff != "" {
 		t.Errorf("permitted (-want +got):\n%s", diff)
 	}
 	wanted := []string{
-		"c7: the key must have the form namespaces.CLUSTER, ranges.CLUSTER or drained.CLUSTER, or be reserved", `drained.c8: "soon" is neither true nor false`, "namespaces.a.b.c: ", `namespaces.c2.eu: "Team" is neither`, "namespaces.c5: ",
+		"c7: the key must have the form namespaces.CLUSTER, ranges.CLUSTER, drained.CLUSTER or frozen.CLUSTER, or be reserved", `drained.c8: "soon" is neither true nor false`, `frozen.c8: "soon" is neither true nor false`, "namespaces.a.b.c: ", `namespaces.c2.eu: "Team" is neither`, "namespaces.c5: ",
 		"ranges.Not_an_id: ", `ranges.c2.eu: "nonsense" is not an address range`, `ranges.c2.eu: "10.3.0.1" is an address`, "ranges.c6: ", `reserved: "Bank" is neither`,
 	}
 	if len(mistakes) != len(wanted) {

@@ -19,7 +19,7 @@ func namespacePolicyName(namespace string) string { return "namespaces-of-" + na
 
 // namespacePolicy refuses records, slices and catalogue entries of namespaces that a member may not export. It is a
 // separate policy because a policy with parameters is skipped if they are missing. Members may always remove their
-// objects: delete them, withdraw a record, or empty a slice.
+// objects: delete them, withdraw a record, or empty a slice. The policy also refuses everything that a frozen member creates.
 func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 	constraints := writesIn(namespace, brokerv1alpha1.GroupVersion.Group, "exportedservices")
 	constraints.ResourceRules = slices.Concat(constraints.ResourceRules, writesIn(namespace, "discovery.k8s.io", "endpointslices").ResourceRules,
@@ -44,6 +44,10 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 				{Name: "patterns", Expression: words("variables.text")},
 				{Name: "own", Expression: words("variables.key in params.?binaryData.orValue({}) ? '' : params.?data[variables.key].orValue('')")},
 				{Name: "reserved", Expression: words(fmt.Sprintf("params.?data['%s'].orValue('')", permissions.Reserved))},
+				// As in internal/broker/permissions, what is neither true nor false freezes.
+				{Name: "freezes", Expression: fmt.Sprintf("'%s' + variables.self", permissions.FrozenPrefix)},
+				{Name: "frozen", Expression: "variables.freezes in params.?binaryData.orValue({})" +
+					" || !(params.?data[variables.freezes].orValue('false').trim() in ['0', 'f', 'F', 'false', 'FALSE', 'False'])"},
 				{Name: "place", Expression: fmt.Sprintf("request.resource.resource == 'exportedservices' ? object.spec.serviceNamespace"+
 					" : object.metadata.?labels['%s'].orValue('')", names.LabelServiceNamespace)},
 				{Name: "endpoints", Expression: listOf("endpoints")},
@@ -52,6 +56,12 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 					" : request.resource.resource == 'endpointslices' && size(variables.endpoints) == 0", names.AnnotationState, names.StateWithdrawn)},
 			},
 			Validations: unlessExempt([]admissionv1.Validation{
+				{
+					Expression: "request.operation != 'CREATE' || !variables.frozen",
+					MessageExpression: "'cluster ' + variables.self + ' is frozen: it may change and delete its objects on the broker, but not create any. To end this: ' + " +
+						"'" + command.Broker.Atoll("broker members set CLUSTER --frozen=false --clusterset %s", namespace) + "'",
+					Reason: ptr.To(metav1.StatusReasonForbidden),
+				},
 				{
 					Expression: "variables.withdrawn || variables.patterns.exists(p, " + contains + ")",
 					MessageExpression: "'cluster ' + variables.self + ' is not permitted to export namespace ' + variables.place + '. To permit the export: ' + " +

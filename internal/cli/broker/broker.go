@@ -58,6 +58,9 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 members, and admission policies that let a member write only its own objects. The command installs no
 programs. Repeat the command to upgrade.
 
+The command also creates a ResourceQuota that protects the broker's etcd, unless one limits the clusterset's
+objects already. It never changes an existing ResourceQuota. --dry-run does not print it.
+
 With --default-exports deny, a member may not export any Service until "atoll broker members set" permits
 namespaces. Without the flag, an existing setting does not change. On a new broker, every member may export
 Services of all namespaces.
@@ -86,6 +89,9 @@ not change.`,
 				return err
 			}
 			if err := setup.DeployBroker(cmd.Context(), on, o.Name, replaceCRDs); err != nil {
+				return err
+			}
+			if err := setup.CreateQuota(cmd.Context(), on, o.Name, steps.Say(cmd)); err != nil {
 				return err
 			}
 			if defaultExports != "" {

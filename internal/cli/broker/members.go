@@ -50,12 +50,16 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
   ADDRESSES  number of endpoint addresses that the member publishes
   OUTSIDE    number of endpoint addresses outside the permitted ranges
   DRAINED    whether the member gets no new connections while other members can serve them
+  FROZEN     whether the broker refuses what the member creates
+  RECORDS    number of ExportedServices that the member has on the broker, with -o wide
+  SLICES     number of EndpointSlices that the member has on the broker, with -o wide
   MISTAKES   invalid entries in the ConfigMap; an invalid entry permits nothing
 
 The row ` + setup.DefaultRow + ` shows the permissions of members without their own setting. This row exists only
-if "atoll broker deploy --default-exports" has set these permissions.`,
+if "atoll broker deploy --default-exports" has set these permissions. The command warns if
+70 % or more of the clusterset's quota on the broker is in use.`,
 		Example: `  atoll broker members list --context broker
-  atoll broker members list c2 -o wide --context broker     # with examples of ignored exports`,
+  atoll broker members list c2 -o wide --context broker     # with its objects on the broker, and examples of ignored exports`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now, err := changePermissions(o, cmd, setup.PermissionsChange{})
@@ -78,10 +82,10 @@ if "atoll broker deploy --default-exports" has set these permissions.`,
 func newMembersSet(o *target.Clusterset) *cobra.Command {
 	var format output.Format
 	var namespaces, within, owns []string
-	var noNamespaces, drained, dryRun bool
+	var noNamespaces, drained, frozen, dryRun bool
 	command := &cobra.Command{
 		Use:   "set CLUSTER",
-		Short: "Set which namespaces and addresses a member may export, or drain it",
+		Short: "Set which namespaces and addresses a member may export, or drain or freeze it",
 		Long: `Sets the namespaces and the endpoint address ranges that a member may export. Each flag replaces
 the earlier value. Other settings stay. The cluster need not be a member yet.
 
@@ -93,14 +97,19 @@ command shows the exports that other clusters would ignore.
 services, or win conflicts with an older export. A namespace may have several owners. A minus sign after the
 name ends the ownership. Namespaces that a member owns stay permitted when --namespaces changes.
 
-A drained member gets no new connections while other members can serve them, as with "atoll drain".`,
+A drained member gets no new connections while other members can serve them, as with "atoll drain".
+
+A frozen member can change and delete its objects on the broker, renew its heartbeat and its token, but not create
+records, EndpointSlices and catalogue entries. So its new exports and new EndpointSlices do not reach other
+clusters. Freeze a member that fills the broker's quota.`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
   atoll broker members set c2 --namespaces '*' --context broker         # all
   atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored
   atoll broker members set c2 --ranges 10.2.0.0/16,fd00:2::/48 --context broker --dry-run -o wide
   atoll broker members set c2 --ranges any --context broker             # any address, as by default
   atoll broker members set c2 --owns shop --context broker              # only owners export namespace shop; --owns shop- ends this
-  atoll broker members set c2 --drained --context broker                # no new connections; --drained=false ends this`,
+  atoll broker members set c2 --drained --context broker                # no new connections; --drained=false ends this
+  atoll broker members set c2 --frozen --context broker                 # nothing new on the broker; --frozen=false ends this`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := names.ParseClusterID(args[0])
@@ -124,8 +133,9 @@ A drained member gets no new connections while other members can serve them, as 
 				return err
 			}
 			change.SetDrained, change.Drained = cmd.Flags().Changed("drained"), drained
-			if !change.SetNamespaces && !change.SetRanges && !change.SetDrained && len(owns) == 0 {
-				return errors.New("no setting: add --namespaces, --no-namespaces, --owns, --ranges or --drained")
+			change.SetFrozen, change.Frozen = cmd.Flags().Changed("frozen"), frozen
+			if change.IsEmpty() {
+				return errors.New("no setting: add --namespaces, --no-namespaces, --owns, --ranges, --drained or --frozen")
 			}
 			now, err := changePermissions(o, cmd, change)
 			if err != nil {
@@ -147,6 +157,7 @@ A drained member gets no new connections while other members can serve them, as 
 	flags.StringSliceVar(&within, "ranges", nil, "permitted address ranges of the member's endpoints, such as 10.2.0.0/16; use any for all addresses")
 	flags.StringSliceVar(&owns, "owns", nil, "namespaces that only this member and their other owners may export: names, or prefixes that end in *; a minus sign at the end, as in shop-, ends the ownership")
 	flags.BoolVar(&drained, "drained", false, "send the member no new connections while other members can serve them; --drained=false ends this")
+	flags.BoolVar(&frozen, "frozen", false, "refuse what the member creates on the broker; --frozen=false ends this")
 	flags.BoolVar(&dryRun, "dry-run", false, "show the result and change nothing")
 	command.MarkFlagsMutuallyExclusive("namespaces", "no-namespaces")
 	command.MarkFlagsMutuallyExclusive("owns", "no-namespaces")
@@ -226,8 +237,8 @@ func printIgnored(cmd *cobra.Command, row setup.MemberPermissions) {
 	}
 }
 
-// changePermissions applies a change, or none, and returns the permissions. It warns if permissions may have been lost, and
-// if the broker may not enforce them.
+// changePermissions applies a change, or none, and returns the permissions. It warns if permissions may have been lost,
+// if the broker may not enforce them, and if the quota is nearly full.
 func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.PermissionsChange) (*setup.Permissions, error) {
 	on, err := o.Connect(steps.Report(cmd, false))
 	if err != nil {
@@ -244,6 +255,13 @@ func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.Pe
 	case len(problems) > 0:
 		say("warning: the broker may not limit its members: %s. Deploy the broker again: %s", strings.Join(problems, "; "), setup.RestoreLimits(on, o.Name))
 	}
+	warnings, err := setup.QuotaWarnings(cmd.Context(), on, o.Name)
+	if err != nil {
+		say("warning: the quota was not checked: %v", err)
+	}
+	for _, w := range warnings {
+		say("warning: %s", w)
+	}
 	if now.Created {
 		say("ConfigMap %s did not exist and has been created. If the broker had lost the ConfigMap, agents used its last known settings until now. "+
 			"The settings below replace them: check the settings of every member.", names.MemberPermissions)
@@ -254,8 +272,8 @@ func changePermissions(o *target.Clusterset, cmd *cobra.Command, change setup.Pe
 	return now, nil
 }
 
-func drainedText(drained bool) string {
-	if drained {
+func yes(is bool) string {
+	if is {
 		return "yes"
 	}
 	return ""
@@ -272,12 +290,12 @@ func addPermissionsFormat(command *cobra.Command, format *output.Format) {
 
 func writePermissions(cmd *cobra.Command, format output.Format, rows []setup.MemberPermissions) error {
 	return output.Rows(cmd.OutOrStdout(), format, rows, func(r setup.MemberPermissions) string { return r.Cluster }, output.Columns[setup.MemberPermissions]{
-		Headers: []string{"CLUSTER", "NAMESPACES", "OWNS", "EXPORTS", "REFUSED", "RANGES", "ADDRESSES", "OUTSIDE", "DRAINED", "MISTAKES"},
-		Wide:    []string{"EXAMPLES"},
+		Headers: []string{"CLUSTER", "NAMESPACES", "OWNS", "EXPORTS", "REFUSED", "RANGES", "ADDRESSES", "OUTSIDE", "DRAINED", "FROZEN", "MISTAKES"},
+		Wide:    []string{"RECORDS", "SLICES", "EXAMPLES"},
 		Cells: func(r setup.MemberPermissions) []any {
 			namespaces := output.Permitted(!slices.Contains(r.Namespaces, "*"), r.Namespaces, "all")
 			within := output.Permitted(!r.AnyAddress, r.Ranges, anyAddress)
-			return []any{r.Cluster, namespaces, strings.Join(r.Owns, ","), r.Exports, r.NotPermitted, within, r.Addresses, r.Outside, drainedText(r.Drained), strings.Join(r.Mistakes, "; "), r.Examples}
+			return []any{r.Cluster, namespaces, strings.Join(r.Owns, ","), r.Exports, r.NotPermitted, within, r.Addresses, r.Outside, yes(r.Drained), yes(r.Frozen), strings.Join(r.Mistakes, "; "), r.Records, r.Slices, r.Examples}
 		},
 	})
 }

@@ -32,6 +32,9 @@ type MemberPermissions struct {
 	Namespaces []string `json:"namespaces"`
 	// Owns are the patterns of namespaces that are reserved, and that it may export.
 	Owns []string `json:"owns,omitempty"`
+	// Records and Slices are the numbers of ExportedServices and EndpointSlices that it has on the broker. They count towards the quota.
+	Records int `json:"records"`
+	Slices  int `json:"slices"`
 	// Exports is the number of exported services, NotPermitted how many of them are in namespaces that are not
 	// permitted.
 	Exports      int `json:"exports"`
@@ -44,6 +47,8 @@ type MemberPermissions struct {
 	Outside   int `json:"outside"`
 	// Drained means that an administrator of the broker drains the member.
 	Drained bool `json:"drained,omitempty"`
+	// Frozen means that the broker refuses what the member creates.
+	Frozen bool `json:"frozen,omitempty"`
 	// Mistakes are invalid settings for the member. They permit nothing.
 	Mistakes []string `json:"mistakes,omitempty"`
 	// Examples are some of the excluded exports.
@@ -68,6 +73,8 @@ type PermissionsChange struct {
 	Owns, Disowns []string
 	// SetDrained replaces whether the member is drained with Drained.
 	SetDrained, Drained bool
+	// SetFrozen replaces whether the member is frozen with Frozen.
+	SetFrozen, Frozen bool
 	// DryRun returns the result without changing anything.
 	DryRun bool
 }
@@ -99,7 +106,6 @@ func ChangePermissions(ctx context.Context, on *install.Target, namespace string
 	if err := on.List(ctx, exports, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing exports: %w", err)
 	}
-	exports.Items = slices.DeleteFunc(exports.Items, func(e brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&e) })
 	published := &discoveryv1.EndpointSliceList{}
 	if err := on.List(ctx, published, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelManagedBy: names.AgentManager}); err != nil {
 		return nil, fmt.Errorf("listing published EndpointSlices: %w", err)
@@ -116,8 +122,8 @@ func (change PermissionsChange) write(ctx context.Context, on *install.Target, n
 		config := change.of(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: names.MemberPermissions, Labels: map[string]string{install.LabelManagedBy: install.ManagedBy},
 		}})
-		if change.none() || change.DryRun {
-			return config, !change.none(), nil
+		if change.IsEmpty() || change.DryRun {
+			return config, !change.IsEmpty(), nil
 		}
 		if err := on.Create(ctx, config); err != nil {
 			return nil, false, fmt.Errorf("creating %s: %w", install.Name(config), err)
@@ -127,7 +133,7 @@ func (change PermissionsChange) write(ctx context.Context, on *install.Target, n
 		return nil, false, fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, names.MemberPermissions, err)
 	}
 	config = change.of(have.DeepCopy())
-	if change.none() || change.DryRun {
+	if change.IsEmpty() || change.DryRun {
 		return config, false, nil
 	}
 	// A merge patch keeps concurrent changes for other members.
@@ -137,8 +143,9 @@ func (change PermissionsChange) write(ctx context.Context, on *install.Target, n
 	return config, false, nil
 }
 
-func (change PermissionsChange) none() bool {
-	return !change.SetNamespaces && !change.SetRanges && !change.SetDrained && len(change.Owns)+len(change.Disowns) == 0
+// IsEmpty reports whether the change changes nothing.
+func (change PermissionsChange) IsEmpty() bool {
+	return !change.SetNamespaces && !change.SetRanges && !change.SetDrained && !change.SetFrozen && len(change.Owns)+len(change.Disowns) == 0
 }
 
 // of makes the change in a ConfigMap and returns it.
@@ -176,6 +183,7 @@ func (change PermissionsChange) of(config *corev1.ConfigMap) *corev1.ConfigMap {
 	set(permissions.RangesPrefix+change.Cluster.String(), change.SetRanges, change.Ranges != nil, func() string { return change.Ranges.String() })
 	set(permissions.Reserved, !reserved.Equal(permitted[permissions.Default].Reserved), len(reserved.Texts()) > 0, reserved.String)
 	set(permissions.DrainedPrefix+change.Cluster.String(), change.SetDrained, change.Drained, func() string { return "true" })
+	set(permissions.FrozenPrefix+change.Cluster.String(), change.SetFrozen, change.Frozen, func() string { return "true" })
 	return config
 }
 
@@ -234,7 +242,7 @@ func listPermissions(config *corev1.ConfigMap, about names.ClusterID, members []
 	}
 	for i := range exports {
 		if r := rows[exports[i].Spec.ClusterID]; r != nil {
-			r.countExport(permitted, &exports[i].Spec)
+			r.countExport(permitted, &exports[i])
 		}
 	}
 	for i := range published {
@@ -250,7 +258,7 @@ func listPermissions(config *corev1.ConfigMap, about names.ClusterID, members []
 }
 
 func newRow(id string, permitted permissions.Member) *MemberPermissions {
-	row := &MemberPermissions{Cluster: id, Namespaces: []string{"*"}, AnyAddress: permitted.Ranges == nil, Drained: permitted.Drained}
+	row := &MemberPermissions{Cluster: id, Namespaces: []string{"*"}, AnyAddress: permitted.Ranges == nil, Drained: permitted.Drained, Frozen: permitted.Frozen}
 	if permitted.Namespaces != nil {
 		row.Namespaces = permitted.Namespaces.Texts()
 	}
@@ -266,7 +274,12 @@ func (r *MemberPermissions) example(format string, args ...any) {
 	}
 }
 
-func (r *MemberPermissions) countExport(permitted permissions.Members, export *brokerv1alpha1.ExportedServiceSpec) {
+func (r *MemberPermissions) countExport(permitted permissions.Members, record *brokerv1alpha1.ExportedService) {
+	r.Records++
+	if layout.Withdrawn(record) {
+		return
+	}
+	export := &record.Spec
 	r.Exports++
 	if !permitted.MayExport(names.ClusterID(r.Cluster), export.ServiceNamespace) {
 		r.NotPermitted++
@@ -275,6 +288,7 @@ func (r *MemberPermissions) countExport(permitted permissions.Members, export *b
 }
 
 func (r *MemberPermissions) countAddresses(permitted permissions.Members, published *discoveryv1.EndpointSlice) {
+	r.Slices++
 	if published.AddressType == discoveryv1.AddressTypeFQDN {
 		return
 	}
