@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // A stripped entry differs from what is wanted if and only if the whole one does, and is small whatever a member has written.
@@ -33,7 +35,7 @@ func TestStrip(t *testing.T) {
 		"a label":        func(e *mcsv1beta1.ServiceImport) { e.Labels["a"] = "b" },
 		"an owner":       func(e *mcsv1beta1.ServiceImport) { e.OwnerReferences = []metav1.OwnerReference{{Name: "a"}} },
 		"a finalizer":    func(e *mcsv1beta1.ServiceImport) { e.Finalizers = []string{"a"} },
-		"a cluster":      func(e *mcsv1beta1.ServiceImport) { SetClusters(e, []string{"c1"}) },
+		"a cluster":      func(e *mcsv1beta1.ServiceImport) { e.Annotations[names.AnnotationClusters] = "c1" },
 		"forged digests": func(e *mcsv1beta1.ServiceImport) { e.Annotations[annotationDigests] = "x " + digestsOf(want).content },
 	} {
 		entry := whole()
@@ -52,7 +54,7 @@ func TestStrip(t *testing.T) {
 	for i := range 1000 {
 		large.Spec.Ports = append(large.Spec.Ports, mcsv1beta1.ServicePort{Name: fmt.Sprint("p", i), Port: int32(i)})
 	}
-	SetClusters(large, strings.Split(strings.Repeat("no cluster id,", 9000)+"c1", ","))
+	large.Annotations[names.AnnotationClusters] = strings.Repeat("no cluster id,", 9000) + "c1"
 	text, _ := json.Marshal(strip(large))
 	if len(text) > 1000 || fmt.Sprint(Clusters(strip(large))) != "[c1]" {
 		t.Errorf("%d bytes are left: %s", len(text), text)
