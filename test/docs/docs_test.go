@@ -136,6 +136,9 @@ func (c *checker) commands(b pages.Block) error {
 	}
 	for _, command := range commands {
 		known, err := c.check(command)
+		if err == nil {
+			err = namesCluster(command.WithoutRedirections())
+		}
 		if err != nil && !(b.Untried && !ours(command)) {
 			return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 		}
@@ -144,6 +147,30 @@ func (c *checker) commands(b pages.Block) error {
 		}
 	}
 	return nil
+}
+
+// namesCluster returns an error if a command does not say for which cluster it is. The current context is not necessarily the one
+// that the page means.
+func namesCluster(command pages.Command) error {
+	program, args := strings.TrimPrefix(command[0], "bin/"), command[1:]
+	if program == "kubectl" && len(args) > 0 && args[0] == "atoll" {
+		program, args = "atoll", args[1:]
+	}
+	named := func(arg string) bool { return strings.HasPrefix(arg, "--context") || arg == "--help" || arg == "-h" }
+	switch {
+	case program != "atoll" && program != "kubectl", len(args) == 0, slices.ContainsFunc(args, named):
+		return nil
+	case program == "atoll" && slices.Contains([]string{"lab", "render", "version", "completion"}, args[0]):
+		return nil
+	case program == "atoll" && slices.Contains([]string{"bench", "check", "gather", "status", "verify"}, args[0]) && slices.ContainsFunc(args[1:], isContext):
+		return nil
+	}
+	return errors.New("--context is missing: say for which cluster the command is")
+}
+
+// isContext reports whether an argument is a context of the pages' clusters.
+func isContext(arg string) bool {
+	return arg == "broker" || regexp.MustCompile(`^c\d$`).MatchString(arg)
 }
 
 // ours reports whether a command belongs to this project, so that the test checks it even in
@@ -225,11 +252,14 @@ func TestWrongBlocks(t *testing.T) {
 	c, _ := read(t)
 	for _, tt := range []struct{ page, want string }{
 		{"```\natoll joyn x\n```", "no command joyn"},
+		{"```\natoll get exports -A\n```", "--context is missing"},
+		{"```\natoll check --pre\n```", "--context is missing"},
+		{"```\n$ kubectl get serviceexports -n shop\nNAME\n```", "--context is missing"},
 		{"```\natoll join c1.join --contxt c1\n```", "unknown flag: --contxt"},
 		{"```\natoll join\n```", "arg"},
 		{"```\n$ atoll get cluster --wide\nNAME\n```", "unknown flag: --wide"},
 		{"```\natoll dns install --zone 'a b'\n```", "not a domain name"},
-		{"```\natoll broker token create c1 | atoll rendr secret -\n```", "no command rendr"},
+		{"```\natoll broker token create c1 --context broker | atoll rendr secret -\n```", "no command rendr"},
 		{"```\nexport PATH=$(atoll lab programms)\n```", "no command programms"},
 		{"```\nmake demmo\n```", "no target demmo"},
 		{"```\nmake bench BENSH=1\n```", "no variable BENSH"},
