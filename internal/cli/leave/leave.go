@@ -19,8 +19,8 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "leave",
 		Short: "Remove a cluster from its clusterset, and uninstall Atoll from the cluster",
-		Long: `Removes a cluster from its clusterset. The command first removes the cluster's agents, then its
-accounts and exports on the broker, then its imports, and then Atoll itself. Pods of this cluster can
+		Long: `Removes a cluster from its clusterset. The command first undoes atoll dns install, then stops the cluster's
+agents, then deletes its accounts and exports on the broker, then its imports, and then Atoll itself. Pods of this cluster can
 no longer reach services of other clusters by their clusterset names, and other clusters lose this
 cluster's endpoints. The command lists these services and asks for confirmation.
 
