@@ -21,7 +21,7 @@ func TestPermissionsOfMembers(t *testing.T) {
 	const members = "broker members "
 	const at = " --context broker"
 	for line, words := range map[string][]string{
-		"set":                               {"accepts 1 arg"},
+		"set":                               {"the argument CLUSTER is missing"},
 		"set c2":                            {"no setting", "--namespaces", "--ranges", "--drained", "--frozen"},
 		"set c2 --namespaces=":              {"--namespaces is empty", "--no-namespaces"},
 		"set c2 --namespaces Shop,shop,a*b": {`"Shop" is neither`, `"a*b" is neither`},

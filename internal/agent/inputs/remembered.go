@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,12 +17,12 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// Keys of the ConfigMap of what is remembered: the broker that it is about, the permissions, and, before the ids of members, with
-// which revision they have joined.
+// Keys of the ConfigMap of what is remembered: the broker that it is about, the permissions, and, before the ids of members, the last
+// revision that showed them as present.
 const (
 	keyBroker      = "broker"
 	keyPermissions = "permissions"
-	keyJoined      = "joined_"
+	keySeen        = "seen_"
 )
 
 // rememberedPermissions is the text of keyPermissions: parts of the ConfigMap on the broker.
@@ -36,7 +37,7 @@ func (c *Cluster) Remembered() *corev1.ConfigMap {
 	data := map[string]string{keyBroker: c.BrokerName}
 	for id, m := range c.View.Memberships() {
 		if !m.Removed {
-			data[keyJoined+id.String()] = m.Joined.String()
+			data[keySeen+id.String()] = m.Seen.String()
 		}
 	}
 	if from, _ := c.View.PermissionsFrom(); from != nil {
@@ -54,6 +55,9 @@ func (c *Cluster) Remembered() *corev1.ConfigMap {
 // remembered records what the last process has written, unless that was about another broker.
 func (c *Cluster) remembered(ctx context.Context) error {
 	have, err := kit.Get(ctx, c.Live, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.RememberedMembers}, &corev1.ConfigMap{})
+	if apierrors.IsForbidden(err) {
+		return nil // the role is of an earlier version: nothing was written, either, which package remembered reports
+	}
 	if err != nil {
 		return fmt.Errorf("reading ConfigMap %s/%s: %w", names.SystemNamespace, names.RememberedMembers, err)
 	}
@@ -61,8 +65,8 @@ func (c *Cluster) remembered(ctx context.Context) error {
 		return nil
 	}
 	for key, text := range have.Data {
-		id, isJoined := strings.CutPrefix(key, keyJoined)
-		if revision := belief.ParseRevision(text); isJoined && revision != (belief.Revision{}) {
+		id, isSeen := strings.CutPrefix(key, keySeen)
+		if revision := belief.ParseRevision(text); isSeen && revision != (belief.Revision{}) {
 			c.View.AppliedMember(names.ClusterID(id), revision)
 		}
 	}

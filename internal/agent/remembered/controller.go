@@ -1,5 +1,5 @@
-// Package remembered keeps, in this cluster, what the next process must know of the other members: with which revision they have
-// joined, and the permissions. Else, after a restart, a restored broker would end what was imported, or permit more.
+// Package remembered keeps, in this cluster, what the next process must know of the other members: the last revision that showed them
+// as present, and the permissions. Else, after a restart, a restored broker would end what was imported, or permit more.
 package remembered
 
 import (
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,7 +29,12 @@ type reconciler struct {
 	log     *slog.Logger
 	doubted map[names.ClusterID]bool
 	kept    bool
+	written time.Time         // when it was last written
+	data    map[string]string // what the ConfigMap had then, or when it was read; nil before that
 }
+
+// apart is the minimum time between two writes: a member can change its MemberCluster all the time.
+const apart = 5 * time.Second
 
 // New returns the controller.
 func New(c *inputs.Cluster, warn Warn, log *slog.Logger) (controller.Controller, error) {
@@ -48,16 +54,26 @@ func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	r.say(ctx)
 	want := r.cluster.Remembered()
+	if maps.Equal(r.data, want.Data) {
+		return reconcile.Result{}, nil
+	}
+	if wait := apart - time.Since(r.written); wait > 0 {
+		return kit.After(wait), nil
+	}
 	have, err := kit.Get(ctx, r.cluster.Live, client.ObjectKeyFromObject(want), &corev1.ConfigMap{})
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading ConfigMap %s/%s: %w", want.Namespace, want.Name, err)
+		return reconcile.Result{}, fmt.Errorf("reading ConfigMap %s/%s, for which the agent's role must be updated if that is forbidden: %w", want.Namespace, want.Name, err)
 	}
+	r.written = time.Now()
 	switch {
 	case have == nil:
 		err = r.cluster.Client.Create(ctx, want)
 	case !maps.Equal(have.Data, want.Data):
-		have.Data = want.Data
+		have.Data = maps.Clone(want.Data)
 		err = kit.Update(ctx, r.cluster.Client, have)
+	}
+	if err == nil {
+		r.data = want.Data
 	}
 	return kit.OutcomeOf(err).Result("writing ConfigMap %s/%s", want.Namespace, want.Name)
 }

@@ -29,24 +29,22 @@ func ParseRevision(text string) Revision {
 
 // Membership is what is remembered of a member's MemberCluster.
 type Membership struct {
-	// Joined is the revision that showed that the member has joined, or, if Doubted, the revision that says Removed.
-	Joined Revision
+	// Seen is the last revision that showed the member as present, or, if Doubted, the revision that says Removed.
+	Seen Revision
 	// Removed is true if an administrator has removed the member, or it has left. Doubted is true if its MemberCluster says so but
-	// is older than Joined was, or is another object: a backup from before the member joined again shows the same.
+	// is older than Seen was, or is another object: a backup from before the member joined again shows the same.
 	Removed, Doubted bool
 }
 
-// See returns what is remembered after a MemberCluster was seen. A removal counts if it is newer than Joined. After one that is
+// See returns what is remembered after a MemberCluster was seen. A removal counts if it is newer than Seen. After one that is
 // doubted, the next one counts: somebody has written it since.
 func (m Membership) See(found Revision, removed bool) Membership {
-	isNewer := found.UID == m.Joined.UID && found.Generation > m.Joined.Generation
+	isNewer := found.UID == m.Seen.UID && found.Generation > m.Seen.Generation
 	switch {
-	case !removed && isNewer && !m.Removed:
-		return Membership{Joined: m.Joined}
 	case !removed:
-		return Membership{Joined: found}
-	case m.Removed, m.Joined == Revision{}, isNewer:
-		return Membership{Joined: m.Joined, Removed: true}
+		return Membership{Seen: found}
+	case m.Removed, m.Seen == Revision{}, isNewer:
+		return Membership{Seen: m.Seen, Removed: true}
 	}
-	return Membership{Joined: found, Doubted: true}
+	return Membership{Seen: found, Doubted: true}
 }

@@ -20,18 +20,19 @@ func TestMembership(t *testing.T) {
 	}{
 		"removed while it is watched":                  {Membership{}, []seen{{"a", 3, false}, {"a", 4, true}}, "pr"},
 		"removed before this process, never imported":  {Membership{}, []seen{{"a", 4, true}}, "r"},
-		"removed while no process ran":                 {joined("a", 3), []seen{{"a", 9, true}}, "r"},
-		"the same object again":                        {joined("a", 3), []seen{{"a", 9, true}, {"a", 9, true}}, "rr"},
-		"restored from before it joined again":         {joined("a", 7), []seen{{"a", 5, true}, {"a", 5, true}}, "dd"},
-		"restored, and removed again":                  {joined("a", 7), []seen{{"a", 5, true}, {"a", 6, true}}, "dr"},
-		"restored, a restart, and removed again":       {Membership{Joined: Revision{"a", 5}, Doubted: true}, []seen{{"a", 5, true}, {"a", 6, true}}, "dr"},
-		"restored, and it joins again":                 {joined("a", 7), []seen{{"a", 5, true}, {"a", 6, false}, {"a", 7, true}}, "dpr"},
-		"created again, as removed":                    {joined("a", 7), []seen{{"b", 1, true}}, "d"},
-		"created again":                                {joined("a", 7), []seen{{"b", 1, false}, {"b", 2, true}}, "pr"},
-		"restored to a present one, and removed":       {joined("a", 7), []seen{{"a", 4, false}, {"a", 5, true}}, "pr"},
-		"changed, and restored to the same membership": {joined("a", 3), []seen{{"a", 9, false}, {"a", 5, false}, {"a", 6, true}}, "ppr"},
-		"removed, and restored as removed":             {joined("a", 3), []seen{{"a", 9, true}, {"a", 2, true}}, "rr"},
-		"removed, and joined again":                    {joined("a", 3), []seen{{"a", 9, true}, {"a", 10, false}, {"a", 9, true}}, "rpd"},
+		"removed while no process ran":                 {seenAt("a", 3), []seen{{"a", 9, true}}, "r"},
+		"the same object again":                        {seenAt("a", 3), []seen{{"a", 9, true}, {"a", 9, true}}, "rr"},
+		"restored from before it joined again":         {seenAt("a", 7), []seen{{"a", 5, true}, {"a", 5, true}}, "dd"},
+		"restored, and removed again":                  {seenAt("a", 7), []seen{{"a", 5, true}, {"a", 6, true}}, "dr"},
+		"restored, a restart, and removed again":       {Membership{Seen: Revision{"a", 5}, Doubted: true}, []seen{{"a", 5, true}, {"a", 6, true}}, "dr"},
+		"restored, and it joins again":                 {seenAt("a", 7), []seen{{"a", 5, true}, {"a", 6, false}, {"a", 7, true}}, "dpr"},
+		"created again, as removed":                    {seenAt("a", 7), []seen{{"b", 1, true}}, "d"},
+		"created again":                                {seenAt("a", 7), []seen{{"b", 1, false}, {"b", 2, true}}, "pr"},
+		"restored to a present one, and removed":       {seenAt("a", 7), []seen{{"a", 4, false}, {"a", 5, true}}, "pr"},
+		"changed, and restored to the same membership": {seenAt("a", 3), []seen{{"a", 9, false}, {"a", 5, false}, {"a", 6, true}}, "ppr"},
+		"removed, and restored as removed":             {seenAt("a", 3), []seen{{"a", 9, true}, {"a", 2, true}}, "rr"},
+		"left and joined again unseen, and restored":   {seenAt("a", 3), []seen{{"a", 7, false}, {"a", 4, true}}, "pd"},
+		"removed, and joined again":                    {seenAt("a", 3), []seen{{"a", 9, true}, {"a", 10, false}, {"a", 9, true}}, "rpd"},
 	} {
 		m, got := tt.remembered, ""
 		for _, s := range tt.seen {
@@ -43,8 +44,8 @@ func TestMembership(t *testing.T) {
 			default:
 				got += "p"
 			}
-			if ParseRevision(m.Joined.String()) != m.Joined {
-				t.Errorf("%s: %v is read as %v", name, m.Joined, ParseRevision(m.Joined.String()))
+			if ParseRevision(m.Seen.String()) != m.Seen {
+				t.Errorf("%s: %v is read as %v", name, m.Seen, ParseRevision(m.Seen.String()))
 			}
 		}
 		if got != tt.want {
@@ -58,6 +59,6 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-func joined(uid types.UID, generation int64) Membership {
-	return Membership{Joined: Revision{uid, generation}}
+func seenAt(uid types.UID, generation int64) Membership {
+	return Membership{Seen: Revision{uid, generation}}
 }

@@ -280,10 +280,13 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 // oldestTrigger is how old the time of the change that caused a slice's update may be. Node proxies measure their delay from it.
 const oldestTrigger = time.Hour
 
+// clockSkew is how far in the future it may be.
+const clockSkew = time.Second
+
 // dropOldTrigger removes a time that is older, or in the future: another cluster's clock, or a lie, would spoil the metric.
 func dropOldTrigger(slice *discoveryv1.EndpointSlice) {
 	at, err := time.Parse(time.RFC3339Nano, slice.Annotations[names.AnnotationLastChangeTriggerTime])
-	if age := time.Since(at); err == nil && (age < 0 || age > oldestTrigger) {
+	if age := time.Since(at); err == nil && (age < -clockSkew || age > oldestTrigger) {
 		delete(slice.Annotations, names.AnnotationLastChangeTriggerTime)
 	}
 }

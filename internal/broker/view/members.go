@@ -26,13 +26,13 @@ type permitted struct {
 	kept    bool              // the broker has another one, which is empty
 }
 
-// AppliedMember records with which revision of its MemberCluster a member has joined, and AppliedPermissions the permissions that
-// counted, as a process before this one saw them. Call them before Follow.
-func (v *View) AppliedMember(id names.ClusterID, joined belief.Revision) {
+// AppliedMember records the last revision of its MemberCluster that showed a member as present, and AppliedPermissions the permissions
+// that counted, as a process before this one saw them. Call them before Follow.
+func (v *View) AppliedMember(id names.ClusterID, seen belief.Revision) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.members[id] == nil {
-		v.members[id] = &member{membership: belief.Membership{Joined: joined}}
+		v.members[id] = &member{membership: belief.Membership{Seen: seen}}
 	}
 }
 

@@ -91,9 +91,6 @@ not change.`,
 			if err := setup.DeployBroker(cmd.Context(), on, o.Name, replaceCRDs); err != nil {
 				return err
 			}
-			if err := setup.CreateQuota(cmd.Context(), on, o.Name, steps.Say(cmd)); err != nil {
-				return err
-			}
 			if defaultExports != "" {
 				change := setup.PermissionsChange{SetNamespaces: true, Namespaces: defaultExports.Namespaces()}
 				if _, err := setup.ChangePermissions(cmd.Context(), on, o.Name, change); err != nil {
@@ -104,6 +101,9 @@ not change.`,
 				if err := setup.LimitTokens(cmd.Context(), on, o.Name, tokenLifetime); err != nil {
 					return err
 				}
+			}
+			if err := setup.CreateQuota(cmd.Context(), on, o.Name, steps.Say(cmd)); err != nil {
+				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
 			steps.Next(cmd, o.Command().Atoll("broker token create CLUSTER --clusterset %s --output CLUSTER.join", o.Name))

@@ -76,6 +76,8 @@ func tryQuota(ctx context.Context, on *install.Target, quota *corev1.ResourceQuo
 	if err == nil {
 		return true, nil
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countPatience) // also if the command is interrupted
+	defer cancel()
 	return false, client.IgnoreNotFound(on.Client.Delete(ctx, quota))
 }
 

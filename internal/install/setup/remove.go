@@ -96,12 +96,17 @@ func (r *records) delete(ctx context.Context) error {
 	} else if !r.on.DryRun { // it was missing when the broker was re-created
 		err = r.on.Client.Create(ctx, entry)
 	}
+	before := entry.Generation
 	if err == nil && !r.on.DryRun {
 		entry.Spec.State, entry.Spec.RemovedAt = brokerv1alpha1.MemberRemoved, ptr.To(metav1.Now())
 		err = r.on.Client.Update(ctx, entry) // members may not patch, and follow only a removal that is newer than what they have seen
 	}
 	if err != nil {
 		return fmt.Errorf("marking the MemberCluster %s as removed: %w", r.cluster, err)
+	}
+	if !r.on.DryRun && entry.Generation == before && entry.Generation > 0 {
+		return hint("Update the definitions, then remove the cluster again: "+r.on.On.Atoll("broker deploy --clusterset %s", r.namespace),
+			"the broker has not noted the removal of %s, because its CustomResourceDefinitions are of an earlier version", r.cluster)
 	}
 	return r.on.DeleteAll(ctx, r.objects)
 }

@@ -17,8 +17,6 @@ import (
 const (
 	// AddressesOfMember is the part of a cluster's Service addresses that imports from one member may use.
 	AddressesOfMember = 0.25
-	// AddressesWarn is the part of the Service addresses in use from which on an administrator is warned.
-	AddressesWarn = 0.8
 	// addressesFull is the part in use from which on no import gets an address: the rest is for the cluster's own Services.
 	addressesFull = 0.95
 )
@@ -33,7 +31,7 @@ type Addresses struct {
 	mu      sync.Mutex
 	used    map[corev1.IPFamily]int
 	imports map[types.NamespacedName][]names.ClusterID // those with an address, with the members that export them
-	waiting map[types.NamespacedName][]names.ClusterID // those without
+	waiting map[types.NamespacedName][]names.ClusterID // those without, because these members have too many
 	members map[names.ClusterID]int                    // addresses of each member's imports
 }
 
@@ -121,13 +119,24 @@ func (a *Addresses) release(service types.NamespacedName) {
 	delete(a.waiting, service)
 }
 
+// NeedsNone records that an import needs no address, or none any more that it waits for. One that it has, it keeps.
+func (a *Addresses) NeedsNone(service types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.waiting, service)
+}
+
 // Take records that an import is about to have an address, unless it returns why it cannot have one. members are those that
 // export it; none if this cluster does.
 func (a *Addresses) Take(service types.NamespacedName, families []corev1.IPFamily, members []names.ClusterID) (refusal string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, has := a.imports[service]; !has {
-		if refusal = a.refusal(families, members); refusal != "" {
+		if refusal = a.isFull(families); refusal != "" {
+			delete(a.waiting, service)
+			return refusal
+		}
+		if refusal = a.haveTooMany(families, members); refusal != "" {
 			a.waiting[service] = members
 			return refusal
 		}
@@ -136,15 +145,23 @@ func (a *Addresses) Take(service types.NamespacedName, families []corev1.IPFamil
 	return ""
 }
 
-func (a *Addresses) refusal(families []corev1.IPFamily, members []names.ClusterID) string {
+// isFull returns why no import gets an address, or "".
+func (a *Addresses) isFull(families []corev1.IPFamily) string {
 	for _, family := range families {
-		size, known := a.size[family]
-		switch limit := int(size * AddressesOfMember); {
-		case !known:
-		case float64(a.used[family]) >= size*addressesFull:
+		if size, known := a.size[family]; known && float64(a.used[family]) >= size*addressesFull {
 			return fmt.Sprintf("%.0f %% of the %.0f %s addresses for Services are in use, and the rest is for this cluster's own. Add a ServiceCIDR and restart the agent, or delete Services",
 				100*float64(a.used[family])/size, size, family)
-		case len(members) > 0 && !slices.ContainsFunc(members, func(id names.ClusterID) bool { return a.members[id] < limit }):
+		}
+	}
+	return ""
+}
+
+// haveTooMany returns why the imports of members get no further address, or "".
+func (a *Addresses) haveTooMany(families []corev1.IPFamily, members []names.ClusterID) string {
+	for _, family := range families {
+		size, known := a.size[family]
+		limit := int(size * AddressesOfMember)
+		if known && len(members) > 0 && !slices.ContainsFunc(members, func(id names.ClusterID) bool { return a.members[id] < limit }) {
 			return fmt.Sprintf("Services of %s have %d of the %.0f %s addresses for Services, and those of one cluster get at most a quarter. Export fewer Services there, or add a ServiceCIDR here and restart the agent",
 				listOf(members), limit, size, family)
 		}
@@ -174,7 +191,8 @@ func (a *Addresses) Used() map[corev1.IPFamily]float64 {
 	return all
 }
 
-// Members returns how many addresses the imports from each member use, Waiting how many imports from each wait for one.
+// Members returns how many addresses the imports from each member use, Waiting how many imports from each wait for one because the
+// member has too many.
 func (a *Addresses) Members() map[names.ClusterID]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -73,8 +73,8 @@ func TestAddressesFull(t *testing.T) {
 	if got := a.Take(web, both, nil); !strings.Contains(got, "100 % of the 16 IPv4 addresses") || a.Used()[corev1.IPv4Protocol] != 1 {
 		t.Errorf("all in use: %q, %v", got, a.Used())
 	}
-	if got := a.Waiting(); len(got) > 0 {
-		t.Errorf("an import of no member waits for %v", got)
+	if got := a.Take(web, both, []names.ClusterID{"c2"}); got == "" || len(a.Waiting()) > 0 {
+		t.Errorf("a member is blamed because the range is full: %q, %v", got, a.Waiting())
 	}
 	a.Service([]string{"10.96.0.0"}, []string{"10.96.0.0"})
 	a.Service([]string{"10.96.0.0"}, nil)
@@ -83,5 +83,30 @@ func TestAddressesFull(t *testing.T) {
 	}
 	if got := NewAddresses(nil).Take(web, both, []names.ClusterID{"c2"}); got != "" {
 		t.Errorf("the range is unknown: %s", got)
+	}
+}
+
+// A member is named as the cause as long as one of its imports waits for an address because the member has too many: not if the
+// import is gone, or needs none any more.
+func TestAddressesWaiting(t *testing.T) {
+	v4, c2 := []corev1.IPFamily{corev1.IPv4Protocol}, []names.ClusterID{"c2"}
+	name := func(i int) types.NamespacedName {
+		return types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}
+	}
+	a := NewAddresses([]string{"10.96.0.0/28"})
+	for i := range 8 {
+		a.Take(name(i), v4, c2)
+	}
+	for want, end := range []func(){nil, func() { a.NeedsNone(name(6)) }, func() { a.Release(name(5)) }, func() { a.Take(name(4), v4, nil) }} {
+		if end != nil {
+			end()
+		}
+		if got := a.Waiting()["c2"]; got != 4-want {
+			t.Errorf("%d wait, want %d", got, 4-want)
+		}
+	}
+	a.Release(name(0)) // its Service could not be created
+	if refusal := a.Take(name(7), v4, c2); refusal != "" || a.Members()["c2"] != 4 || len(a.Waiting()) > 0 {
+		t.Errorf("%q, %v have one, %v wait", refusal, a.Members(), a.Waiting())
 	}
 }

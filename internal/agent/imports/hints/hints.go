@@ -43,8 +43,8 @@ type Hints struct {
 	recent map[types.NamespacedName]bool
 }
 
-// refresh is the minimum time between two refreshes of a service's hints because of other clusters' endpoints, which may change all
-// the time.
+// refresh is the minimum time between two refreshes of a service's hints because of other clusters' endpoints and regions, which may
+// change all the time.
 const refresh = 5 * time.Second
 
 // New returns hints for a cluster in a region ("" if unknown). sharedZones: a zone name means one zone everywhere.
@@ -106,8 +106,10 @@ func (h *Hints) count(ctx context.Context, slice *discoveryv1.EndpointSlice, rea
 	if h.client.Get(ctx, inputs.ImportService(slice), imp, client.UnsafeDisableDeepCopy) != nil {
 		return // the service's slices are deleted too
 	}
-	if layout.Cluster(slice) == h.self || h.due(client.ObjectKeyFromObject(imp)) {
-		h.tell(imp)
+	if layout.Cluster(slice) == h.self {
+		h.tell(imp, always)
+	} else {
+		h.tell(imp, h.due)
 	}
 }
 
@@ -137,7 +139,7 @@ func (h *Hints) again(service types.NamespacedName) {
 
 func (h *Hints) node(ctx context.Context, e kit.Event[*corev1.Node]) {
 	if e.Deleted() && h.zones.Remove(e.Old) || !e.Deleted() && h.zones.Put(e.New) {
-		h.all(ctx)
+		h.all(ctx, always)
 	}
 }
 
@@ -150,29 +152,31 @@ func (h *Hints) Region(ctx context.Context, cluster names.ClusterID, region stri
 	}
 	h.mu.Unlock()
 	if changed {
-		h.all(ctx)
+		h.all(ctx, h.due)
 	}
 }
 
-// all notifies about all imports.
-func (h *Hints) all(ctx context.Context) {
+func always(types.NamespacedName) bool { return true }
+
+// all notifies about all imports that are due.
+func (h *Hints) all(ctx context.Context, due func(types.NamespacedName) bool) {
 	imports := &mcsv1beta1.ServiceImportList{}
 	if err := h.client.List(ctx, imports, client.UnsafeDisableDeepCopy); err != nil {
 		return // the cache has not synced yet: its first list queues every slice
 	}
 	for i := range imports.Items {
-		h.tell(&imports.Items[i])
+		h.tell(&imports.Items[i], due)
 	}
 }
 
-// tell notifies about an import that uses hints. Before Known is closed, controllers set no hints.
-func (h *Hints) tell(imp *mcsv1beta1.ServiceImport) {
+// tell notifies about an import that uses hints, if it is due. Before Known is closed, controllers set no hints.
+func (h *Hints) tell(imp *mcsv1beta1.ServiceImport, due func(types.NamespacedName) bool) {
 	select {
 	case <-h.known:
 	default:
 		return
 	}
-	if ownership.IsManaged(imp) && topology.Wanted(imp) {
+	if ownership.IsManaged(imp) && topology.Wanted(imp) && due(client.ObjectKeyFromObject(imp)) {
 		h.Changes.Publish(client.ObjectKeyFromObject(imp))
 	}
 }

@@ -132,6 +132,7 @@ func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have 
 	case have.UID == "":
 		return nil, errors.Join(r.remove(ctx, name, false), r.remove(ctx, name, true))
 	case len(have.Spec.IPFamilies) == 0 || derived.Portless(have):
+		r.limits.NeedsNone(name)
 		return nil, r.remove(ctx, name, true) // the one with clusterset IPs remains, to keep its addresses reserved
 	}
 	service, free, err := imported.Service(ctx, r.cluster.Client, name, headless)
@@ -147,6 +148,9 @@ func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have 
 		warnings, err = r.withDistribution(have, func(imp *mcsv1beta1.ServiceImport) error {
 			return r.cluster.Stages.Do(kit.Usable, func() error { return r.create(ctx, imp, free) })
 		})
+		if err != nil {
+			r.limits.Release(name) // the next attempt takes an address again
+		}
 	case service.DeletionTimestamp != nil:
 		return nil, nil // the deletion's event continues
 	case derived.MustReplace(service, headless):
@@ -164,6 +168,7 @@ func (r *Reconciler) apply(ctx context.Context, name types.NamespacedName, have 
 // refusal returns why an import gets no Service addresses, or "".
 func (r *Reconciler) refusal(imp *mcsv1beta1.ServiceImport, exported local.Exported) string {
 	if imp.Spec.Type == mcsv1beta1.Headless {
+		r.limits.NeedsNone(client.ObjectKeyFromObject(imp))
 		return ""
 	}
 	return r.limits.Take(client.ObjectKeyFromObject(imp), imp.Spec.IPFamilies, exporters(imp, exported, r.cluster.ID))
