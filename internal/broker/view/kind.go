@@ -164,10 +164,13 @@ func (k *kind[O]) follow(ctx context.Context, c Connection) error {
 	first := map[kit.Scope]*Object[O]{} // nil when all are known
 	err := kit.Follow(ctx, c.Cache, k.empty(), func(_ context.Context, e kit.Event[O]) {
 		mu.Lock()
-		defer mu.Unlock()
 		if first == nil {
+			mu.Unlock() // its subscribers may wait for another cache
 			k.event(c.Border, e)
-		} else if key, object := k.changed(c.Border, e); object != nil {
+			return
+		}
+		defer mu.Unlock()
+		if key, object := k.changed(c.Border, e); object != nil {
 			first[key] = object
 		} else {
 			delete(first, key)
@@ -176,10 +179,12 @@ func (k *kind[O]) follow(ctx context.Context, c Connection) error {
 	if err != nil {
 		return err
 	}
-	mu.Lock() // later events wait
-	defer mu.Unlock()
-	k.replace(first)
-	first = nil
+	k.view.change(func(now time.Time) {
+		mu.Lock() // later events change the view after this
+		defer mu.Unlock()
+		k.objects.Replace(first, now)
+		first = nil
+	})
 	return nil
 }
 
