@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -142,4 +143,41 @@ func TestPermittedNamespaces(t *testing.T) {
 	expectImport(t, "c1", theirs, "web", from("c2"))
 	expectAddresses(t, "c1", theirs, "c2/10.9.2.1")
 	expectCondition(t, "c2", exports[theirs], "Valid", metav1.ConditionTrue, "Valid")
+}
+
+// Who deletes the permissions on the broker, or creates them again without content, permits nothing: neither at once nor
+// after the agent was restarted. An administrator who writes a key decides anew.
+func TestPermissionsAreKept(t *testing.T) {
+	const ns = "kept"
+	namespace(t, ns, "c1", "c2")
+	allowRanges(t, map[string]string{"c2": "10.9.0.0/16"})
+	web := service(ns, "web", 80)
+	several := slice(ns, "web-x", "web", "10.9.9.1", "10.8.8.1")
+	create(t, "c2", web, several, export(ns, "web"))
+	expectImport(t, "c1", ns, "web", from("c2"))
+	expectAddresses(t, "c1", ns, "c2/10.9.9.1")
+	// stays changes what c2 exports, so that c1 has decided again.
+	next := 1
+	stays := func() {
+		t.Helper()
+		next++
+		good := fmt.Sprintf("10.9.9.%d", next)
+		change(t, "c2", several, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{good} })
+		expectAddresses(t, "c1", ns, "c2/"+good)
+	}
+	restart := func() {
+		t.Helper()
+		noError(t, theLab.Kill(t.Context(), "c1/agent"))
+		start(t, "c1/agent")
+	}
+	remove(t, lab.Broker, objects.Permissions(nil))
+	stays()
+	restart()
+	stays()
+	create(t, lab.Broker, objects.Permissions(nil))
+	stays()
+	restart()
+	stays()
+	allowRanges(t, map[string]string{"c1": "10.0.0.0/8"}) // says nothing about c2
+	expectAddresses(t, "c1", ns, fmt.Sprintf("c2/10.9.9.%d", next), "c2/10.8.8.1")
 }
