@@ -146,9 +146,8 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	}
 	cmd.SuggestionsMinimumDistance = 2
 	text := fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0])
-	for _, like := range cmd.SuggestionsFor(args[0]) {
-		text += fmt.Sprintf(". Did you mean %q?", cmd.CommandPath()+" "+like)
-		break
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		text += fmt.Sprintf(". Did you mean %q?", cmd.CommandPath()+" "+like[0])
 	}
 	return errors.New(text)
 }
@@ -156,11 +155,9 @@ func subcommand(cmd *cobra.Command, args []string) error {
 // arguments returns the names of the arguments that a command needs, from the line of its use.
 func arguments(use string) (names []string) {
 	for _, field := range strings.Fields(use)[1:] {
-		if strings.HasPrefix(field, "-") || strings.HasPrefix(field, "[") && !strings.Contains(field, "]") {
-			break
-		}
-		if strings.HasPrefix(field, "[") && strings.HasSuffix(strings.TrimSuffix(field, "..."), "]") {
-			break // it is optional, and so is what follows
+		optional := strings.HasPrefix(field, "[") && (strings.HasSuffix(field, "]") || !strings.Contains(field, "]"))
+		if optional || strings.HasPrefix(field, "-") {
+			break // what follows is optional too
 		}
 		names = append(names, strings.TrimSuffix(field, "..."))
 	}

@@ -137,7 +137,7 @@ func (c *checker) commands(b pages.Block) error {
 	for _, command := range commands {
 		known, err := c.check(command)
 		if err == nil {
-			err = namesCluster(command.WithoutRedirections())
+			err = namesCluster(command)
 		}
 		if err != nil && !(b.Untried && !ours(command)) {
 			return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
@@ -152,10 +152,7 @@ func (c *checker) commands(b pages.Block) error {
 // namesCluster returns an error if a command does not say for which cluster it is. The current context is not necessarily the one
 // that the page means.
 func namesCluster(command pages.Command) error {
-	program, args := strings.TrimPrefix(command[0], "bin/"), command[1:]
-	if program == "kubectl" && len(args) > 0 && args[0] == "atoll" {
-		program, args = "atoll", args[1:]
-	}
+	program, args := programOf(command)
 	named := func(arg string) bool { return strings.HasPrefix(arg, "--context") || arg == "--help" || arg == "-h" }
 	switch {
 	case program != "atoll" && program != "kubectl", len(args) == 0, slices.ContainsFunc(args, named):

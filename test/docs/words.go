@@ -66,17 +66,23 @@ func (c *checker) readResources() error {
 	return nil
 }
 
+// programOf returns the program of a command and its arguments, without sudo, and with kubectl's plugin under its own name.
+func programOf(command pages.Command) (program string, args []string) {
+	command = command.WithoutRedirections()
+	program, args = strings.TrimPrefix(command[0], "bin/"), command[1:]
+	switch {
+	case program == "sudo" && len(args) > 0:
+		return programOf(pages.Command(args))
+	case program == "kubectl" && len(args) > 0 && args[0] == "atoll":
+		return "atoll", args[1:]
+	}
+	return program, args
+}
+
 // check returns an error for an invalid command. known is false for programs that the checker
 // does not know.
 func (c *checker) check(command pages.Command) (known bool, err error) {
-	command = command.WithoutRedirections()
-	program, args := strings.TrimPrefix(command[0], "bin/"), command[1:]
-	if program == "sudo" && len(args) > 0 {
-		return c.check(pages.Command(args))
-	}
-	if program == "kubectl" && len(args) > 0 && args[0] == "atoll" {
-		program, args = "atoll", args[1:]
-	}
+	program, args := programOf(command)
 	switch program {
 	case "atoll":
 		return true, atoll(args, true)

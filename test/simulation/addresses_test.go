@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -41,21 +40,11 @@ func TestServiceAddresses(t *testing.T) {
 
 	var first map[string]string
 	awaitAddresses(t, importing, &first, 4, 3)
-	named := func(want ...string) {
-		t.Helper()
-		m := objects.Member(importing.ID.String())
-		planes.Until(t, fmt.Sprintf("the importing cluster names %v", want), b.Admin, m, func() error {
-			if !slices.Equal(m.Spec.OverBudget, want) {
-				return fmt.Errorf("it reports over-budget members %v", m.Spec.OverBudget)
-			}
-			return nil
-		})
-	}
-	named(greedy.ID.String())
+	namesOverBudget(t, b, importing, greedy.ID.String())
 
 	planes.NoError(t, importing.Stop())
 	planes.NoError(t, importing.Start(t.Context()))
-	named(greedy.ID.String())
+	namesOverBudget(t, b, importing, greedy.ID.String())
 	var again map[string]string
 	awaitAddresses(t, importing, &again, 4, 3)
 	if !maps.Equal(first, again) {

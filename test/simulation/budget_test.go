@@ -37,17 +37,7 @@ func TestMemberOverBudget(t *testing.T) {
 	for i := range n {
 		export(t, over, fmt.Sprint("web-", i), address(i), "")
 	}
-	names := func(want ...string) {
-		t.Helper()
-		m := objects.Member(importing.ID.String())
-		planes.Until(t, fmt.Sprintf("the importing cluster names %v", want), b.Admin, m, func() error {
-			if !slices.Equal(m.Spec.OverBudget, want) {
-				return fmt.Errorf("it reports over-budget members %v", m.Spec.OverBudget)
-			}
-			return nil
-		})
-	}
-	names(over.ID.String())
+	namesOverBudget(t, b, importing, over.ID.String())
 	here.expect(t, 1, "MemberOverBudget", "atoll-agent")
 	there.expect(t, 1, "OverBudget", "atoll-agent")
 	var fit, rest []int
@@ -90,7 +80,19 @@ func TestMemberOverBudget(t *testing.T) {
 		}
 	}
 	expect(t, "there is room for the one that is left", importing, address(last))
-	names()
+	namesOverBudget(t, b, importing)
+}
+
+// namesOverBudget waits until a member's MemberCluster names these members as over its budget.
+func namesOverBudget(t *testing.T, b *Broker, importing *Member, want ...string) {
+	t.Helper()
+	m := objects.Member(importing.ID.String())
+	planes.Until(t, fmt.Sprintf("the importing cluster names %v", want), b.Admin, m, func() error {
+		if !slices.Equal(m.Spec.OverBudget, want) {
+			return fmt.Errorf("it reports over-budget members %v", m.Spec.OverBudget)
+		}
+		return nil
+	})
 }
 
 // TestNewNamespace lets a member publish slices of a namespace that an importer lacks. When the

@@ -43,5 +43,5 @@ func TestRestoredRemoval(t *testing.T) {
 	expect(t, "what is exported, after the restore", importer, "10.2.0.1")
 
 	planes.Change(t, b.Admin, restored, func(m *brokerv1alpha1.MemberCluster) { m.Spec.RemovedAt = ptr.To(metav1.Now()) })
-	expect(t, "nothing of a member that was removed again", importer)
+	expect(t, "no endpoint of a member that was removed again", importer)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/agent/inputs"
 	"github.com/atoll-mcs/atoll/internal/kit"
+	"github.com/atoll-mcs/atoll/internal/kit/status"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -27,10 +28,9 @@ type reconciler struct {
 	cluster *inputs.Cluster
 	warn    Warn
 	log     *slog.Logger
-	doubted map[names.ClusterID]bool
-	kept    bool
-	written time.Time         // when it was last written
-	data    map[string]string // what the ConfigMap had then, or when it was read; nil before that
+	warned  status.Announced[struct{}, names.ClusterID] // about removals that are doubted, and permissions: no cluster
+	written time.Time                                   // when it was last written
+	data    map[string]string                           // what the ConfigMap had then, or when it was read; nil before that
 }
 
 // apart is the minimum time between two writes: a member can change its MemberCluster all the time.
@@ -38,7 +38,7 @@ const apart = 5 * time.Second
 
 // New returns the controller.
 func New(c *inputs.Cluster, warn Warn, log *slog.Logger) (controller.Controller, error) {
-	r := &reconciler{cluster: c, warn: warn, log: log, doubted: map[names.ClusterID]bool{}}
+	r := &reconciler{cluster: c, warn: warn, log: log}
 	return kit.New("remembered", r, kit.On(&c.Changes, func(_ context.Context, s kit.Scope) []reconcile.Request {
 		if s.Service.Name != "" || s.Slice.Name != "" {
 			return nil
@@ -78,24 +78,26 @@ func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return kit.OutcomeOf(err).Result("writing ConfigMap %s/%s", want.Namespace, want.Name)
 }
 
-// say reports what the broker says and this cluster does not believe.
+// say reports what the broker says and this cluster does not believe, once.
 func (r *reconciler) say(ctx context.Context) {
+	texts := map[names.ClusterID]string{}
 	for id, m := range r.cluster.View.Memberships() {
-		if m.Doubted && !r.doubted[id] {
-			r.report(ctx, "RemovalNotBelieved", fmt.Sprintf("The broker says that cluster %q was removed, but it has joined again since, or its MemberCluster was created again: "+
-				"a restored backup shows the same. Its Services stay imported. If it was removed, remove it again: %s", id, command.Here.Atoll("broker members remove %s", id)))
+		if m.Doubted {
+			texts[id] = fmt.Sprintf("The broker says that cluster %q was removed, but it has joined again since, or its MemberCluster was created again: "+
+				"a restored backup shows the same. Its Services stay imported. If it was removed, remove it again: %s", id, command.Here.Atoll("broker members remove %s", id))
 		}
-		r.doubted[id] = m.Doubted
 	}
-	_, kept := r.cluster.View.PermissionsFrom()
-	if kept && !r.kept {
-		r.report(ctx, "PermissionsKept", fmt.Sprintf("ConfigMap %s on the broker was created again without keys. The permissions from before apply until it has one: see %s",
-			names.MemberPermissions, command.Here.Atoll("broker members list")))
+	if _, kept := r.cluster.View.PermissionsFrom(); kept {
+		texts[""] = fmt.Sprintf("ConfigMap %s on the broker was created again without keys. The permissions from before apply until it has one: see %s",
+			names.MemberPermissions, command.Here.Atoll("broker members list"))
 	}
-	r.kept = kept
-}
-
-func (r *reconciler) report(ctx context.Context, reason, text string) {
-	r.log.Warn(text)
-	r.warn(context.WithoutCancel(ctx), reason, "Import", text) // it goes on after this reconciliation
+	added, _ := r.warned.Update(struct{}{}, texts)
+	for id, text := range added {
+		reason := "RemovalNotBelieved"
+		if id == "" {
+			reason = "PermissionsKept"
+		}
+		r.log.Warn(text)
+		r.warn(context.WithoutCancel(ctx), reason, "Import", text) // it goes on after this reconciliation
+	}
 }

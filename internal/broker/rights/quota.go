@@ -1,8 +1,6 @@
 package rights
 
 import (
-	"strconv"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +51,7 @@ const QuotaName = "atoll-quota"
 func Quota(namespace string) *corev1.ResourceQuota {
 	hard := corev1.ResourceList{}
 	for _, c := range AllCounted {
-		hard[c.Resource] = resource.MustParse(strconv.FormatInt(c.Most, 10))
+		hard[c.Resource] = *resource.NewQuantity(c.Most, resource.DecimalSI)
 	}
 	return &corev1.ResourceQuota{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},

@@ -38,15 +38,9 @@ func (v *View) AppliedMember(id names.ClusterID, seen belief.Revision) {
 
 // AppliedPermissions is described at AppliedMember.
 func (v *View) AppliedPermissions(config *corev1.ConfigMap) {
-	if v.permitsNothingYet() {
+	if seen, _ := v.PermissionsFrom(); seen == nil {
 		v.permit(config)
 	}
-}
-
-func (v *View) permitsNothingYet() bool {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.permitted.from == nil
 }
 
 // Cluster returns a member's last MemberCluster, or nil. Callers must not change it.

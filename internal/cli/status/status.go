@@ -50,8 +50,12 @@ The exit status is 1 if there is an error.`,
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-			defer cancel()
+			ctx := cmd.Context()
+			if wait {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
 			all, err := readAll(ctx, clusters, cluster.Broker(), wait, cmd.ErrOrStderr())
 			if len(all) == 0 {
 				return err
@@ -80,13 +84,11 @@ func readAll(ctx context.Context, clusters []checkup.Target, broker credential.L
 			}
 			return report.NewStatus(found), nil
 		}
-		status, err := report.Status{}, error(nil)
+		readOne := read
 		if wait {
-			status, err = settled(ctx, read, progress)
-		} else {
-			status, err = read(ctx)
+			readOne = func(ctx context.Context) (report.Status, error) { return settled(ctx, read, progress) }
 		}
-		switch {
+		switch status, err := readOne(ctx); {
 		case err == nil:
 			all = append(all, status)
 		case len(clusters) > 1:

@@ -26,7 +26,7 @@ const (
 // server is unavailable, it retries lists and watches until the server is back, and logs the outage once. A watch that
 // is silent for too long ends, so that everything is listed again. Errors about the request itself are returned.
 func NewInformer(from cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(persistent(from, func() int { return 1 }), object, resync, indexers)
+	return NewInformerOf(func() int { return 1 })(from, object, resync, indexers)
 }
 
 // NewInformerOf is NewInformer for a server that so many clients read. After an outage they read everything again, spread over a time

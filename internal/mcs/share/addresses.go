@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -170,14 +169,15 @@ func (a *Addresses) haveTooMany(families []corev1.IPFamily, members []names.Clus
 }
 
 func listOf(members []names.ClusterID) string {
-	if len(members) == 1 {
-		return fmt.Sprintf("cluster %q", members[0])
-	}
 	var texts []string
 	for _, id := range members {
 		texts = append(texts, id.String())
 	}
-	return "clusters " + strings.TrimSpace(names.ListClusters(texts)) + " each"
+	list := names.ListClusters(texts)
+	if len(texts) == 1 {
+		return "cluster " + list
+	}
+	return "clusters " + list + " each"
 }
 
 // Used returns which part of the known ranges is in use, from 0 to 1.
