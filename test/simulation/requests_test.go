@@ -184,9 +184,10 @@ func TestLiveChangesComeBeforeTheFirstList(t *testing.T) {
 		}
 		return nil
 	})
-	if n := queued(t) - left; n != 0 {
+	if n := queued(t) - left; n > 0 {
 		t.Fatalf("%v requests of the first list have the priority of live changes", n)
 	}
+	left = queued(t) // less than before if a worker of a stopped agent took one more
 	late := notBegun(t, importer, held)
 	onItsWay := &discoveryv1.EndpointSliceList{}
 	planes.NoError(t, b.Admin.List(t.Context(), onItsWay, client.MatchingLabels{names.LabelServiceName: late.Labels[names.LabelServiceName]}))
