@@ -128,10 +128,10 @@ func (p phase) expectHeap(t *testing.T, quiet phase) {
 // expectFast fails the test if changes take more than twice as long as in the quiet, unless programs had to wait for processors.
 func (p phase) expectFast(t *testing.T, quiet phase) {
 	t.Helper()
-	const spare, factor = 0.8, 2
+	const spare, factor = 0.2, 2
 	for _, one := range []phase{quiet, p} {
-		if busy := one.busy(); busy > spare*float64(runtime.NumCPU()) {
-			t.Logf("%s is not compared: all programs of this machine used %.2f of %d processors", one.name, busy, runtime.NumCPU())
+		if waited := one.waited(); waited > spare {
+			t.Logf("%s is not compared: programs of this machine waited for its %d processors for %.0f %% of the time", one.name, runtime.NumCPU(), 100*waited)
 			return
 		}
 	}

@@ -27,6 +27,7 @@ type sample struct {
 	times   map[string]time.Duration
 	metrics map[string]bed.Metrics // of the agents
 	heap    float64                // of c2's agent, without garbage
+	waited  time.Duration          // in which any program of the machine waited for a processor
 	answers int                    // of the flood
 	stored  int                    // objects that the flood has created once
 }
@@ -47,7 +48,7 @@ func takeSample(t *testing.T, b *bed.Bed, f *flood) sample {
 	planes.NoError(t, err)
 	var own syscall.Rusage
 	planes.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &own))
-	s.times[wholeMachine] = processorTime(t)
+	s.times[wholeMachine], s.waited = processorTime(t), pressure(t)
 	s.times[testProgram] = time.Duration(own.Utime.Nano() + own.Stime.Nano())
 	s.answers, s.stored = f.sums()
 	s.at = time.Now()
@@ -68,6 +69,23 @@ func processorTime(t *testing.T) (sum time.Duration) {
 		}
 	}
 	return sum
+}
+
+// pressure returns for how long any program of the machine has waited for a processor (Pressure Stall Information).
+func pressure(t *testing.T) time.Duration {
+	t.Helper()
+	data, err := os.ReadFile("/proc/pressure/cpu")
+	planes.NoError(t, err)
+	some, _, _ := strings.Cut(string(data), "\n")
+	_, total, _ := strings.Cut(some, "total=")
+	n, err := strconv.Atoi(total)
+	planes.NoError(t, err)
+	return time.Duration(n) * time.Microsecond
+}
+
+// waited returns the share of the time in which any program of the machine waited for a processor.
+func (p phase) waited() float64 {
+	return (p.after.waited - p.before.waited).Seconds() / p.after.at.Sub(p.before.at).Seconds()
 }
 
 // used returns how many processors a program of the sample has used.
@@ -92,7 +110,7 @@ func (p phase) processors() string {
 			text = append(text, fmt.Sprintf("%s %.2f", program, p.used(program)))
 		}
 	}
-	return fmt.Sprintf("%.2f processors: %s, programs outside the test %.2f; %.0f requests/s", p.busy(), strings.Join(text, ", "), others,
+	return fmt.Sprintf("%.2f processors, for which programs waited %.0f %% of the time: %s, programs outside the test %.2f; %.0f requests/s", p.busy(), 100*p.waited(), strings.Join(text, ", "), others,
 		float64(p.after.answers-p.before.answers)/p.after.at.Sub(p.before.at).Seconds())
 }
 

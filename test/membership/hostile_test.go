@@ -391,13 +391,21 @@ func attempts() []attempt {
 }
 
 // attemptsOfEU returns the attacks of eu on c1.eu, whose id ends with eu's and whose object
-// names eu could use.
+// names eu could use, and on a namespace of c1.
 func attemptsOfEU() []attempt {
 	return []attempt{
 		creating("a record with a name of c1.eu", altered(objects.Record("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
 		creating("a slice with a name of c1.eu", altered(sliceOf("eu", "c1", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1.eu" })),
 		creating("a slice with such a name, of a namespace with a dot", sliceOf("eu", "shop.c1", "db")),
 		deleting("a record of c1.eu", objects.Record("c1.eu", "shop", "web")),
+		// eu may export all namespaces but those that are reserved for others.
+		creating("an older record of a namespace that is reserved for c1", altered(objects.Record("eu", "vault", "web"), func(e *brokerv1alpha1.ExportedService) {
+			e.Spec.ExportedAt = metav1.NewTime(time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC))
+		})),
+		applying("applying a record of such a reserved namespace", objects.Record("eu", "vault", "web"), "ExportedService"),
+		creating("a slice of such a reserved namespace", withEndpoints(sliceOf("eu", "vault", "web"), 1)),
+		patching("moving its own slice into such a reserved namespace", sliceOf("eu", "shop", "web"), `{"metadata":{"labels":{"`+names.LabelServiceNamespace+`":"vault"}}}`),
+		creating("a catalogue entry of such a reserved namespace", objects.Entry("vault", "web", "eu", "eu")),
 	}
 }
 
@@ -429,6 +437,8 @@ func TestHostileMember(t *testing.T) {
 	permitAllAfterwards(t)
 	must(t, "", "broker members set c2 --ranges 10.2.0.0/16 --namespaces shop,team-a-* --context broker")
 	awaitPermissions(t, asMembers["c2"], objects.Record("c2", "payments", "probe"))
+	must(t, "", "broker members set c1 --owns vault --context broker")
+	awaitPermissions(t, asMembers["eu"], objects.Record("eu", "vault", "probe"))
 	before := inventory(t, lab.Broker)
 	all := attempts()
 	for _, a := range all {
@@ -457,7 +467,7 @@ func TestHostileMember(t *testing.T) {
 			return list.Items, err
 		},
 	} {
-		if have, err := read(asMembers["c2"]); err != nil || len(have) != 1 || len(have[0].Data) != 2 || have[0].Data["ranges.c2"] != "10.2.0.0/16" {
+		if have, err := read(asMembers["c2"]); err != nil || len(have) != 1 || len(have[0].Data) != 4 || have[0].Data["ranges.c2"] != "10.2.0.0/16" {
 			t.Errorf("permissions, read by %s: %+v, %v", what, have, err)
 		}
 	}

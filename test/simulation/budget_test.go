@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -186,4 +187,44 @@ func TestTooManyRecords(t *testing.T) {
 	planes.Delete(t, b.Admin, young)
 	planes.Create(t, b.Admin, record("shop", "oldest", 4*time.Hour))
 	imported("old", "oldest")
+}
+
+// New imports of one member come at its rate, and delay nobody else's.
+func TestNewImportsArePaced(t *testing.T) {
+	t.Parallel()
+	const perSecond, burst, services = 100, 1000, 1300 // the pace of members' changes
+	b, members := joinAll(t, 3, Options{})
+	importing, greedy, other := members[0], members[1], members[2]
+	shop(t, importing, other)
+	planes.NoError(t, greedy.Stop())
+	began := time.Now()
+	for i := range services {
+		planes.Create(t, b.Admin, objects.Record(greedy.ID.String(), "shop", fmt.Sprint("web-", i), objects.Port(80)))
+	}
+	have := func(ctx context.Context) (n int, db bool, err error) {
+		list := &mcsv1beta1.ServiceImportList{}
+		err = importing.Client.List(ctx, list, client.InNamespace("shop"))
+		for _, imp := range list.Items {
+			db = db || imp.Name == "db"
+		}
+		return len(list.Items), db, err
+	}
+	export(t, other, "db", "10.203.0.1", "")
+	eventually(t, "the other member's service is imported", func(ctx context.Context) error {
+		n, db, err := have(ctx)
+		if err == nil && !db {
+			err = fmt.Errorf("%d others are", n)
+		}
+		return err
+	})
+	eventually(t, "all are imported", func(ctx context.Context) error {
+		n, _, err := have(ctx)
+		if err == nil && n <= services {
+			err = fmt.Errorf("%d are", n)
+		}
+		return err
+	})
+	if took, least := time.Since(began), (services-burst)*time.Second/perSecond; took < least {
+		t.Errorf("%d new imports took %v, want %v at least", services, took, least)
+	}
 }
