@@ -63,6 +63,11 @@ images: ## Make container images, without Docker, and their bills of materials, 
 	@$(call for_each,$(IMAGE_PLATFORMS),./cmd/atoll-agent ./cmd/atoll-dns ./cmd/atoll-hub)
 	@$(RELEASE) images $(RELEASE_FLAGS)
 
+.PHONY: push
+push: images ## Push the images to your registry, with the credentials of docker login (REGISTRY=registry.example/atoll)
+	@test -n "$(REGISTRY)" || { echo "name the registry: make push REGISTRY=registry.example/atoll"; exit 1; }
+	@$(RELEASE) push $(RELEASE_FLAGS) --registry $(REGISTRY)
+
 .PHONY: release
 release: ## Make everything that a release needs in dist/: archives, images, charts, manifests, checksums (VERSION=v1.2.3)
 	@rm -rf dist

@@ -75,7 +75,7 @@ func (l *Lab) installHub(ctx context.Context) error {
 	}
 	health := ports[0].String()
 	hub := render.Hub{Clusterset: broker.DefaultNamespace, NoWorkloads: true}
-	if err := setup.DeployHub(ctx, target, hub, false); err != nil {
+	if err := setup.DeployHub(ctx, target, hub, setup.Settings{"no-workloads": "true"}, false); err != nil {
 		return fmt.Errorf("deploying the hub: %w", err)
 	}
 	kubeconfig, err := l.accountKubeconfig(ctx, c, names.HubNamespace, names.HubAccount)

@@ -32,6 +32,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/shift"
 	"github.com/atoll-mcs/atoll/internal/cli/status"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/cli/upgrade"
 	"github.com/atoll-mcs/atoll/internal/cli/verify"
 	"github.com/atoll-mcs/atoll/internal/kit/version"
 	"github.com/atoll-mcs/atoll/lab/kubebin"
@@ -103,7 +104,7 @@ func NewRoot(program string) *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"services", "Share Services:", []*cobra.Command{export.NewCommand(), export.NewUnexport(), drain.NewCommand(), drain.NewUndrain(), shift.NewCommand(), get.NewCommand(), explain.NewCommand()}},
-		{"install", "Install, upgrade and remove Atoll:", []*cobra.Command{broker.NewCommand(), join.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(), render.NewCommand()}},
+		{"install", "Install, upgrade and remove Atoll:", []*cobra.Command{broker.NewCommand(), join.NewCommand(), upgrade.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(), render.NewCommand()}},
 		{"inspect", "Inspect and test clusters:", []*cobra.Command{status.NewCommand(), check.NewCommand(), verify.NewCommand(), bench.NewCommand(), gather.NewCommand()}},
 		{"lab", "Try Atoll on this machine, without real clusters:", []*cobra.Command{lab.NewCommand()}},
 	} {

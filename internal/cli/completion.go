@@ -53,7 +53,7 @@ func complete(command *cobra.Command) {
 			}
 			return beginning(objects(c, kind, everywhere), word), cobra.ShellCompDirectiveNoFileComp
 		}
-	case slices.Contains([]string{"check", "verify", "gather", "bench"}, command.Name()):
+	case slices.Contains([]string{"check", "verify", "gather", "bench", "status", "upgrade"}, command.Name()):
 		command.ValidArgsFunction = contexts
 	}
 	for _, sub := range command.Commands() {

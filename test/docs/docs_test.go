@@ -153,13 +153,15 @@ func (c *checker) commands(b pages.Block) error {
 // that the page means.
 func namesCluster(command pages.Command) error {
 	program, args := programOf(command)
-	named := func(arg string) bool { return strings.HasPrefix(arg, "--context") || arg == "--help" || arg == "-h" }
+	named := func(arg string) bool {
+		return strings.HasPrefix(arg, "--context") || arg == "--all" || arg == "--help" || arg == "-h"
+	}
 	switch {
 	case program != "atoll" && program != "kubectl", len(args) == 0, slices.ContainsFunc(args, named):
 		return nil
 	case program == "atoll" && slices.Contains([]string{"lab", "render", "version", "completion"}, args[0]):
 		return nil
-	case program == "atoll" && slices.Contains([]string{"bench", "check", "gather", "status", "verify"}, args[0]) && slices.ContainsFunc(args[1:], isContext):
+	case program == "atoll" && slices.Contains([]string{"bench", "check", "gather", "status", "upgrade", "verify"}, args[0]) && slices.ContainsFunc(args[1:], isContext):
 		return nil
 	}
 	return errors.New("--context is missing: say for which cluster the command is")
@@ -167,7 +169,7 @@ func namesCluster(command pages.Command) error {
 
 // isContext reports whether an argument is a context of the pages' clusters.
 func isContext(arg string) bool {
-	return arg == "broker" || regexp.MustCompile(`^c\d$`).MatchString(arg)
+	return arg == "broker" || regexp.MustCompile(`^(kind-)?c\d$`).MatchString(arg)
 }
 
 // ours reports whether a command belongs to this project, so that the test checks it even in

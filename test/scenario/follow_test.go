@@ -25,7 +25,7 @@ var otherwise = map[string]string{
 	"README.md#see-it-work 1":                  "the demo is run by hand: as the first block it would make CI build Kubernetes before any test could fail",
 	"README.md#install-it 1":                   "make release is run by hand, and Go TestReproducible packs images",
 	"docs/how-to/gitops.md#the-clusters-dns 1": "the block needs a file of the reader: the tests of internal/cli/render",
-	"docs/how-to/install.md#kind 1":            "the block needs Docker",
+	"docs/how-to/install.md#kind-and-k3d 1":    "the block needs Docker",
 
 	"docs/tutorials/first-service.md#start-three-clusters 1": "the lab of every scenario",
 	"docs/tutorials/first-service.md#what-next 1":            "the lab of every scenario",
@@ -37,7 +37,6 @@ var otherwise = map[string]string{
 	"docs/how-to/backup.md#after-everything-on-the-broker-is-gone 1":              "the scenario broker-lost",
 	"docs/how-to/backup.md#after-everything-on-the-broker-is-gone 2":              "the scenario lost-member",
 	"docs/how-to/backup.md#after-the-namespace-or-the-definitions-were-deleted 1": "the scenario broker-lost",
-	"docs/how-to/upgrade.md#the-broker 1":                                         "make test-upgrade",
 	"docs/how-to/uninstall.md#take-one-cluster-out 2":                             "the tests of test/membership",
 	"docs/how-to/membership.md#what-runs-in-a-member 1":                           "internal/cli/join/member_test.go",
 	"docs/how-to/membership.md#join-files 1":                                      "test/membership/joinfile_test.go",

@@ -14,9 +14,10 @@ import (
 	"time"
 )
 
-const usage = `usage: release images|archives|charts|checksums [flags]          (or: make images, make release)
+const usage = `usage: release images|push|archives|charts|checksums [flags]     (or: make images, make push, make release)
 
   images      container images of atoll-agent, atoll-dns and atoll-hub, as OCI layouts in tar files
+  push        push these images to the registry, with the credentials of docker login
   archives    archives of the program atoll for each platform
   charts      the Helm charts, packaged
   checksums   a file SHA256SUMS of everything in the folder
@@ -66,7 +67,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.out, "out", "dist", "folder to write into")
 	flags.StringVar(&o.registry, "registry", "ghcr.io/atoll-mcs", "registry that the images' names begin with")
 	flags.StringVar(&o.helm, "helm", "helm", "the program helm")
-	commands := map[string]func(options, io.Writer) error{"images": images, "archives": archives, "charts": charts, "checksums": checksums}
+	commands := map[string]func(options, io.Writer) error{"images": images, "push": push, "archives": archives, "charts": charts, "checksums": checksums}
 	help := func(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 	if len(args) == 0 || args[0] == "help" || slices.ContainsFunc(args, help) {
 		fmt.Fprint(stdout, usage)

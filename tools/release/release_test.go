@@ -151,12 +151,17 @@ func TestImages(t *testing.T) {
 	}
 	server := httptest.NewServer(registry.New())
 	defer server.Close()
-	reference, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/atoll-agent:v1.2.3")
+	mine := strings.TrimPrefix(server.URL, "http://") + "/mine"
+	reference, err := name.ParseReference(mine + "/atoll-agent:v1.2.3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.WriteIndex(reference, index); err != nil {
+	var said bytes.Buffer
+	if err := run([]string{"push", "--version=v1.2.3", "--epoch=1", "--out=" + out, "--registry=" + mine}, &said, io.Discard); err != nil {
 		t.Fatal(err)
+	}
+	if digest, err := index.Digest(); err != nil || !strings.Contains(said.String(), reference.String()+"@"+digest.String()) {
+		t.Errorf("pushed:\n%s%v, want %s", said.String(), err, digest)
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
 		image, err := remote.Image(reference, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}))
@@ -330,6 +335,7 @@ func TestRefused(t *testing.T) {
 		{append([]string{"images"}, "--nonsense"), "nonsense", 64},
 		{append([]string{"images", "x"}, good...), "no arguments", 64},
 		{append([]string{"images"}, good...), "make images builds them first", 1},
+		{append([]string{"push"}, good...), "make images builds it", 1},
 		{append([]string{"archives", "--source=/nowhere"}, good...), "LICENSE", 1},
 		{append([]string{"charts", "--source=/nowhere"}, good...), "no charts", 1},
 	} {

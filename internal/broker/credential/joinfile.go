@@ -24,6 +24,7 @@ type joinFile struct {
 	Clusterset           string `json:"clusterset"`
 	Server               string `json:"server"`
 	CertificateAuthority string `json:"certificateAuthority,omitempty"`
+	Registry             string `json:"registry,omitempty"`
 	Token                string `json:"token"`
 }
 
@@ -32,7 +33,7 @@ func (m Membership) JoinFile() ([]byte, error) {
 	body, err := yaml.Marshal(joinFile{
 		APIVersion: joinFileVersion, Kind: joinFileKind,
 		ClusterID: m.ClusterID.String(), Clusterset: m.Clusterset,
-		Server: m.Server, CertificateAuthority: string(m.CA), Token: m.Token,
+		Server: m.Server, CertificateAuthority: string(m.CA), Registry: m.Registry, Token: m.Token,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("writing the join file: %w", err)
@@ -71,7 +72,7 @@ func ParseJoinFile(data []byte) (Membership, error) {
 	}
 	m := Membership{
 		ClusterID: names.ClusterID(f.ClusterID), Clusterset: f.Clusterset,
-		Server: f.Server, CA: []byte(f.CertificateAuthority), Token: f.Token,
+		Server: f.Server, CA: []byte(f.CertificateAuthority), Registry: f.Registry, Token: f.Token,
 	}
 	if err := m.Validate(); err != nil {
 		return Membership{}, fmt.Errorf("reading the join file: %w%s", err, again)

@@ -25,6 +25,8 @@ type Membership struct {
 	Server string
 	// CA are the PEM certificates that may sign the broker's; empty means the system's.
 	CA []byte
+	// Registry is the registry of the images in a join file; empty means the published ones.
+	Registry string
 	// Token is a bearer token of the member's service account, or in an unused join file, of the joiner account.
 	Token string
 }

@@ -49,6 +49,7 @@ the namespaces when it ends, even if you interrupt it.`,
 	}
 	flags := command.Flags()
 	o.AddFlags(flags)
+	o.AddAllFlag(flags)
 	flags.IntVar(&o.Rounds, "rounds", 20, "number of measured rounds, at most 1000; the command makes one warm-up round first")
 	flags.IntVar(&o.Endpoints, "endpoints", 10, "number of endpoints of each Service, at most 100")
 	flags.DurationVar(&o.Pause, "pause", 500*time.Millisecond, "pause before each change; agents batch changes that follow each other too quickly")

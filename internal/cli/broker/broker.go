@@ -12,6 +12,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -51,12 +52,13 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 	var dryRun, replaceCRDs bool
 	var defaultExports setup.DefaultExports
 	var tokenLifetime time.Duration
+	var registry string
 	command := &cobra.Command{
 		Use:   "deploy",
 		Short: "Create a clusterset on a broker, or upgrade it",
 		Long: `Installs a clusterset on the broker: CustomResourceDefinitions, the namespace, the Role of
 members, and admission policies that let a member write only its own objects. The command installs no
-programs. Repeat the command to upgrade.
+programs. To upgrade, use "atoll upgrade".
 
 The command also creates a ResourceQuota that protects the broker's etcd, unless one limits the clusterset's
 objects already. It never changes an existing ResourceQuota. --dry-run does not print it.
@@ -67,11 +69,15 @@ Services of all namespaces.
 
 --token-lifetime limits the lifetime of members' tokens, which agents renew. A stolen token expires earlier, but
 a member that is off or disconnected for about this time must join again. Without the flag, an existing limit does
-not change.`,
+not change.
+
+--registry names the registry that has the images of Atoll. Join files then name the registry, so that "atoll join"
+needs no flag. "atoll hub deploy" uses it, too. Without the flag, an existing setting does not change.`,
 		Example: `  atoll broker deploy --context broker
   atoll broker deploy --context broker --clusterset staging   # a second clusterset
   atoll broker deploy --context broker --default-exports deny
   atoll broker deploy --context broker --token-lifetime 24h
+  atoll broker deploy --context broker --registry registry.example/atoll
   atoll broker deploy --dry-run                           # print the manifests`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -102,6 +108,11 @@ not change.`,
 					return err
 				}
 			}
+			if registry != "" {
+				if err := setup.SetRegistry(cmd.Context(), on, o.Name, registry); err != nil {
+					return err
+				}
+			}
 			if err := setup.CreateQuota(cmd.Context(), on, o.Name, steps.Say(cmd)); err != nil {
 				return err
 			}
@@ -113,6 +124,7 @@ not change.`,
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
 	command.Flags().Var(&defaultExports, "default-exports", setup.DefaultExportsUsage)
 	command.Flags().DurationVar(&tokenLifetime, "token-lifetime", 0, fmt.Sprintf("longest lifetime of members' tokens, from %v to %v", setup.MinTokenLifetime, rights.MaxTokenLifetime))
+	command.Flags().StringVar(&registry, "registry", "", "registry of the images, for join files and the hub; default is "+render.DefaultRegistry)
 	command.Flags().BoolVar(&replaceCRDs, "replace-crds", false, "replace CustomResourceDefinitions of other products if they lack a version that Atoll needs")
 	return command
 }

@@ -2,6 +2,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/doctor/check"
 	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
+	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/printable"
 )
 
@@ -23,6 +25,7 @@ type options struct {
 	target.Scoped
 	format   output.Format
 	joinFile string
+	registry string
 	checkup.Options
 }
 
@@ -58,10 +61,12 @@ is set. The exit status is 79 if a check failed.`,
 	}
 	flags := command.Flags()
 	o.AddFlags(flags)
+	o.AddAllFlag(flags)
 	flags.BoolVar(&o.Before, "pre", false, "check whether the clusters can join a clusterset")
 	flags.StringVar(&o.joinFile, "join-file", "", "with --pre: a join file of the broker that the clusters will use")
 	flags.BoolVar(&o.NoPods, "no-pods", false, "do not create test pods, and skip the checks that need test pods")
 	target.AddImageFlag(flags, &o.Image)
+	flags.StringVar(&o.registry, "registry", "", "registry of the test pods' image, as in atoll broker deploy")
 	flags.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "maximum duration")
 	output.AddFlag(flags, &o.format, output.Table, output.JSON, output.YAML)
 	return command
@@ -77,7 +82,10 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		if err != nil {
 			return err
 		}
-		o.JoinFile = &file
+		o.JoinFile, o.registry = &file, cmp.Or(o.registry, file.Registry)
+	}
+	if o.Image == "" && o.registry != "" {
+		o.Image = render.Member{Registry: o.registry}.AgentImage()
 	}
 	o.Options.Broker, o.Say = o.Scoped.Broker(), steps.Say(cmd)
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.Timeout)

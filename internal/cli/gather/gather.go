@@ -57,6 +57,7 @@ atoll check creates its test pods.`,
 	}
 	flags := command.Flags()
 	o.AddFlags(flags)
+	o.AddAllFlag(flags)
 	flags.StringVarP(&o.file, "file", "f", "", "file to write; default is atoll-gather-TIME.tar.gz in the current directory")
 	flags.BoolVar(&o.pods, "pods", false, "also run the checks of atoll check that need test pods")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "maximum duration")

@@ -3,6 +3,7 @@ package get
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/printable"
@@ -22,19 +24,26 @@ import (
 
 type options struct {
 	target.Scoped
-	format output.Format
+	contexts []string
+	format   output.Format
+}
+
+// in is a row of one of several contexts.
+type in[T any] struct {
+	Context string `json:"context"`
+	Item    T      `json:"item"`
 }
 
 // NewCommand returns the command with its sub-commands.
 func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get",
-		Short: "List the clusters, exports, conflicts, imports or endpoints of a clusterset",
+		Short: "List the clusters, exports, conflicts, imports, endpoints or settings of a clusterset",
 		Long: `Lists the objects of a clusterset from one of its members. The commands read the member and, with the
-credentials stored in it, the broker. If the broker cannot be read, the lists of clusters and exports
+credentials stored in it, the broker. With several --context or --all, the lists have a column CONTEXT. If the broker cannot be read, the lists of clusters and exports
 show only data from the member, and the exit status is 1.`,
 	}
-	command.AddCommand(newClusters(), newExports(), newConflicts(), newImports(), newEndpoints())
+	command.AddCommand(newClusters(), newExports(), newConflicts(), newImports(), newEndpoints(), newConfig())
 	return command
 }
 
@@ -46,21 +55,42 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 	command := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := o.read(cmd, args, scope)
+			if _, err := o.scope("", args); err != nil {
+				return err // of the command line
+			}
+			clusters, err := o.Configs(o.contexts)
 			if err != nil {
 				return err
 			}
-			all := rows(found)
-			if err := output.Rows(cmd.OutOrStdout(), o.format, all, name, columns); err != nil {
+			var all []in[T]
+			var failed []error
+			for _, c := range clusters {
+				found, err := o.read(cmd, c, args, scope)
+				switch {
+				case err == nil:
+					err = found.BrokerErr // the list is incomplete
+					for _, row := range rows(found) {
+						all = append(all, in[T]{c.Context, row})
+					}
+				case len(clusters) == 1:
+					return err
+				}
+				if err != nil && len(clusters) > 1 {
+					err = fmt.Errorf("context %s: %w", c, err)
+				}
+				failed = append(failed, err)
+			}
+			if err := write(cmd, o.format, all, len(clusters) > 1, name, columns); err != nil {
 				return err
 			}
 			if namespace, err := o.Namespaces(); namespaced && len(all) == 0 && err == nil && namespace != "" {
 				fmt.Fprintf(cmd.ErrOrStderr(), "There are none in namespace %s. For all namespaces, add -A.\n", namespace)
 			}
-			return found.BrokerErr // the list is incomplete
+			return errors.Join(failed...)
 		},
 	}
-	o.AddFlags(command.Flags())
+	o.AddContextsFlags(command.Flags(), &o.contexts)
+	o.AddAllFlag(command.Flags())
 	if namespaced {
 		o.AddNamespaceFlags(command.Flags())
 	}
@@ -68,28 +98,47 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 	return command
 }
 
-// read reads the requested objects, and reports on standard error what the cluster did not return.
-func (o *options) read(cmd *cobra.Command, args []string, scope func(*survey.Scope)) (*survey.Survey, error) {
-	var of survey.Scope
-	var err error
-	if of.Namespace, err = o.Namespaces(); err != nil {
-		return nil, err
+// write writes rows, with their contexts if there are several.
+func write[T any](cmd *cobra.Command, format output.Format, all []in[T], several bool, name func(T) string, columns output.Columns[T]) error {
+	if !several {
+		var rows []T
+		for _, one := range all {
+			rows = append(rows, one.Item)
+		}
+		return output.Rows(cmd.OutOrStdout(), format, rows, name, columns)
+	}
+	return output.Rows(cmd.OutOrStdout(), format, all, func(one in[T]) string { return one.Context + "/" + name(one.Item) }, output.Columns[in[T]]{
+		Headers: append([]string{"CONTEXT"}, columns.Headers...),
+		Wide:    columns.Wide,
+		Cells:   func(one in[T]) []any { return append([]any{one.Context}, columns.Cells(one.Item)...) },
+	})
+}
+
+// scope returns what to read in a context.
+func (o *options) scope(context string, args []string) (of survey.Scope, err error) {
+	if of.Namespace, err = o.In(context).Namespaces(); err != nil {
+		return of, err
 	}
 	if len(args) > 0 {
 		of.Service = args[0]
 	}
 	if of.Service != "" && of.Namespace == "" {
-		return nil, fmt.Errorf("%w: --all-namespaces and the name of a service are mutually exclusive: use --namespace", target.ErrUsage)
+		return of, fmt.Errorf("%w: --all-namespaces and the name of a service are mutually exclusive: use --namespace", target.ErrUsage)
 	}
-	config, err := o.Config()
+	return of, nil
+}
+
+// read reads the requested objects, and reports on standard error what the cluster did not return.
+func (o *options) read(cmd *cobra.Command, from checkup.Target, args []string, scope func(*survey.Scope)) (*survey.Survey, error) {
+	of, err := o.scope(from.Context, args)
 	if err != nil {
 		return nil, err
 	}
-	of.Broker = o.Broker()
+	of.Broker, of.On = o.Broker(), from.On
 	scope(&of)
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 	defer cancel()
-	found, err := survey.Read(ctx, config, of)
+	found, err := survey.Read(ctx, from.Config, of)
 	if err != nil {
 		return nil, err
 	}
@@ -194,6 +243,20 @@ STATE Standby are ready in their cluster, but get new connections only if no oth
 			Cells: func(e report.Endpoint) []any {
 				return []any{e.Namespace, e.Service, e.Cluster, e.Addresses, e.Ports, state(e), e.Zone, e.Hostname, e.Slice}
 			},
+		},
+	)
+}
+
+func newConfig() *cobra.Command {
+	return newSub("config", "List the settings with which a cluster has joined", `Lists the settings of a cluster's installation: flags of "atoll join" that differ from the defaults. They are
+stored in the ConfigMap atoll-system/atoll-config. "atoll upgrade" and later joins keep them. Environment variables of
+the agent are not in the list: the Deployment keeps them.`,
+		"  atoll get config --context c1\n  atoll get config --all -o yaml", false, cobra.NoArgs,
+		report.Settings, func(s *survey.Scope) { s.Namespace, s.Installation, s.ClusterOnly = "", true, true },
+		func(s report.Setting) string { return s.Name },
+		output.Columns[report.Setting]{
+			Headers: []string{"SETTING", "VALUE"},
+			Cells:   func(s report.Setting) []any { return []any{s.Name, s.Values} },
 		},
 	)
 }

@@ -2,17 +2,20 @@
 package hub
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
+	"github.com/atoll-mcs/atoll/internal/cli/settings"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // NewCommand returns the command with all its sub-commands.
@@ -40,7 +43,8 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 		Use:   "deploy",
 		Short: "Install the hub of a clusterset",
 		Long: `Installs the CustomResourceDefinition of MultiClusterServices on the broker, and the hub with its permissions
-in the namespace atoll-hub. Repeat the command to upgrade.
+in the namespace atoll-hub. When you repeat the command, settings of flags that you do not give again stay as they
+are. To upgrade, use "atoll upgrade".
 
 If another product, such as Karmada, has already defined MultiClusterServices, the command installs nothing.
 Otherwise, two controllers would act on the same objects. When the other controller has stopped, use
@@ -56,10 +60,10 @@ of each pod, and keeps running when the hub's container ends. See docs/how-to/lo
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			hub.Clusterset = o.Name
-			if err := hub.Validate(); err != nil {
-				return err
-			}
 			if dryRun {
+				if err := hub.Validate(); err != nil {
+					return err
+				}
 				crds, objects := hub.Manifests()
 				return install.Print(output.Raw(cmd.OutOrStdout()), append(crds, objects...)...)
 			}
@@ -67,7 +71,15 @@ of each pod, and keeps running when the hub's container ends. See docs/how-to/lo
 			if err != nil {
 				return err
 			}
-			if err := setup.DeployHub(cmd.Context(), on, hub, replace); err != nil {
+			registry, err := setup.Registry(cmd.Context(), on, o.Name)
+			if err != nil {
+				return err
+			}
+			store, _, err := Restore(cmd.Context(), cmd.Flags(), on, registry, &hub)
+			if err != nil {
+				return err
+			}
+			if err := setup.DeployHub(cmd.Context(), on, hub, store, replace); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "the hub of clusterset %s is deployed on %s\n", o.Name, on.Config.Host)
@@ -93,6 +105,22 @@ func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.BoolVar(&hub.LowPorts, "low-ports", false, "with --host-network: let load balancers listen on ports below 1024 (user 0, capability NET_BIND_SERVICE only)")
 	flags.StringToStringVar(&hub.NodeSelector, "node-selector", nil, "labels of the nodes that the pods run on, as KEY=VALUE")
 	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "do not install the Deployment of the hub, for example if the hub runs outside the cluster")
+}
+
+// Restore gives the flags that are not set their values in the cluster, and returns what to store. registry is used if no flag has
+// ever named one. found is false if the cluster has stored no settings.
+func Restore(ctx context.Context, flags *pflag.FlagSet, on *install.Target, registry string, hub *render.Hub) (store setup.Settings, found bool, err error) {
+	stored, err := setup.ReadSettings(ctx, on, names.HubNamespace)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := settings.Restore(flags, settings.Hub, stored); err != nil {
+		return nil, false, err
+	}
+	if store = settings.Of(flags, settings.Hub); store["registry"] == "" && registry != "" {
+		hub.Registry = registry
+	}
+	return store, stored != nil, hub.Validate()
 }
 
 func newRemove(o *target.Clusterset) *cobra.Command {

@@ -20,9 +20,9 @@ import (
 
 // NewCommand returns the command.
 func NewCommand() *cobra.Command {
-	var cluster target.Cluster
+	var cluster target.Scoped
 	var request setup.JoinRequest
-	var clusterID, brokerServer string
+	var clusterID string
 	var dryRun bool
 	var wait time.Duration
 	var member MemberFlags
@@ -31,9 +31,10 @@ func NewCommand() *cobra.Command {
 		Short: "Make a cluster a member of a clusterset",
 		Long: `Joins a cluster to a clusterset with a join file from "atoll broker token create". A join file works once.
 
-The command first checks the prerequisites, and changes nothing if a prerequisite is missing. Repeat the command
-to upgrade. If the credentials expired while the cluster was off, repeat it with a new join file. The command
-needs the permissions of a cluster administrator, and Kubernetes 1.30 or later.`,
+The command first checks the prerequisites, and changes nothing if a prerequisite is missing. If the credentials
+expired while the cluster was off, repeat it with a new join file. Settings of flags that you do not give again stay
+as they are. To upgrade, use "atoll upgrade". The command needs the permissions of a cluster administrator, and
+Kubernetes 1.30 or later.`,
 		Example: `  atoll join c1.join --context c1
   atoll broker token create c1 --context broker | atoll join - --context c1
   atoll join c1.join --dry-run                  # check, print the manifests, change nothing`,
@@ -43,10 +44,12 @@ needs the permissions of a cluster administrator, and Kubernetes 1.30 or later.`
 			if err != nil {
 				return err
 			}
-			request.File, request.ClusterID, request.Broker = file, names.ClusterID(clusterID), credential.At(brokerServer)
-			request.ServiceCIDRs, request.ByClusterIP = member.ServiceCIDRs(), member.ByClusterIP()
+			request.File, request.ClusterID, request.Broker = file, names.ClusterID(clusterID), cluster.Broker()
 			to, err := cluster.Connect(steps.Report(cmd, dryRun))
 			if err != nil {
+				return err
+			}
+			if _, err := member.Restore(cmd.Context(), cmd.Flags(), to, file.Registry, &request); err != nil {
 				return err
 			}
 			if dryRun {
@@ -72,7 +75,6 @@ needs the permissions of a cluster administrator, and Kubernetes 1.30 or later.`
 	flags := command.Flags()
 	cluster.AddFlags(flags)
 	flags.StringVar(&clusterID, "cluster-id", "", "expected cluster id; the command fails if the join file has a different cluster id")
-	flags.StringVar(&brokerServer, "broker-server", "", "URL at which this machine reaches the broker, if it differs from the URL in the join file")
 	flags.BoolVar(&request.Offline, "offline", false, "do not connect to the broker from this machine; the agent exchanges the token and checks that the cluster id is free")
 	flags.BoolVar(&request.ReplaceCRDs, "replace-crds", false, "replace CustomResourceDefinitions of other products if they lack a version that Atoll needs")
 	flags.DurationVar(&wait, "wait", 2*time.Minute, "maximum time to wait until the agent and the DNS server run; 0 means do not wait")

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +13,11 @@ import (
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/agent"
+	"github.com/atoll-mcs/atoll/internal/cli/settings"
+	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // MemberFlags are the flags for a member cluster's programs.
@@ -87,12 +92,28 @@ func (m *MemberFlags) Complete(into *render.Member) error {
 	return nil
 }
 
-// ServiceCIDRs returns the Service ranges in the agent's arguments, after Complete.
-func (m *MemberFlags) ServiceCIDRs() []string { return m.options.ServiceCIDRs }
-
-// ByClusterIP reports whether the agent advertises cluster IPs, after Complete.
-func (m *MemberFlags) ByClusterIP() bool {
-	return m.options.AdvertiseMode == string(brokerv1alpha1.AdvertiseClusterIP)
+// Restore gives the flags that are not set their values in the cluster, and completes a request. registry is used if no flag has
+// ever named one. found is false if the cluster has stored no settings.
+func (m *MemberFlags) Restore(ctx context.Context, flags *pflag.FlagSet, cluster *install.Target, registry string, r *setup.JoinRequest) (found bool, err error) {
+	stored, err := setup.ReadSettings(ctx, cluster, names.SystemNamespace)
+	if err != nil {
+		return false, err
+	}
+	if err := settings.Restore(flags, settings.Member, stored); err != nil {
+		return false, err
+	}
+	r.Settings = settings.Of(flags, settings.Member)
+	if r.Settings["registry"] == "" && registry != "" {
+		m.member.Registry = registry
+	}
+	if err := m.Complete(&r.Member); err != nil {
+		return false, err
+	}
+	r.ServiceCIDRs, r.ByClusterIP = m.options.ServiceCIDRs, m.options.AdvertiseMode == string(brokerv1alpha1.AdvertiseClusterIP)
+	if env := flags.Lookup("env"); env == nil || !env.Changed {
+		r.Member.AgentEnv, err = setup.Environment(ctx, cluster)
+	}
+	return stored != nil, err
 }
 
 // environment parses texts of the form NAME=VALUE.

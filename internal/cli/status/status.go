@@ -67,6 +67,7 @@ The exit status is 1 if there is an error.`,
 		},
 	}
 	cluster.AddFlags(command.Flags())
+	cluster.AddAllFlag(command.Flags())
 	command.Flags().BoolVar(&wait, "wait", false, "wait until no errors and no pending work remain; standard error shows the remaining problem")
 	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "maximum time to wait with --wait")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)

@@ -21,6 +21,8 @@ type Scoped struct {
 
 	namespace string
 	all       bool
+
+	everywhere bool
 }
 
 // AddFlags adds the flags for the cluster and the way to the broker.

@@ -2,7 +2,9 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -42,8 +44,29 @@ func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 // ExitStatus returns the program's exit status.
 func (e Exit) ExitStatus() int { return int(e) }
 
+// AddAllFlag adds a flag for all contexts of the kubeconfig.
+func (s *Scoped) AddAllFlag(flags *pflag.FlagSet) {
+	flags.BoolVar(&s.everywhere, "all", false, "all contexts of the kubeconfig")
+}
+
+// All reports whether the user asked for all contexts.
+func (s *Scoped) All() bool { return s.everywhere }
+
 // Configs returns the clusters of contexts, and of --context if it is set or contexts is empty.
 func (s *Scoped) Configs(contexts []string) ([]checkup.Target, error) {
+	if s.everywhere {
+		if s.Context != "" || len(contexts) > 0 {
+			return nil, fmt.Errorf("%w: --all and contexts are mutually exclusive", ErrUsage)
+		}
+		raw, err := s.Loader().RawConfig()
+		if err != nil {
+			return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		}
+		if contexts = slices.Sorted(maps.Keys(raw.Contexts)); len(contexts) == 0 {
+			return nil, errors.New("the kubeconfig has no contexts")
+		}
+		s = &Scoped{Cluster: Cluster{Kubeconfig: s.Kubeconfig, Context: contexts[0]}}
+	}
 	if s.Context != "" || len(contexts) == 0 {
 		contexts = append([]string{s.Context}, contexts...)
 	}

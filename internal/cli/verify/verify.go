@@ -44,6 +44,7 @@ a step failed.`,
 	}
 	flags := command.Flags()
 	o.AddFlags(flags)
+	o.AddAllFlag(flags)
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit report to this file")
 	target.AddImageFlag(flags, &o.image)
 	flags.DurationVar(&o.StepTimeout, "wait", 2*time.Minute, "maximum duration of one step; a cluster's DNS may need two minutes to apply the changes of atoll dns install")

@@ -111,6 +111,8 @@ type Cluster struct {
 	Withdrawn, Silent, Unproven map[string]string
 	// Deployments are Atoll's, by name, with Scope.Installation.
 	Deployments map[string]appsv1.Deployment
+	// Settings are the flags of atoll join that differ from the defaults, by name, with Scope.Installation.
+	Settings map[string]string
 	// Unready says why Atoll's Deployments lack ready pods, by name, with Scope.Installation.
 	Unready map[string][]string
 	// DNS is the forwarding to atoll-dns, with Scope.Installation.
@@ -405,8 +407,11 @@ func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
 		s.Cluster.Deployments[d.Name] = d
 	}
 	s.readUnready(ctx, c)
-	lost := &corev1.ConfigMap{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost)
+	lost, settings := &corev1.ConfigMap{}, &corev1.ConfigMap{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.InstallSettings}, settings)
+	note(client.IgnoreNotFound(err))
+	s.Cluster.Settings = settings.Data
+	err = c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost)
 	note(client.IgnoreNotFound(err))
 	s.Cluster.Withdrawn, s.Cluster.Silent, s.Cluster.Unproven = map[string]string{}, map[string]string{}, map[string]string{}
 	for key, since := range lost.Data {

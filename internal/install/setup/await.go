@@ -23,7 +23,7 @@ import (
 func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience time.Duration, say Say) error {
 	say("waiting at most %v (--wait) until the agent and the DNS server run", patience)
 	show := cluster.On.Kubectl("get pods -n %s", names.SystemNamespace) + " and " + render.ShowAgentLog(cluster.On)
-	if err := install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, cluster) }); err != nil {
+	if err := install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, cluster, names.SystemNamespace) }); err != nil {
 		return hint("The installed components keep retrying. To see the state of the components: "+show, "the cluster has joined, but %w", err)
 	}
 	if r.Offline {
@@ -57,15 +57,15 @@ func Await(ctx context.Context, cluster *install.Target, r JoinRequest, patience
 	return nil
 }
 
-// available returns nil when all Deployments are up to date and have a ready pod.
-func available(ctx context.Context, cluster *install.Target) error {
+// available returns nil when all Deployments of a namespace are up to date and have a ready pod.
+func available(ctx context.Context, cluster *install.Target, namespace string) error {
 	deployments := &appsv1.DeploymentList{}
-	if err := cluster.List(ctx, deployments, client.InNamespace(names.SystemNamespace)); err != nil {
+	if err := cluster.List(ctx, deployments, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("the cluster's Deployments cannot be read: %w", err)
 	}
 	for _, d := range deployments.Items {
 		wanted, status := ptr.Deref(d.Spec.Replicas, 1), d.Status
-		if wanted == 0 || status.ObservedGeneration >= d.Generation && status.UpdatedReplicas == wanted && status.AvailableReplicas > 0 {
+		if wanted == 0 || status.ObservedGeneration >= d.Generation && status.UpdatedReplicas == wanted && status.Replicas == wanted && status.AvailableReplicas > 0 {
 			continue
 		}
 		return fmt.Errorf("the Deployment %s is not available: %d of %d pods are ready%s", d.Name, status.AvailableReplicas, wanted, reasons(ctx, cluster, &d))

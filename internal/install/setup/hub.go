@@ -7,33 +7,32 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	networkingv1alpha1 "github.com/atoll-mcs/atoll/api/networking/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
-	"github.com/atoll-mcs/atoll/internal/broker/rights"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // DeployHub installs a clusterset's hub next to its broker. An API server can have one hub. replaceCRDs replaces a
-// foreign definition of MultiClusterServices with Atoll's and keeps the objects.
-func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceCRDs bool) error {
+// foreign definition of MultiClusterServices with Atoll's and keeps the objects. The settings are stored for upgrades.
+func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, settings Settings, replaceCRDs bool) error {
 	if err := clusterset(ctx, on, hub.Clusterset); err != nil {
 		return err
 	}
-	if other, err := otherClusterset(ctx, on, hub.Clusterset); err != nil || other != "" {
-		if err != nil {
-			return err
-		}
+	switch other, err := hubOf(ctx, on); {
+	case err != nil:
+		return err
+	case other != "" && other != hub.Clusterset:
 		return hint("Remove the other hub first, with the load balancers that it manages: "+on.On.Atoll("hub remove --clusterset %s", other),
 			"this API server already has a hub, which belongs to clusterset %s", other)
 	}
 	crds, objects := hub.Manifests()
+	objects = append(objects, install.Objects(settings.object(names.HubNamespace))...)
 	if err := on.Rights(ctx, []string{"create", "patch"}, slices.Concat(crds, objects)...); err != nil {
 		return err
 	}
@@ -53,20 +52,6 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, replaceC
 		return err
 	}
 	return on.Apply(ctx, objects...)
-}
-
-// otherClusterset returns another clusterset with a hub, or "".
-func otherClusterset(ctx context.Context, on *install.Target, namespace string) (string, error) {
-	bindings := &rbacv1.RoleBindingList{} // hubs have bindings in their own and the clusterset's namespace; removed hubs have none
-	if err := on.List(ctx, bindings, client.MatchingFields{"metadata.name": rights.HubRole}); err != nil {
-		return "", fmt.Errorf("listing the permissions of hubs on the broker: %w", err)
-	}
-	for _, b := range bindings.Items {
-		if b.Namespace != namespace && b.Namespace != names.HubNamespace {
-			return b.Namespace, nil
-		}
-	}
-	return "", nil
 }
 
 // RemoveHub deletes a clusterset's hub and withdraws its policies, so that members undo their effects.

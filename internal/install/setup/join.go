@@ -33,6 +33,8 @@ type JoinRequest struct {
 	// ServiceCIDRs are the Service ranges in the agent's arguments. ByClusterIP means that the agent advertises cluster IPs.
 	ServiceCIDRs []string
 	ByClusterIP  bool
+	// Settings are the flags to store for later joins and upgrades; nil means the agent's arguments.
+	Settings Settings
 	// ReplaceCRDs overwrites foreign definitions that lack a version.
 	ReplaceCRDs bool
 }
@@ -146,6 +148,7 @@ func prepare(ctx context.Context, cluster *install.Target, r JoinRequest, say Sa
 		say("warning: %s", warning)
 	}
 	j.crds, j.objects = memberManifests(r.Member, r.File, j.state)
+	j.objects = append(j.objects, install.Objects(r.stored().object(names.SystemNamespace))...)
 	all := slices.Concat(j.crds, j.objects, install.Objects(r.File.Secret(names.SystemNamespace)))
 	return &j, cluster.Rights(ctx, []string{"create", "patch"}, all...)
 }

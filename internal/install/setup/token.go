@@ -87,6 +87,10 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 	if err := clusterset(ctx, on, r.Namespace); err != nil {
 		return m, err
 	}
+	var err error
+	if m.Registry, err = Registry(ctx, on, r.Namespace); err != nil {
+		return m, err
+	}
 	if err := checkNested(ctx, on, r.Namespace, r.Cluster); err != nil {
 		return m, err
 	}
@@ -100,7 +104,6 @@ func CreateToken(ctx context.Context, on *install.Target, r TokenRequest) (crede
 			". For another cluster, choose another cluster id", "cluster %s is a member and seems to be alive: its last heartbeat is %s old", r.Cluster, age)
 	}
 	if len(m.CA) == 0 {
-		var err error
 		if m.CA, err = authority(ctx, on, r.Namespace); err != nil {
 			return m, err
 		}

@@ -103,6 +103,9 @@ const (
 	// AnnotationTokenLifetime is set on a clusterset's namespace on the broker by administrators (atoll broker deploy
 	// --token-lifetime): the longest lifetime of a member's token, as a Go duration.
 	AnnotationTokenLifetime = "atoll.dev/token-lifetime"
+	// AnnotationRegistry is set on a clusterset's namespace on the broker by administrators (atoll broker deploy --registry): the
+	// registry of the images, which join files name.
+	AnnotationRegistry = "atoll.dev/registry"
 	// AnnotationExpires is set on a join file's ServiceAccount: when its token expires (RFC 3339).
 	AnnotationExpires = "atoll.dev/expires"
 	// AnnotationDNSWiring is set on DNS configuration objects without comments: the additions of atoll dns install.
@@ -190,6 +193,9 @@ const (
 // RememberedMembers is the ConfigMap in SystemNamespace with what this cluster remembers of the other members, so that a restored
 // broker does not end or permit more than before.
 const RememberedMembers = "atoll-remembered"
+
+// InstallSettings is the name of a ConfigMap with the flags of an installation, in the namespaces of members and hubs.
+const InstallSettings = "atoll-config"
 
 // SystemNamespace is the namespace of Atoll's own programs in a member cluster.
 const SystemNamespace = "atoll-system"

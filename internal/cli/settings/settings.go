@@ -1,0 +1,65 @@
+// Package settings keeps the flags of an installation, so that commands which repeat it need not name them again.
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/atoll-mcs/atoll/internal/install/setup"
+)
+
+// Member are the flags of `atoll join` that stay as they are until they are given again, and Hub those of `atoll hub deploy`. The
+// environment is not among them, because it may have a proxy's password: the Deployment keeps it.
+var (
+	Member = []string{"advertise-mode", "agent-arg", "no-workloads", "pod-cidr", "region", "registry", "replicas", "resources", "service-cidr"}
+	Hub    = []string{"haproxy-image", "host-network", "hub-arg", "low-ports", "no-workloads", "node-selector", "registry", "replicas"}
+)
+
+// Of returns the values of flags that differ from the defaults.
+func Of(flags *pflag.FlagSet, keep []string) setup.Settings {
+	all := setup.Settings{}
+	for _, name := range keep {
+		if f := flags.Lookup(name); f != nil && f.Value.String() != f.DefValue {
+			all[name] = strings.Join(values(f), "\n")
+		}
+	}
+	return all
+}
+
+// values returns a flag's values.
+func values(f *pflag.Flag) []string {
+	switch v := f.Value.(type) {
+	case pflag.SliceValue:
+		return v.GetSlice()
+	default:
+		if text := v.String(); v.Type() == "stringToString" { // in brackets
+			return strings.Split(strings.Trim(text, "[]"), ",")
+		}
+		return []string{v.String()}
+	}
+}
+
+// Restore sets the flags that are not given.
+func Restore(flags *pflag.FlagSet, keep []string, stored setup.Settings) error {
+	for _, name := range keep {
+		f, text := flags.Lookup(name), stored[name]
+		if f == nil || f.Changed || text == "" {
+			continue
+		}
+		if err := set(f, strings.Split(text, "\n")); err != nil {
+			return fmt.Errorf("the stored value of --%s, %q: %w. Give the flag again", name, text, err)
+		}
+	}
+	return nil
+}
+
+// set sets a flag whose value was not given.
+func set(f *pflag.Flag, texts []string) error {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return list.Replace(slices.Clone(texts))
+	}
+	return f.Value.Set(strings.Join(texts, ","))
+}
