@@ -69,16 +69,24 @@ push: images ## Push the images to your registry, with the credentials of docker
 	@$(RELEASE) push $(RELEASE_FLAGS) --registry $(REGISTRY)
 
 .PHONY: release
-release: ## Make everything that a release needs in dist/: archives, images, charts, manifests, checksums (VERSION=v1.2.3)
+release: ## Make everything that a release needs in dist/: archives, images, charts, manifests, checksums (VERSION=v1.2.3 SIGNING_KEY=FILE)
 	@rm -rf dist
 	@$(MAKE) --no-print-directory images
+	@$(MAKE) --no-print-directory packed
+
+# The program atoll of a release knows the digests of the images, which have been made before.
+DIGESTS = $(shell sed 's|.*/\(.*\):.*@|\1@|' dist/images/*.digest 2>/dev/null | paste -sd ,)
+.PHONY: packed
+packed: LDFLAGS += -X github.com/atoll-mcs/atoll/internal/kit/version.digests=$(DIGESTS)
+packed: GO_BUILD = go build -ldflags '$(LDFLAGS)'
+packed:
 	@$(call for_each,$(CLI_PLATFORMS),./cmd/atoll)
 	@$(RELEASE) archives $(RELEASE_FLAGS)
 	@$(RELEASE) charts --helm "$$($(TOOL) -n helm)" $(RELEASE_FLAGS)
 	@for what in broker hub; do go run -ldflags '$(LDFLAGS)' ./cmd/atoll render $$what --output-dir dist/manifests/$$what 2>/dev/null; done
 	@go run -ldflags '$(LDFLAGS)' ./cmd/atoll render member --cluster-id any --output-dir dist/manifests/member 2>/dev/null
 	@cd dist/manifests/member && rm member.yaml kustomization.yaml # which are one cluster's: see atoll render member
-	@$(RELEASE) checksums --out $(CURDIR)/dist
+	@$(RELEASE) checksums $(RELEASE_FLAGS) $(if $(SIGNING_KEY),--signing-key $(abspath $(SIGNING_KEY)))
 
 .PHONY: kube
 kube: build host-programs ## Build the Kubernetes programs for the lab into the user's cache, once

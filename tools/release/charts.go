@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -96,14 +97,31 @@ func checksums(o options, stdout io.Writer) error {
 		return err
 	}
 	var lines []string
-	for _, f := range files {
-		if f.path == sums || strings.HasPrefix(f.path, "programs/") {
-			continue
-		}
-		lines = append(lines, fmt.Sprintf("%x  %s\n", sha256.Sum256(f.content), f.path))
+	var released []resource
+	add := func(path string, content []byte) {
+		digest := fmt.Sprintf("%x", sha256.Sum256(content))
+		lines = append(lines, digest+"  "+path+"\n")
+		released = append(released, resource{Name: path, Digest: map[string]string{"sha256": digest}})
 	}
+	for _, f := range files {
+		if !slices.Contains([]string{sums, signature, provenanceFile}, f.path) && !strings.HasPrefix(f.path, "programs/") {
+			add(f.path, f.content)
+		}
+	}
+	statement, err := o.provenance(released)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(o.out, provenanceFile), statement); err != nil {
+		return err
+	}
+	add(provenanceFile, statement)
 	fmt.Fprintf(stdout, "%s: %d files\n", filepath.Join(o.out, sums), len(lines))
-	return writeFile(filepath.Join(o.out, sums), []byte(strings.Join(lines, "")))
+	text := []byte(strings.Join(lines, ""))
+	if err := writeFile(filepath.Join(o.out, sums), text); err != nil || o.signingKey == "" {
+		return err
+	}
+	return o.sign(text)
 }
 
 // sums is the name of the file with checksums, as sha256sum -c takes it.

@@ -20,7 +20,7 @@ const usage = `usage: release images|push|archives|charts|checksums [flags]     
   push        push these images to the registry, with the credentials of docker login
   archives    archives of the program atoll for each platform
   charts      the Helm charts, packaged
-  checksums   a file SHA256SUMS of everything in the folder
+  checksums   a file SHA256SUMS of everything in the folder, with a provenance statement and a signature
 
 `
 
@@ -34,6 +34,8 @@ type options struct {
 	programs, source, out string
 	registry              string
 	helm                  string
+	// signingKey is a file with a private key; "" signs nothing.
+	signingKey string
 }
 
 func main() {
@@ -66,6 +68,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.source, "source", ".", "the repository")
 	flags.StringVar(&o.out, "out", "dist", "folder to write into")
 	flags.StringVar(&o.registry, "registry", "ghcr.io/atoll-mcs", "registry that the images' names begin with")
+	flags.StringVar(&o.signingKey, "signing-key", "", "checksums: file with an ECDSA key in PEM, to sign the checksums")
 	flags.StringVar(&o.helm, "helm", "helm", "the program helm")
 	commands := map[string]func(options, io.Writer) error{"images": images, "push": push, "archives": archives, "charts": charts, "checksums": checksums}
 	help := func(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
@@ -82,7 +85,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err := flags.Parse(args[1:]); err != nil {
 		return fmt.Errorf("%w; %w", err, errUsage)
 	}
-	if flags.NArg() > 0 || args[0] != "checksums" && (o.version == "" || epoch == 0) {
+	if flags.NArg() > 0 || o.version == "" || epoch == 0 {
 		return fmt.Errorf("--version and --epoch are needed, and no arguments; %w", errUsage)
 	}
 	o.created = time.Unix(epoch, 0).UTC()

@@ -3,9 +3,14 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -253,7 +258,7 @@ func TestReproducible(t *testing.T) {
 	if first != second {
 		t.Errorf("the first release is\n%sand the second\n%s", first, second)
 	}
-	if strings.Count(first, "\n") != 6+2+8 { // images and digests, archives, bills
+	if strings.Count(first, "\n") != 6+2+8+1 { // images and digests, archives, bills, the provenance
 		t.Errorf("unexpected files:\n%s", first)
 	}
 	program := filepath.Join(programs, "linux-arm64", "atoll-hub")
@@ -286,7 +291,60 @@ func sumsIn(t *testing.T, out string) string {
 	return string(text)
 }
 
-// A bill of materials names each module once, with its version and checksum.
+// The signature is of the checksums, and the provenance statement of the same files. Other keys do not fit, and what is no key is
+// refused.
+func TestSigned(t *testing.T) {
+	out := made(t, built(t))
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key.pem")
+	sign := func(content []byte) error {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return run([]string{"checksums", "--version", "v1.2.3", "--revision", "abc", "--epoch", "1700000000", "--out", out, "--signing-key", file}, io.Discard, io.Discard)
+	}
+	if err := sign([]byte("no key")); err == nil || !strings.Contains(err.Error(), "openssl ecparam") {
+		t.Errorf("a file without a key: %v", err)
+	}
+	if err := sign(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(out, signature))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checksums := sumsIn(t, out)
+	digest := sha256.Sum256([]byte(checksums))
+	if other, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader); !ecdsa.VerifyASN1(&key.PublicKey, digest[:], signed) || ecdsa.VerifyASN1(&other.PublicKey, digest[:], signed) {
+		t.Error("the signature is not the key's")
+	}
+
+	var s statement
+	if text, err := os.ReadFile(filepath.Join(out, provenanceFile)); err != nil || json.Unmarshal(text, &s) != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	var subjects strings.Builder
+	for _, r := range s.Subject {
+		subjects.WriteString(r.Digest["sha256"] + "  " + r.Name + "\n")
+	}
+	rest, _ := strings.CutPrefix(checksums, subjects.String())
+	if strings.Count(rest, "\n") != 1 || !strings.HasSuffix(rest, "  "+provenanceFile+"\n") || s.Predicate.BuildDefinition.ResolvedDependencies[0].Digest["gitCommit"] != "abc" {
+		t.Errorf("the statement is %+v, the checksums\n%s", s, checksums)
+	}
+}
+
+// A bill of materials names each module once, with its version, checksum and licences.
 func TestBill(t *testing.T) {
 	out := made(t, built(t))
 	text, err := os.ReadFile(filepath.Join(out, "sbom", "atoll-agent-linux-arm64.cdx.json"))
@@ -303,6 +361,11 @@ func TestBill(t *testing.T) {
 	}
 	if c := found["github.com/pkg/errors"]; len(c.Properties) != 1 || !strings.HasPrefix(c.Properties[0].Value, "h1:") || c.PURL != "pkg:golang/github.com/pkg/errors@"+c.Version || len(found) != 2 || found["std"].Version == "" {
 		t.Errorf("the components are %+v", document.Components)
+	}
+	for name, want := range map[string]string{"github.com/pkg/errors": "BSD-2-Clause", "std": "BSD-3-Clause"} {
+		if all := found[name].Licences; len(all) != 1 || all[0].Licence.ID != want {
+			t.Errorf("the licences of %s are %+v, want %s", name, all, want)
+		}
 	}
 	if len(document.Dependencies) != 1 || len(document.Dependencies[0].DependsOn) != 2 || document.Metadata.Component.Version != "v1.2.3" {
 		t.Errorf("%s", text)

@@ -5,6 +5,7 @@ import (
 	"debug/buildinfo"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -33,7 +34,13 @@ type (
 		Version    string     `json:"version"`
 		PURL       string     `json:"purl"`
 		Hashes     []hash     `json:"hashes,omitempty"`
+		Licences   []licence  `json:"licenses,omitempty"`
 		Properties []property `json:"properties,omitempty"`
+	}
+	licence struct {
+		Licence struct {
+			ID string `json:"id"` // SPDX
+		} `json:"license"`
 	}
 	hash struct {
 		Algorithm string `json:"alg"`
@@ -64,6 +71,7 @@ func (o options) bill(program, name string, on platform) ([]byte, error) {
 		Type: "application", Name: name, Version: o.version,
 		PURL:       purl(info.Main.Path, o.version) + "#cmd/" + name,
 		Hashes:     []hash{{"SHA-256", hex.EncodeToString(sum[:])}},
+		Licences:   licences([]string{"Apache-2.0"}),
 		Properties: []property{{"atoll:platform", on.os + "/" + on.arch}, {"atoll:commit", o.revision}},
 	}
 	main.Ref = main.PURL
@@ -72,23 +80,40 @@ func (o options) bill(program, name string, on platform) ([]byte, error) {
 		Metadata: metadata{Timestamp: o.created.Format(time.RFC3339), Component: main},
 	}
 	from := dependency{Ref: main.Ref}
-	add := func(path, version, sum string) {
+	add := func(path, version, sum string) error {
+		ids, err := licencesOf(path, version)
+		if err != nil {
+			return err
+		}
 		c := component{Type: "library", Name: path, Version: version, PURL: purl(path, version)}
-		c.Ref = c.PURL
+		c.Ref, c.Licences = c.PURL, licences(ids)
 		if sum != "" {
 			c.Properties = []property{{"go:sum", sum}}
 		}
 		document.Components = append(document.Components, c)
 		from.DependsOn = append(from.DependsOn, c.Ref)
+		return nil
 	}
-	add("std", strings.TrimPrefix(info.GoVersion, "go"), "")
+	err = add("std", strings.TrimPrefix(info.GoVersion, "go"), "")
 	for _, dep := range info.Deps {
 		module := replaced(dep)
-		add(module.Path, module.Version, module.Sum)
+		err = errors.Join(err, add(module.Path, module.Version, module.Sum))
+	}
+	if err != nil {
+		return nil, err
 	}
 	document.Dependencies = append(document.Dependencies, from)
 	text, err := json.MarshalIndent(document, "", "  ")
 	return append(text, '\n'), err
+}
+
+func licences(ids []string) (all []licence) {
+	for _, id := range ids {
+		var l licence
+		l.Licence.ID = id
+		all = append(all, l)
+	}
+	return all
 }
 
 // replaced is the module that stands in for another one, or that itself.

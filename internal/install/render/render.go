@@ -71,9 +71,13 @@ func (m Member) Manifests() (crds, objects []*unstructured.Unstructured) {
 // AgentImage returns atoll-agent's image.
 func (m Member) AgentImage() string { return m.image(AgentName) }
 
-// image returns the reference of an image.
+// image returns the reference of an image. That of a release has the image's digest: it is the same in every registry.
 func (m Member) image(name string) string {
-	return cmp.Or(m.Registry, DefaultRegistry) + "/" + name + ":" + cmp.Or(m.Tag, version.String())
+	reference := cmp.Or(m.Registry, DefaultRegistry) + "/" + name + ":"
+	if m.Tag != "" {
+		return reference + m.Tag
+	}
+	return reference + version.String() + version.Digest(name)
 }
 
 func (m Member) replicas() int32 { return cmp.Or(m.Replicas, defaultReplicas) }
