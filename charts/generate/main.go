@@ -72,6 +72,7 @@ func generated() (map[string]string, error) {
 		}
 	}
 	files["atoll-agent/files/alerts.yaml"], files["atoll-agent/files/dashboard.json"] = monitoring.Alerts, monitoring.Dashboard
+	files["atoll-broker/files/alerts.yaml"], files["atoll-hub/files/alerts.yaml"] = monitoring.BrokerAlerts, monitoring.HubAlerts
 	return files, nil
 }
 

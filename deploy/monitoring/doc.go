@@ -4,10 +4,15 @@ package monitoring
 
 import _ "embed" // the files
 
-// Alerts are the rules for the Prometheus of members, Dashboard is a dashboard for them.
+// Alerts are the rules for the Prometheus of members, BrokerAlerts and HubAlerts those for brokers and hubs. Dashboard is a dashboard
+// for members.
 var (
 	//go:embed alerts.yaml
 	Alerts string
+	//go:embed broker-alerts.yaml
+	BrokerAlerts string
+	//go:embed hub-alerts.yaml
+	HubAlerts string
 	//go:embed dashboard.json
 	Dashboard string
 )

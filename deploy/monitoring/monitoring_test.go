@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,14 +32,14 @@ func TestRunbooks(t *testing.T) {
 			}
 		}
 	}
-	var rules, ofBroker file
-	for name, into := range map[string]*file{"alerts.yaml": &rules, "broker-alerts.yaml": &ofBroker} {
+	var rules, ofBroker, ofHub file
+	for name, into := range map[string]*file{"alerts.yaml": &rules, "broker-alerts.yaml": &ofBroker, "hub-alerts.yaml": &ofHub} {
 		if err := yaml.Unmarshal([]byte(read(t, "deploy", "monitoring", name)), into); err != nil {
 			t.Fatal(err)
 		}
 	}
 	page, alerts := read(t, "docs", "reference", "alerts.md"), 0
-	for _, g := range append(rules.Groups, ofBroker.Groups...) {
+	for _, g := range slices.Concat(rules.Groups, ofBroker.Groups, ofHub.Groups) {
 		for _, r := range g.Rules {
 			alerts++
 			section := "## " + r.Alert + "\n\n*" + r.Labels["severity"] + "*, after " + r.For + " of `" + r.Expr + "`\n\n"
@@ -61,10 +62,10 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(atoll_\\w+)` ").FindAllStringSubmatch(read(t, "docs", "reference", "metrics.md"), -1) {
 		documented[row[1]] = true
 	}
-	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
+	for _, file := range []string{"alerts.yaml", "hub-alerts.yaml", "dashboard.json"} {
 		found := regexp.MustCompile(`\batoll_\w+`).FindAllString(read(t, "deploy", "monitoring", file), -1)
 		for _, metric := range found {
-			if !documented[metric] && !documented[strings.TrimSuffix(metric, "_bucket")] {
+			if !documented[metric] && !documented[strings.TrimSuffix(strings.TrimSuffix(metric, "_bucket"), "_count")] {
 				t.Errorf("%s: docs/reference/metrics.md has no %s", file, metric)
 			}
 		}

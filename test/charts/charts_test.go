@@ -259,6 +259,38 @@ func TestChartsAlone(t *testing.T) {
 	}
 }
 
+// The charts of broker and hub have their alerts, and the hub a ServiceMonitor, if they are asked for.
+func TestAlertsOfBrokerAndHub(t *testing.T) {
+	needsHelm(t)
+	for chart, text := range map[string]string{"atoll-broker": monitoring.BrokerAlerts, "atoll-hub": monitoring.HubAlerts} {
+		args := "--set monitoring.prometheusRule=true --set monitoring.labels.release=prometheus"
+		if chart == "atoll-hub" {
+			args += " --set monitoring.serviceMonitor=true"
+		}
+		got, err := Objects(t.Context(), chart, strings.Fields(args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds := map[string]int{}
+		for _, o := range got {
+			if o.GroupVersionKind().Group != "monitoring.coreos.com" {
+				continue
+			}
+			kinds[o.GetKind()]++
+			var want any
+			if err := yaml.Unmarshal([]byte(text), &want); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, any(o.Object["spec"])); o.GetKind() == "PrometheusRule" && diff != "" || o.GetLabels()["release"] != "prometheus" {
+				t.Errorf("%s %s, with labels %v (-want +got):\n%s", chart, install.Name(o), o.GetLabels(), diff)
+			}
+		}
+		if kinds["PrometheusRule"] != 1 || (kinds["ServiceMonitor"] == 1) != (chart == "atoll-hub") {
+			t.Errorf("%s has %v", chart, kinds)
+		}
+	}
+}
+
 // If the release itself is stored in Atoll's namespace, the chart does not contain that
 // namespace.
 func TestNamespaces(t *testing.T) {
