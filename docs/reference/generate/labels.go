@@ -10,7 +10,8 @@ import (
 const labelsIntro = `# Labels, annotations and conditions
 
 The labels, annotations and conditions of Atoll and of the Multi-Cluster Services API that Atoll writes or reads.
-[Architecture](../explanation/architecture.md) lists the objects. The conditions of ServiceExports and ServiceImports are in [Rules](rules.md).
+[Architecture](../explanation/architecture.md) lists the objects. The conditions of ServiceExports and ServiceImports are in [Rules](rules.md),
+and the reasons of all conditions in [Messages](messages.md).
 `
 
 // sections are the tables of the page: the constants of a package whose names begin so.
@@ -21,9 +22,7 @@ var sections = []struct{ title, folder, prefix string }{
 	{"Finalizers", "internal/mcs/names", "Finalizer"},
 	{"Values", "internal/mcs/names", "AgentManager AggregateManager ExportsAllowed OnLoss"},
 	{"Conditions of a MultiClusterService", "api/networking/v1alpha1", "Condition"},
-	{"Their reasons", "api/networking/v1alpha1", "Reason"},
 	{"Conditions of a TrafficPolicy's target", "api/traffic/v1alpha1", "Condition"},
-	{"Their reasons in a TrafficPolicy", "api/traffic/v1alpha1", "Reason"},
 }
 
 // labelsPage is the reference of what stands in metadata and conditions.
