@@ -103,20 +103,26 @@ generate: ## Write the generated files anew
 	@go run ./docs/reference/generate
 
 .PHONY: docs
-docs: mkdocs ## Serve the documentation as a site on http://127.0.0.1:8000
-	@mkdocs serve --quiet --dev-addr 127.0.0.1:8000
+docs: site-modules ## Serve the documentation as a site on http://127.0.0.1:8000
+	@cd site && npx vitepress dev . --host 127.0.0.1 --port 8000
 
 .PHONY: site
-site: mkdocs ## Build the documentation as a site in dist/site
-	@mkdocs build --quiet --strict
+site: site-modules ## Build the documentation as a site in dist/site
+	@cd site && npx vitepress build . >/dev/null
+
+.PHONY: test-site
+test-site: site ## Look at every page of the site in a browser (as root, to install Chromium where it is missing)
+	@command -v chromium >/dev/null || { echo "== installing chromium"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+	@node site/test.mjs
 
 .PHONY: pictures
 pictures: root kube ## Draw the pictures of terminals in the documentation, in a lab (as root)
 	@scripts/flows && scripts/pictures
 
-.PHONY: mkdocs
-mkdocs:
-	@command -v mkdocs >/dev/null || { echo "== installing mkdocs"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mkdocs >/dev/null; }
+.PHONY: site-modules
+site-modules:
+	@command -v npm >/dev/null || { echo "== installing npm"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm >/dev/null; }
+	@[ site/node_modules/.package-lock.json -nt site/package-lock.json ] || npm ci --prefix site --silent
 
 .PHONY: clean
 clean: ## Remove what was built here; the user's cache of Kubernetes programs stays
@@ -183,7 +189,7 @@ test-scenarios: build ## One form of each scenario that is not long, in real clu
 .PHONY: nightly
 nightly: export ATOLL_NIGHTLY := 1
 nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, chaos, the flood, older versions of Kubernetes, upgrade, clocks, benchmarks (as root)
-	@$(MAKE) --no-print-directory lint site fuzz FUZZTIME=5m
+	@$(MAKE) --no-print-directory lint test-site fuzz FUZZTIME=5m
 	@GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/atoll # what Linux alone has must not get into it
 	@$(ANEW) -p 1 $$(go list ./... | grep -v /test/scenario)
 	@$(ANEW) -v -timeout 3h ./test/scenario

@@ -260,7 +260,7 @@ func (o *options) upgrade(cmd *cobra.Command, p part) error {
 			return err
 		}
 	}
-	if err := p.Run(cmd.Context(), o.wait, works); err != nil {
+	if err := p.Run(cmd.Context(), o.wait, works, steps.Say(cmd)); err != nil {
 		return fmt.Errorf("%s: %w", p.cluster.Target, err)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s %s has version %s\n", output.Good.On(cmd.OutOrStdout()), p, version.String())

@@ -157,7 +157,7 @@ func (u *Upgrade) check(ctx context.Context) error {
 
 // Run upgrades, waits at most patience until the workloads run and works returns nil, and otherwise restores what was there before.
 // CustomResourceDefinitions stay.
-func (u *Upgrade) Run(ctx context.Context, patience time.Duration, works func(context.Context) error) error {
+func (u *Upgrade) Run(ctx context.Context, patience time.Duration, works func(context.Context) error, say Say) error {
 	before, err := u.on.Before(ctx, u.objects...)
 	if err != nil {
 		return err
@@ -169,6 +169,7 @@ func (u *Upgrade) Run(ctx context.Context, patience time.Duration, works func(co
 	if err == nil {
 		return nil
 	}
+	say("rolling back %s", u.what)
 	// Also after an interruption: half an upgrade is worse than none.
 	ctx = context.WithoutCancel(ctx)
 	back := before.Restore(ctx)
