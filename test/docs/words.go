@@ -185,7 +185,7 @@ func (c *checker) helm(args []string) error {
 var KubectlFlags = map[string]map[string]bool{
 	"annotate": {"--overwrite": false},
 	"apply":    {"-f": true, "-k": true, "--server-side": false, "--force-conflicts": false},
-	"create":   {"--image": true, "--hard": true, "--clusterrole": true, "--serviceaccount": true, "--verb": true, "--resource": true},
+	"create":   {"--image": true, "--from-literal": true, "--hard": true, "--clusterrole": true, "--serviceaccount": true, "--verb": true, "--resource": true},
 	"delete":   {"--all": false, "-A": false, "-l": true, "--ignore-not-found": false, "--wait": true},
 	"describe": {"-l": true},
 	"exec":     {},

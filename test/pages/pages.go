@@ -21,6 +21,8 @@ type Block struct {
 	// Language is the language after the fence, or "".
 	Language string
 	Text     string
+	// File is the name under which the text before the block tells readers to save it, or "".
+	File string
 	// Untried is set if the text before the block says that tests do not try it.
 	Untried bool
 }
@@ -93,6 +95,8 @@ var (
 	span  = regexp.MustCompile("`([^`\n]+)`")
 	// untried matches the text that marks the next block as not tried.
 	untried = regexp.MustCompile(`(?i)\bnot tried here\b`)
+	// saved matches the text that tells readers to save the next block in a file.
+	saved = regexp.MustCompile("\\bSave this as `([^`/]+)`")
 )
 
 // Parse parses a page.
@@ -114,6 +118,9 @@ func Parse(path, text string) (Page, error) {
 		case match != nil:
 			indent, closing = match[1], match[2]
 			open = &Block{Page: path, Line: line + 1, Section: section, Language: match[3], Untried: untried.MatchString(before)}
+			if m := saved.FindStringSubmatch(before); m != nil {
+				open.File = m[1]
+			}
 		case strings.TrimSpace(text) == "":
 			before += "\n"
 		default:

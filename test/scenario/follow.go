@@ -21,9 +21,9 @@ func followVerbs() []Verb {
 	return []Verb{{
 		Name: "follow", Args: "CLUSTER PAGE#SECTION [N…] [A=B…]", Min: 2, Max: -1, Takes: followTime,
 		Summary: "runs the commands of a documentation section: all blocks not marked \"not tried here\", or the Nth blocks, with B instead of every A. " +
-			"Each cluster and the `broker` have a context; CLUSTER is current. The directory contains `charts` and keeps files until the scenario ends",
+			"Each cluster and the `broker` have a context; CLUSTER is current. The directory contains `charts`, and the section's blocks that the page says to save (\"Save this as `web.yaml`\"), and keeps files until the scenario ends",
 		Check: func(s *Script, _ bool, args []string) error {
-			if _, _, err := parseFollow(args[1:]); err != nil {
+			if _, _, _, err := parseFollow(args[1:]); err != nil {
 				return err
 			}
 			return s.checkCluster(args[0], true)
@@ -32,11 +32,11 @@ func followVerbs() []Verb {
 	}}
 }
 
-// parseFollow returns the blocks and the replacements for their text.
-func parseFollow(args []string) (blocks []pages.Block, changes *strings.Replacer, err error) {
+// parseFollow returns the blocks of commands, the section's files, and the replacements for their text.
+func parseFollow(args []string) (blocks, files []pages.Block, changes *strings.Replacer, err error) {
 	path, section, ok := strings.Cut(args[0], "#")
 	if !ok {
-		return nil, nil, fmt.Errorf("%s has no section: use PAGE#SECTION", args[0])
+		return nil, nil, nil, fmt.Errorf("%s has no section: use PAGE#SECTION", args[0])
 	}
 	var wanted []int
 	var pairs []string
@@ -46,42 +46,51 @@ func parseFollow(args []string) (blocks []pages.Block, changes *strings.Replacer
 		} else if from, to, ok := strings.Cut(arg, "="); ok && from != "" {
 			pairs = append(pairs, from, to)
 		} else if arg != unknown {
-			return nil, nil, fmt.Errorf("%s is neither the number of a block nor A=B", arg)
+			return nil, nil, nil, fmt.Errorf("%s is neither the number of a block nor A=B", arg)
 		}
 	}
 	page, err := pages.ReadOne(charts.Root(), path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	var all []pages.Block
 	for _, b := range page.Blocks {
-		if b.Section == section && b.Runnable() {
+		switch {
+		case b.Section != section:
+		case b.File != "":
+			files = append(files, b)
+		case b.Runnable():
 			all = append(all, b)
 		}
 	}
 	if len(all) == 0 {
-		return nil, nil, fmt.Errorf("%s has no commands in a section #%s", path, section)
+		return nil, nil, nil, fmt.Errorf("%s has no commands in a section #%s", path, section)
 	}
 	if len(wanted) == 0 {
 		blocks = all
 	}
 	for _, n := range wanted {
 		if n < 1 || n > len(all) {
-			return nil, nil, fmt.Errorf("%s has %d blocks of commands, and no block %d", args[0], len(all), n)
+			return nil, nil, nil, fmt.Errorf("%s has %d blocks of commands, and no block %d", args[0], len(all), n)
 		}
 		blocks = append(blocks, all[n-1])
 	}
-	return blocks, strings.NewReplacer(pairs...), nil
+	return blocks, files, strings.NewReplacer(pairs...), nil
 }
 
 func runFollow(ctx context.Context, r *Run, args []string) error {
-	blocks, changes, err := parseFollow(args[1:])
+	blocks, files, changes, err := parseFollow(args[1:])
 	if err != nil {
 		return usageErrorf("%v", err)
 	}
 	if r.folder == "" {
 		if r.folder, err = newFolder(); err != nil {
 			return err
+		}
+	}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(r.folder, file.File), []byte(changes.Replace(file.Text)), 0o600); err != nil {
+			return fmt.Errorf("saving a file of %s: %w", file.At(), err)
 		}
 	}
 	var text strings.Builder

@@ -16,7 +16,7 @@ import (
 // unchanged.
 var stepByStep = []string{
 	"README.md", "charts/README.md", "charts/atoll-hub/README.md", "docs/explanation/concepts.md", "docs/reference/dns.md", "docs/how-to/gitops.md", "docs/how-to/install.md",
-	"docs/how-to/membership.md", "docs/how-to/upgrade.md", "docs/how-to/backup.md", "docs/how-to/uninstall.md", "docs/tutorials/first-service.md", "docs/tutorials/failover.md", "docs/tutorials/conflict.md", "docs/how-to/migration.md", "docs/how-to/multiclusterservice.md",
+	"docs/how-to/membership.md", "docs/how-to/upgrade.md", "docs/how-to/backup.md", "docs/how-to/uninstall.md", "docs/tutorials/first-service.md", "docs/tutorials/failover.md", "docs/tutorials/conflict.md", "docs/how-to/migration.md", "docs/how-to/multiclusterservice.md", "docs/how-to/stateful.md",
 }
 
 // otherwise lists blocks of these pages that no scenario runs unchanged, with the replacement
@@ -48,6 +48,7 @@ var otherwise = map[string]string{
 	"docs/how-to/membership.md#two-clusters-with-one-id 1":                        "test/membership/refused_test.go",
 	"docs/how-to/membership.md#what-members-can-do-to-each-other 1":               "test/integration/strangers_test.go",
 	"docs/how-to/membership.md#how-much-of-a-member-is-taken 1":                   "test/simulation/budget_test.go",
+	"docs/how-to/stateful.md#deploy 1":                                            "the scenario's own namespaces",
 	"docs/how-to/multiclusterservice.md#installing-the-hub 1":                     "a lab's broker runs no pods: the scenario hub-in-pods, in a cluster that is a broker too",
 }
 
@@ -64,7 +65,7 @@ func TestPagesAreFollowed(t *testing.T) {
 			for _, w := range c.words[1:] {
 				args = append(args, w.String())
 			}
-			blocks, _, err := parseFollow(args)
+			blocks, _, _, err := parseFollow(args)
 			planes.NoError(t, err)
 			for _, b := range blocks {
 				followed[b.At()] = true
