@@ -194,7 +194,7 @@ var KubectlFlags = map[string]map[string]bool{
 	"label":    {"--overwrite": false, "-A": false, "--all": false},
 	"logs":     {"-l": true},
 	"patch":    {"--type": true, "-p": true},
-	"rollout":  {},
+	"rollout":  {"--timeout": true},
 	"run":      {"--rm": false, "-it": false, "--restart": true, "--image": true},
 	"scale":    {"--replicas": true},
 	"version":  {},
