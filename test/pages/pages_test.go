@@ -32,3 +32,17 @@ func TestCommands(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+func TestSavedBlock(t *testing.T) {
+	page, err := Parse("x.md", "Save this as `web.yaml`. It is short:\n\n```yaml\na: b\n```\n\n```\nkubectl apply -f web.yaml\n```\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, b := range page.Blocks {
+		files = append(files, b.File)
+	}
+	if diff := cmp.Diff([]string{"web.yaml", ""}, files); diff != "" {
+		t.Errorf("wrong files (-want +got):\n%s", diff)
+	}
+}
