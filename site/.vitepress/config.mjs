@@ -21,6 +21,9 @@ function outside(href, page) {
   return `${repository}/${isFolder ? 'tree' : 'blob'}/main/${relative(root, target)}${anchor ? '#' + anchor : ''}`
 }
 
+// slug is the anchor of a heading, as on the code host.
+const slug = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}\p{M}_ -]/gu, '').replace(/ /g, '-')
+
 // comments removes comments, which generators use as marks. Other HTML is text: pages have none, but placeholders such as <name>.
 function comments(md) {
   md.core.ruler.before('normalize', 'comments', (state) => { state.src = state.src.replace(/^<!--.*-->$/gm, '') })
@@ -57,7 +60,7 @@ export default withMermaid(defineConfig({
     ] },
     build: { chunkSizeWarningLimit: 2000 },
   },
-  markdown: { html: false, config: (md) => { comments(md); links(md) } },
+  markdown: { html: false, anchor: { slugify: slug }, theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' }, config: (md) => { comments(md); links(md) } },
   themeConfig: {
     search: { provider: 'local' },
     socialLinks: [{ icon: 'github', link: repository }],
