@@ -88,7 +88,7 @@ func (m *MemberFlags) Complete(into *render.Member) error {
 	}
 	m.options = options
 	*into = m.member
-	into.AgentArgs, into.AgentEnv, into.Resources = args, env, changes
+	into.AgentArgs, into.AgentEnv, into.Resources, into.ClosedNamespaces = args, env, changes, options.ClosedNamespaces
 	return nil
 }
 

@@ -50,6 +50,8 @@ type Member struct {
 	Replicas int32
 	// AgentArgs are arguments for the agent.
 	AgentArgs []string
+	// ClosedNamespaces are patterns of more namespaces that are closed to exports, as the agent's flag closes them to imports.
+	ClosedNamespaces []string
 	// AgentEnv are environment variables of the agent's container, for example HTTPS_PROXY.
 	AgentEnv []corev1.EnvVar
 	// Resources change the requests and limits of both programs.
@@ -62,6 +64,7 @@ type Member struct {
 func (m Member) Manifests() (crds, objects []*unstructured.Unstructured) {
 	crds = install.MustParse(deploy.MemberCRDs()...)
 	objects = append(install.MustParse(slices.Concat(deploy.Agent(), deploy.DNS())...), install.Objects(m.Prefer.objects()...)...)
+	closeToExports(objects, m.ClosedNamespaces)
 	if m.NoWorkloads {
 		return crds, objects
 	}
