@@ -85,7 +85,7 @@ func TestDocumentedFlagsOfKubectl(t *testing.T) {
 		}
 		return string(output)
 	}
-	below := map[string][]string{"create": {"quota", "clusterrole", "clusterrolebinding", "deployment", "namespace"}}
+	below := map[string][]string{"create": {"quota", "clusterrole", "clusterrolebinding", "configmap", "deployment", "namespace"}, "rollout": {"status"}}
 	for verb, flags := range docs.KubectlFlags {
 		text := ""
 		if verb == "" {

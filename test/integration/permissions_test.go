@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/lab"
 	"github.com/atoll-mcs/atoll/test/objects"
 	"github.com/atoll-mcs/atoll/test/planes"
@@ -170,6 +172,13 @@ func TestPermissionsAreKept(t *testing.T) {
 		noError(t, theLab.Kill(t.Context(), "c1/agent"))
 		start(t, "c1/agent")
 	}
+	eventually(t, "c1 remembers the permissions", func() error { // it writes them every few seconds only
+		remembered := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: names.RememberedMembers}}
+		if planes.Read(t, on["c1"], remembered); !strings.Contains(fmt.Sprint(remembered.Data), "10.9.0.0/16") {
+			return fmt.Errorf("it remembers %v", remembered.Data)
+		}
+		return nil
+	})
 	remove(t, lab.Broker, objects.Permissions(nil))
 	stays()
 	restart()

@@ -71,7 +71,9 @@ func TestDeployRunsHub(t *testing.T) {
 	})
 	must(t, "", deploy+" --host-network --low-ports --node-selector edge=true")
 	letIn(true)
-	must(t, "", deploy)
+	must(t, "", deploy) // settings stay
+	letIn(true)
+	must(t, "", deploy+" --host-network=false --low-ports=false")
 	letIn(false)
 	refused(t, "", deploy+" --low-ports", "--low-ports requires --host-network")
 	must(t, "", "hub remove --yes --context broker")
