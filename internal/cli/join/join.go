@@ -20,9 +20,9 @@ import (
 
 // NewCommand returns the command.
 func NewCommand() *cobra.Command {
-	var cluster target.Scoped
+	var cluster target.Cluster
 	var request setup.JoinRequest
-	var clusterID string
+	var clusterID, brokerServer string
 	var dryRun bool
 	var wait time.Duration
 	var member MemberFlags
@@ -45,7 +45,7 @@ cluster administrator, and Kubernetes 1.30 or later.`,
 			if err != nil {
 				return err
 			}
-			request.File, request.ClusterID, request.Broker = file, names.ClusterID(clusterID), cluster.Broker()
+			request.File, request.ClusterID, request.Broker = file, names.ClusterID(clusterID), credential.At(brokerServer)
 			to, err := cluster.Connect(steps.Report(cmd, dryRun))
 			if err != nil {
 				return err
@@ -76,6 +76,7 @@ cluster administrator, and Kubernetes 1.30 or later.`,
 	flags := command.Flags()
 	cluster.AddFlags(flags)
 	flags.StringVar(&clusterID, "cluster-id", "", "expected cluster id; the command fails if the join file has a different cluster id")
+	flags.StringVar(&brokerServer, "broker-server", "", "URL at which this machine reaches the broker, if it differs from the URL in the join file")
 	flags.BoolVar(&request.Offline, "offline", false, "do not connect to the broker from this machine; the agent exchanges the token and checks that the cluster id is free")
 	flags.BoolVar(&request.ReplaceCRDs, "replace-crds", false, "replace CustomResourceDefinitions of other products if they lack a version that Atoll needs")
 	flags.DurationVar(&wait, "wait", 2*time.Minute, "maximum time to wait until the agent and the DNS server run; 0 means do not wait")
