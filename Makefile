@@ -145,7 +145,7 @@ lint: vet ## Check format, generated files, modules, vet and staticcheck
 	@echo "== lint"
 	@before=$$(cat $(GENERATED) | sha256sum); $(MAKE) --no-print-directory generate; \
 		test "$$before" = "$$(cat $(GENERATED) | sha256sum)" || { echo "generated files were not current: commit what make generate wrote"; exit 1; }
-	@for module in . tools lab/kube/*/; do go -C $$module mod tidy -diff || { echo "$$module: run go mod tidy"; exit 1; }; done
+	@for module in . tools lab/kube/*/ test/gatewayapi; do go -C $$module mod tidy -diff || { echo "$$module: run go mod tidy"; exit 1; }; done
 	@$(TOOL) staticcheck ./...
 	@go -C tools vet ./release
 
@@ -188,7 +188,7 @@ test-scenarios: build ## One form of each scenario that is not long, in real clu
 
 .PHONY: nightly
 nightly: export ATOLL_NIGHTLY := 1
-nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, chaos, the flood, older versions of Kubernetes, upgrade, clocks, benchmarks (as root)
+nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, chaos, the flood, older versions of Kubernetes, upgrade, clocks, Envoy Gateway, benchmarks (as root)
 	@$(MAKE) --no-print-directory lint test-site fuzz FUZZTIME=5m
 	@GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/atoll # what Linux alone has must not get into it
 	@$(ANEW) -p 1 $$(go list ./... | grep -v /test/scenario)
@@ -197,7 +197,7 @@ nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and conv
 	@go -C tools test -count=1 ./release
 	@$(MAKE) --no-print-directory test-convergence FOR=30m SEED=$$(date +%s)
 	@$(MAKE) --no-print-directory test-chaos FOR=1h SEED=$$(date +%s)
-	@$(MAKE) --no-print-directory test-upgrade test-clock
+	@$(MAKE) --no-print-directory test-upgrade test-clock test-gateway
 	@$(MAKE) --no-print-directory bench bench-dns bench-lb
 
 FIRST_SCENARIOS := $(ANEW) -v -timeout 1h ./test/scenario -run 'TestScenarios/^(by-the-book|tutorials|two-exporters)$$'
@@ -230,6 +230,11 @@ test-upgrade: kube ## Upgrade a clusterset from an older commit, cluster by clus
 .PHONY: test-clock
 test-clock: kube ## Have the clocks of one cluster be wrong by an hour, and set, under traffic: two rows for docs/explanation/faults.md (as root)
 	@scripts/test-clock
+
+.PHONY: test-gateway
+test-gateway: export ATOLL_NIGHTLY := 1
+test-gateway: kube ## The controller of Envoy Gateway with a ServiceImport in a lab (as root)
+	@cd test/gatewayapi && go vet . && $(ANEW) -v -timeout 1h .
 
 ##@ Measuring
 

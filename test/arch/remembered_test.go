@@ -14,6 +14,7 @@ import (
 // programs read.
 var remembered = map[string]string{
 	"internal/cli/lab": "no lab is started", "internal/install/dnswiring": "go list names a folder of modules, whose content has a checksum", "test/arch": "go list reads what the tests open too", "test/flood": "runs only nightly", "test/planes": "has no tests", "test/simulation": "clusters in memory", "test/convergence": "clusters in memory",
+	"test/gatewayapi": "a module of its own",
 }
 
 // TestProgramsRunAnew checks that the Makefile always reruns tests that can start programs,
