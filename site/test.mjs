@@ -46,7 +46,6 @@ function shown() {
     items: all('li').map(depth), headings: all('h1,h2,h3,h4,h5,h6').length, diagrams: all('.mermaid svg').length, code: all('div[class*=language-] pre').length, tables: all('table').length,
     copy: all('div[class*=language-] button.copy').length,
     lost: all('a[href^="#"]').map((a) => decodeURIComponent(a.getAttribute('href').slice(1))).filter((id) => !anchors.has(id)),
-    raw: /```|sequenceDiagram|flowchart (LR|TD)/.test(content.innerText.replace(/[\s\S]*?/g, (x) => x)) && all('.mermaid').length > all('.mermaid svg').length,
     wide: document.documentElement.scrollWidth > document.documentElement.clientWidth,
     dark: document.querySelectorAll('.VPSwitchAppearance').length > 0,
   }

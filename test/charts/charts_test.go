@@ -223,14 +223,7 @@ func TestChartsAlone(t *testing.T) {
 				t.Errorf("%s has the labels %v", install.Name(o), o.GetLabels())
 			}
 		case "PrometheusRule":
-			var want, have any
-			if err := yaml.Unmarshal([]byte(monitoring.Alerts), &want); err != nil {
-				t.Fatal(err)
-			}
-			have = o.Object["spec"]
-			if diff := cmp.Diff(want, have); diff != "" || o.GetLabels()["release"] != "prometheus" {
-				t.Errorf("the rules, with labels %v (-want +got):\n%s", o.GetLabels(), diff)
-			}
+			expectRules(t, o, monitoring.Alerts)
 			monitors++
 		case "ConfigMap":
 			if text, _, _ := unstructured.NestedString(o.Object, "data", "atoll.json"); text == monitoring.Dashboard && o.GetLabels()["grafana_dashboard"] == "1" {
@@ -277,17 +270,27 @@ func TestAlertsOfBrokerAndHub(t *testing.T) {
 				continue
 			}
 			kinds[o.GetKind()]++
-			var want any
-			if err := yaml.Unmarshal([]byte(text), &want); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, any(o.Object["spec"])); o.GetKind() == "PrometheusRule" && diff != "" || o.GetLabels()["release"] != "prometheus" {
-				t.Errorf("%s %s, with labels %v (-want +got):\n%s", chart, install.Name(o), o.GetLabels(), diff)
+			if o.GetKind() == "PrometheusRule" {
+				expectRules(t, o, text)
+			} else if o.GetLabels()["release"] != "prometheus" {
+				t.Errorf("%s %s has the labels %v", chart, install.Name(o), o.GetLabels())
 			}
 		}
 		if kinds["PrometheusRule"] != 1 || (kinds["ServiceMonitor"] == 1) != (chart == "atoll-hub") {
 			t.Errorf("%s has %v", chart, kinds)
 		}
+	}
+}
+
+// expectRules checks a PrometheusRule, and its label.
+func expectRules(t *testing.T, o *unstructured.Unstructured, text string) {
+	t.Helper()
+	var want any
+	if err := yaml.Unmarshal([]byte(text), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, o.Object["spec"]); diff != "" || o.GetLabels()["release"] != "prometheus" {
+		t.Errorf("%s, with labels %v (-want +got):\n%s", install.Name(o), o.GetLabels(), diff)
 	}
 }
 

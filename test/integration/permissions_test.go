@@ -148,7 +148,7 @@ func TestPermittedNamespaces(t *testing.T) {
 }
 
 // Who deletes the permissions on the broker, or creates them again without content, permits nothing: neither at once nor
-// after the agent was restarted. An administrator who writes a key decides anew.
+// after the agent was restarted. An administrator who writes a key decides again.
 func TestPermissionsAreKept(t *testing.T) {
 	const ns = "kept"
 	namespace(t, ns, "c1", "c2")

@@ -22,9 +22,15 @@ var known = sync.OnceValues(assets.DefaultClassifier)
 // licenceFile matches the names of files with a module's licences.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|unlicense)([.-].*)?$`)
 
+// found are the licences of the modules that were looked at, by path and version: most programs are built of the same ones.
+var found = map[string][]string{}
+
 // licencesOf returns the SPDX identifiers of a module's licences, sorted, from the texts in the module cache. The version of the
 // standard library is ignored.
 func licencesOf(path, version string) ([]string, error) {
+	if all := found[path+"@"+version]; all != nil {
+		return all, nil
+	}
 	folder, err := sourceOf(path, version)
 	if err != nil {
 		return nil, err
@@ -56,6 +62,7 @@ func licencesOf(path, version string) ([]string, error) {
 	if all = slices.Compact(all); len(all) == 0 {
 		return nil, fmt.Errorf("no licence of %s@%s was recognized: look into %s", path, version, folder)
 	}
+	found[path+"@"+version] = all
 	return all, nil
 }
 
@@ -65,9 +72,9 @@ func isText(match *classifier.Match) bool { return match.MatchType == "License" 
 // sourceOf returns the folder with a module's source, which the build has downloaded.
 func sourceOf(path, version string) (string, error) {
 	if path == "std" {
-		return goEnv("GOROOT")
+		return root()
 	}
-	cache, err := goEnv("GOMODCACHE")
+	folder, err := cache()
 	if err != nil {
 		return "", err
 	}
@@ -76,13 +83,18 @@ func sourceOf(path, version string) (string, error) {
 	if err := errors.Join(errPath, errVersion); err != nil {
 		return "", err
 	}
-	return filepath.Join(cache, filepath.FromSlash(escapedPath)+"@"+escapedVersion), nil
+	return filepath.Join(folder, filepath.FromSlash(escapedPath)+"@"+escapedVersion), nil
 }
 
-func goEnv(name string) (string, error) {
-	out, err := exec.Command("go", "env", name).Output()
-	if err != nil {
-		return "", fmt.Errorf("go env %s: %w", name, err)
-	}
-	return strings.TrimSpace(string(out)), nil
+// root and cache return the folders of the standard library's source, and of modules.
+var root, cache = goEnv("GOROOT"), goEnv("GOMODCACHE")
+
+func goEnv(name string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			return "", fmt.Errorf("go env %s: %w", name, err)
+		}
+		return strings.TrimSpace(string(out)), nil
+	})
 }

@@ -98,29 +98,9 @@ func made(t *testing.T, programs string) string {
 // unpacked returns the OCI layout of an image file.
 func unpacked(t *testing.T, file string) layout.Path {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	folder := t.TempDir()
-	for reader := tar.NewReader(bytes.NewReader(data)); ; {
-		header, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if header.Typeflag != tar.TypeReg {
-			continue
-		}
-		content, err := io.ReadAll(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := writeFile(filepath.Join(folder, header.Name), content); err != nil {
-			t.Fatal(err)
-		}
+	if err := unpack(file, folder); err != nil {
+		t.Fatal(err)
 	}
 	return layout.Path(folder)
 }

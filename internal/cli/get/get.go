@@ -40,8 +40,8 @@ func NewCommand() *cobra.Command {
 		Use:   "get",
 		Short: "List the clusters, exports, conflicts, imports, endpoints or settings of a clusterset",
 		Long: `Lists the objects of a clusterset from one of its members. The commands read the member and, with the
-credentials stored in it, the broker. With several --context or --all, the lists have a column CONTEXT. If the broker cannot be read, the lists of clusters and exports
-show only data from the member, and the exit status is 1.`,
+credentials stored in it, the broker. If the broker cannot be read, the lists of clusters and exports show only data
+from the member, and the exit status is 1. With several --context, or --all, the lists have a column CONTEXT.`,
 	}
 	command.AddCommand(newClusters(), newExports(), newConflicts(), newImports(), newEndpoints(), newConfig())
 	return command
@@ -83,7 +83,7 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 			if err := write(cmd, o.format, all, len(clusters) > 1, name, columns); err != nil {
 				return err
 			}
-			if namespace, err := o.Namespaces(); namespaced && len(all) == 0 && err == nil && namespace != "" {
+			if namespace, err := o.In(clusters[0].Context).Namespaces(); namespaced && len(all) == 0 && err == nil && namespace != "" {
 				fmt.Fprintf(cmd.ErrOrStderr(), "There are none in namespace %s. For all namespaces, add -A.\n", namespace)
 			}
 			return errors.Join(failed...)
@@ -252,7 +252,7 @@ func newConfig() *cobra.Command {
 stored in the ConfigMap atoll-system/atoll-config. "atoll upgrade" and later joins keep them. Environment variables of
 the agent are not in the list: the Deployment keeps them.`,
 		"  atoll get config --context c1\n  atoll get config --all -o yaml", false, cobra.NoArgs,
-		report.Settings, func(s *survey.Scope) { s.Namespace, s.Installation, s.ClusterOnly = "", true, true },
+		report.Settings, func(s *survey.Scope) { s.Namespace, s.Settings, s.ClusterOnly = "", true, true },
 		func(s report.Setting) string { return s.Name },
 		output.Columns[report.Setting]{
 			Headers: []string{"SETTING", "VALUE"},

@@ -110,17 +110,13 @@ func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 // Restore gives the flags that are not set their values in the cluster, and returns what to store. registry is used if no flag has
 // ever named one. found is false if the cluster has stored no settings.
 func Restore(ctx context.Context, flags *pflag.FlagSet, on *install.Target, registry string, hub *render.Hub) (store setup.Settings, found bool, err error) {
-	stored, err := setup.ReadSettings(ctx, on, names.HubNamespace)
-	if err != nil {
+	if store, found, err = settings.Keep(ctx, flags, settings.Hub, on, names.HubNamespace); err != nil {
 		return nil, false, err
 	}
-	if err := settings.Restore(flags, settings.Hub, stored); err != nil {
-		return nil, false, err
-	}
-	if store = settings.Of(flags, settings.Hub); store["registry"] == "" && registry != "" {
+	if store["registry"] == "" && registry != "" {
 		hub.Registry = registry
 	}
-	return store, stored != nil, hub.Validate()
+	return store, found, hub.Validate()
 }
 
 func newRemove(o *target.Clusterset) *cobra.Command {

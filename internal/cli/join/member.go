@@ -95,14 +95,9 @@ func (m *MemberFlags) Complete(into *render.Member) error {
 // Restore gives the flags that are not set their values in the cluster, and completes a request. registry is used if no flag has
 // ever named one. found is false if the cluster has stored no settings.
 func (m *MemberFlags) Restore(ctx context.Context, flags *pflag.FlagSet, cluster *install.Target, registry string, r *setup.JoinRequest) (found bool, err error) {
-	stored, err := setup.ReadSettings(ctx, cluster, names.SystemNamespace)
-	if err != nil {
+	if r.Settings, found, err = settings.Keep(ctx, flags, settings.Member, cluster, names.SystemNamespace); err != nil {
 		return false, err
 	}
-	if err := settings.Restore(flags, settings.Member, stored); err != nil {
-		return false, err
-	}
-	r.Settings = settings.Of(flags, settings.Member)
 	if r.Settings["registry"] == "" && registry != "" {
 		m.member.Registry = registry
 	}
@@ -110,10 +105,10 @@ func (m *MemberFlags) Restore(ctx context.Context, flags *pflag.FlagSet, cluster
 		return false, err
 	}
 	r.ServiceCIDRs, r.ByClusterIP = m.options.ServiceCIDRs, m.options.AdvertiseMode == string(brokerv1alpha1.AdvertiseClusterIP)
-	if env := flags.Lookup("env"); env == nil || !env.Changed {
+	if !flags.Changed("env") {
 		r.Member.AgentEnv, err = setup.Environment(ctx, cluster)
 	}
-	return stored != nil, err
+	return found, err
 }
 
 // environment parses texts of the form NAME=VALUE.

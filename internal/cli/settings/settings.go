@@ -2,12 +2,13 @@
 package settings
 
 import (
+	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
 )
 
@@ -18,8 +19,21 @@ var (
 	Hub    = []string{"haproxy-image", "host-network", "hub-arg", "low-ports", "no-workloads", "node-selector", "registry", "replicas"}
 )
 
-// Of returns the values of flags that differ from the defaults.
-func Of(flags *pflag.FlagSet, keep []string) setup.Settings {
+// Keep gives the flags that are not set their values in the cluster, and returns what to store. found is false if the cluster has
+// stored nothing in the namespace.
+func Keep(ctx context.Context, flags *pflag.FlagSet, keep []string, on *install.Target, namespace string) (store setup.Settings, found bool, err error) {
+	stored, err := setup.ReadSettings(ctx, on, namespace)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := restore(flags, keep, stored); err != nil {
+		return nil, false, err
+	}
+	return of(flags, keep), stored != nil, nil
+}
+
+// of returns the values of flags that differ from the defaults.
+func of(flags *pflag.FlagSet, keep []string) setup.Settings {
 	all := setup.Settings{}
 	for _, name := range keep {
 		if f := flags.Lookup(name); f != nil && f.Value.String() != f.DefValue {
@@ -31,19 +45,17 @@ func Of(flags *pflag.FlagSet, keep []string) setup.Settings {
 
 // values returns a flag's values.
 func values(f *pflag.Flag) []string {
-	switch v := f.Value.(type) {
-	case pflag.SliceValue:
-		return v.GetSlice()
-	default:
-		if text := v.String(); v.Type() == "stringToString" { // in brackets
-			return strings.Split(strings.Trim(text, "[]"), ",")
-		}
-		return []string{v.String()}
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return list.GetSlice()
 	}
+	if f.Value.Type() == "stringToString" { // in brackets
+		return strings.Split(strings.Trim(f.Value.String(), "[]"), ",")
+	}
+	return []string{f.Value.String()}
 }
 
-// Restore sets the flags that are not given.
-func Restore(flags *pflag.FlagSet, keep []string, stored setup.Settings) error {
+// restore sets the flags that are not given.
+func restore(flags *pflag.FlagSet, keep []string, stored setup.Settings) error {
 	for _, name := range keep {
 		f, text := flags.Lookup(name), stored[name]
 		if f == nil || f.Changed || text == "" {
@@ -59,7 +71,7 @@ func Restore(flags *pflag.FlagSet, keep []string, stored setup.Settings) error {
 // set sets a flag whose value was not given.
 func set(f *pflag.Flag, texts []string) error {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
-		return list.Replace(slices.Clone(texts))
+		return list.Replace(texts)
 	}
 	return f.Value.Set(strings.Join(texts, ","))
 }

@@ -53,7 +53,7 @@ func TestKeep(t *testing.T) {
 		if err := first.Parse(given); err != nil {
 			t.Fatal(err)
 		}
-		stored := Of(first, kept)
+		stored := of(first, kept)
 		for name := range stored {
 			if f := first.Lookup(name); !slices.Contains(kept, name) || f.Value.String() == f.DefValue {
 				t.Errorf("%s is stored", name)
@@ -69,7 +69,7 @@ func TestKeep(t *testing.T) {
 				want[f.Name] = first.Lookup(f.Name).Value.String()
 			}
 		})
-		if err := Restore(second, kept, stored); err != nil {
+		if err := restore(second, kept, stored); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
@@ -86,7 +86,7 @@ func TestKeep(t *testing.T) {
 
 // A stored value that somebody has edited is an error that names the flag.
 func TestRestoreRefuses(t *testing.T) {
-	err := Restore(flagSet(), kept, setup.Settings{"number": "many"})
+	err := restore(flagSet(), kept, setup.Settings{"number": "many"})
 	if want := `the stored value of --number, "many"`; err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
 		t.Errorf("the error is %v", err)
 	}

@@ -65,7 +65,6 @@ func (s *Scoped) Configs(contexts []string) ([]checkup.Target, error) {
 		if contexts = slices.Sorted(maps.Keys(raw.Contexts)); len(contexts) == 0 {
 			return nil, errors.New("the kubeconfig has no contexts")
 		}
-		s = &Scoped{Cluster: Cluster{Kubeconfig: s.Kubeconfig, Context: contexts[0]}}
 	}
 	if s.Context != "" || len(contexts) == 0 {
 		contexts = append([]string{s.Context}, contexts...)

@@ -129,7 +129,7 @@ func (o *options) read(cmd *cobra.Command, contexts []string) (all []*cluster, e
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", t, err))
 		case c.empty() && o.All():
-			steps.Say(cmd)("%s: has nothing of Atoll, and is left alone", t)
+			steps.Say(cmd)("%s: Atoll is not installed in this cluster, so it is left alone", t)
 		case c.empty():
 			failed = append(failed, fmt.Errorf("%s: Atoll is not installed in this cluster", t))
 		case slices.ContainsFunc(all, func(other *cluster) bool { return other.have.UID == c.have.UID }):

@@ -47,8 +47,8 @@ type Scope struct {
 	Service string
 	// Endpoints adds EndpointSlices.
 	Endpoints bool
-	// Installation adds Atoll's installation in the cluster.
-	Installation bool
+	// Installation adds Atoll's installation in the cluster, Settings the settings with which it has joined.
+	Installation, Settings bool
 	// Traffic adds what the roles of the service's endpoints depend on.
 	Traffic bool
 	// ClusterOnly skips the broker.
@@ -111,7 +111,7 @@ type Cluster struct {
 	Withdrawn, Silent, Unproven map[string]string
 	// Deployments are Atoll's, by name, with Scope.Installation.
 	Deployments map[string]appsv1.Deployment
-	// Settings are the flags of atoll join that differ from the defaults, by name, with Scope.Installation.
+	// Settings are the flags of atoll join that differ from the defaults, by name, with Scope.Settings.
 	Settings map[string]string
 	// Unready says why Atoll's Deployments lack ready pods, by name, with Scope.Installation.
 	Unready map[string][]string
@@ -190,6 +190,9 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 	}
 	if scope.Installation {
 		s.readInstallation(ctx, cluster)
+	}
+	if scope.Settings {
+		s.readSettings(ctx, cluster)
 	}
 	if scope.Traffic {
 		if err := s.readTraffic(ctx, cluster, scope); err != nil {
@@ -407,11 +410,8 @@ func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
 		s.Cluster.Deployments[d.Name] = d
 	}
 	s.readUnready(ctx, c)
-	lost, settings := &corev1.ConfigMap{}, &corev1.ConfigMap{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.InstallSettings}, settings)
-	note(client.IgnoreNotFound(err))
-	s.Cluster.Settings = settings.Data
-	err = c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost)
+	lost := &corev1.ConfigMap{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost)
 	note(client.IgnoreNotFound(err))
 	s.Cluster.Withdrawn, s.Cluster.Silent, s.Cluster.Unproven = map[string]string{}, map[string]string{}, map[string]string{}
 	for key, since := range lost.Data {

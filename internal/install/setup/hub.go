@@ -31,8 +31,7 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, settings
 		return hint("Remove the other hub first, with the load balancers that it manages: "+on.On.Atoll("hub remove --clusterset %s", other),
 			"this API server already has a hub, which belongs to clusterset %s", other)
 	}
-	crds, objects := hub.Manifests()
-	objects = append(objects, install.Objects(settings.object(names.HubNamespace))...)
+	crds, objects := hubManifests(hub, settings)
 	if err := on.Rights(ctx, []string{"create", "patch"}, slices.Concat(crds, objects)...); err != nil {
 		return err
 	}
@@ -52,6 +51,12 @@ func DeployHub(ctx context.Context, on *install.Target, hub render.Hub, settings
 		return err
 	}
 	return on.Apply(ctx, objects...)
+}
+
+// hubManifests returns a hub's CustomResourceDefinitions, and its other objects with the stored settings.
+func hubManifests(hub render.Hub, settings Settings) (crds, objects []*unstructured.Unstructured) {
+	crds, objects = hub.Manifests()
+	return crds, append(objects, install.Objects(settings.object(names.HubNamespace))...)
 }
 
 // RemoveHub deletes a clusterset's hub and withdraws its policies, so that members undo their effects.

@@ -92,7 +92,7 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	if err := removeProperties(ctx, cluster, state); err != nil {
 		return err
 	}
-	if state.broker { // its clustersets need some of the definitions
+	if len(state.clustersets) > 0 { // its clustersets need some of the definitions
 		crds = slices.DeleteFunc(crds, func(crd *unstructured.Unstructured) bool {
 			return slices.ContainsFunc(brokerCRDs(), func(b *unstructured.Unstructured) bool {
 				return b.GetName() == crd.GetName()

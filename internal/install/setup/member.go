@@ -21,11 +21,15 @@ import (
 // MemberManifests returns the manifests for a new member, except its Secret: CustomResourceDefinitions, and the
 // objects that need them. With broker, the cluster also holds clustersets.
 func MemberManifests(member render.Member, id names.ClusterID, clusterset string, broker bool) (crds, objects []*unstructured.Unstructured) {
-	return memberManifests(member, credential.Membership{ClusterID: id, Clusterset: clusterset}, memberState{broker: broker})
+	var state memberState
+	if broker {
+		state.clustersets = []string{clusterset}
+	}
+	return memberManifests(member, credential.Membership{ClusterID: id, Clusterset: clusterset}, state)
 }
 
 func memberManifests(member render.Member, m credential.Membership, state memberState) (crds, objects []*unstructured.Unstructured) {
-	if crds, objects = member.Manifests(); state.broker {
+	if crds, objects = member.Manifests(); len(state.clustersets) > 0 {
 		crds = withClusters(crds)
 	}
 	return crds, append(objects, install.Objects(properties(m, state)...)...)
@@ -43,8 +47,8 @@ type memberState struct {
 	broken error
 	// properties are the ClusterProperties, by name.
 	properties map[string]aboutv1beta1.ClusterProperty
-	// broker means that the cluster holds clustersets itself.
-	broker bool
+	// clustersets are those that the cluster holds itself, as a broker.
+	clustersets []string
 }
 
 func readMember(ctx context.Context, cluster *install.Target) (memberState, error) {
@@ -74,12 +78,8 @@ func readMember(ctx context.Context, cluster *install.Target) (memberState, erro
 	for _, p := range properties.Items {
 		state.properties[p.Name] = p
 	}
-	clustersets := &corev1.NamespaceList{}
-	if err := cluster.List(ctx, clustersets, client.HasLabels{names.LabelClusterset}); err != nil {
-		return state, fmt.Errorf("reading namespaces: %w", err)
-	}
-	state.broker = len(clustersets.Items) > 0
-	return state, nil
+	state.clustersets, err = clustersets(ctx, cluster)
+	return state, err
 }
 
 // properties returns a member's ClusterProperties (KEP-2149), without existing ones that Atoll did not create.

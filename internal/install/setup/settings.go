@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,21 @@ func ReadSettings(ctx context.Context, on *install.Target, namespace string) (Se
 	return config.Data, nil
 }
 
+// stored returns the settings to store: those of the command, or the arguments of a caller without flags.
+func (r JoinRequest) stored() Settings {
+	if r.Settings != nil {
+		return r.Settings
+	}
+	s := Settings{}
+	if len(r.Member.AgentArgs) > 0 {
+		s["agent-arg"] = strings.Join(r.Member.AgentArgs, "\n")
+	}
+	if r.Member.NoWorkloads {
+		s["no-workloads"] = "true"
+	}
+	return s
+}
+
 // Environment returns the variables that the user has set for the agents of a cluster.
 func Environment(ctx context.Context, on *install.Target) (all []corev1.EnvVar, err error) {
 	agent := &appsv1.Deployment{}
@@ -59,10 +75,7 @@ func Environment(ctx context.Context, on *install.Target) (all []corev1.EnvVar, 
 
 // SetRegistry sets the registry of a clusterset's images, which join files name.
 func SetRegistry(ctx context.Context, on *install.Target, namespace, registry string) error {
-	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	before := place.DeepCopy()
-	metav1.SetMetaDataAnnotation(&place.ObjectMeta, names.AnnotationRegistry, registry)
-	if err := on.Patch(ctx, place, client.MergeFrom(before)); err != nil {
+	if err := annotate(ctx, on, namespace, names.AnnotationRegistry, registry); err != nil {
 		return fmt.Errorf("setting the registry: %w", err)
 	}
 	return nil

@@ -151,15 +151,22 @@ func clusterset(ctx context.Context, on *install.Target, namespace string) error
 	if have != nil && have.Labels[names.LabelClusterset] != "" {
 		return nil
 	}
-	all := &corev1.NamespaceList{}
 	others := ""
-	if on.List(ctx, all, client.HasLabels{names.LabelClusterset}) == nil && len(all.Items) > 0 {
-		var found []string
-		for _, n := range all.Items {
-			found = append(found, n.Name)
-		}
+	if found, err := clustersets(ctx, on); err == nil && len(found) > 0 {
 		others = fmt.Sprintf(". The existing clustersets are %s", strings.Join(found, ", "))
 	}
 	return hint("Choose an existing clusterset with --clusterset NAME, or create the clusterset: "+on.On.Atoll("broker deploy --clusterset %s", namespace),
 		"there is no clusterset %s on the API server %s%s", namespace, on.Config.Host, others)
+}
+
+// clustersets returns the clustersets on an API server.
+func clustersets(ctx context.Context, on *install.Target) (found []string, err error) {
+	all := &corev1.NamespaceList{}
+	if err := on.List(ctx, all, client.HasLabels{names.LabelClusterset}); err != nil {
+		return nil, fmt.Errorf("reading namespaces: %w", err)
+	}
+	for _, n := range all.Items {
+		found = append(found, n.Name)
+	}
+	return found, nil
 }

@@ -60,13 +60,18 @@ func CheckTokenLifetime(lifetime time.Duration) error {
 
 // LimitTokens sets the longest lifetime of members' tokens. It applies when they are renewed.
 func LimitTokens(ctx context.Context, on *install.Target, namespace string, lifetime time.Duration) error {
-	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	before := place.DeepCopy()
-	metav1.SetMetaDataAnnotation(&place.ObjectMeta, names.AnnotationTokenLifetime, lifetime.String())
-	if err := on.Patch(ctx, place, client.MergeFrom(before)); err != nil {
+	if err := annotate(ctx, on, namespace, names.AnnotationTokenLifetime, lifetime.String()); err != nil {
 		return fmt.Errorf("limiting the lifetime of tokens: %w", err)
 	}
 	return nil
+}
+
+// annotate sets an annotation of a clusterset's namespace.
+func annotate(ctx context.Context, on *install.Target, namespace, key, value string) error {
+	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	before := place.DeepCopy()
+	metav1.SetMetaDataAnnotation(&place.ObjectMeta, key, value)
+	return on.Patch(ctx, place, client.MergeFrom(before))
 }
 
 // CreateToken creates a member's accounts on the broker and returns the contents of its join file. It invalidates an

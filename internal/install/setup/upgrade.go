@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,14 +42,7 @@ func ReadInstalled(ctx context.Context, on *install.Target) (Installed, error) {
 	if state.broken != nil {
 		return i, fmt.Errorf("reading the cluster's membership: %w", state.broken)
 	}
-	i.UID, i.Member = state.uid, state.joined
-	clustersets := &corev1.NamespaceList{}
-	if err := on.List(ctx, clustersets, client.HasLabels{names.LabelClusterset}); err != nil {
-		return i, fmt.Errorf("reading namespaces: %w", err)
-	}
-	for _, n := range clustersets.Items {
-		i.Clustersets = append(i.Clustersets, n.Name)
-	}
+	i.UID, i.Member, i.Clustersets = state.uid, state.joined, state.clustersets
 	if i.Hub, err = hubOf(ctx, on); err != nil {
 		return i, err
 	}
@@ -104,6 +95,9 @@ func (u *Upgrade) What() string { return u.what }
 
 // UpgradeBroker prepares the upgrade of a clusterset on its broker.
 func UpgradeBroker(ctx context.Context, on *install.Target, namespace string, say Say) (*Upgrade, error) {
+	if err := supported(on); err != nil {
+		return nil, err
+	}
 	crds, objects := BrokerManifests(namespace, "")
 	u := &Upgrade{on: on, what: "clusterset " + namespace, crds: crds, objects: objects}
 	u.finish = func(ctx context.Context) error {
@@ -112,20 +106,23 @@ func UpgradeBroker(ctx context.Context, on *install.Target, namespace string, sa
 		}
 		return CreateQuota(ctx, on, namespace, say)
 	}
-	return u, u.check(ctx)
+	return u, u.check(ctx, "create", "patch", "delete")
 }
 
 // UpgradeHub prepares the upgrade of a hub with its settings.
 func UpgradeHub(ctx context.Context, on *install.Target, hub render.Hub, settings Settings) (*Upgrade, error) {
-	crds, objects := hub.Manifests()
-	u := &Upgrade{on: on, what: "hub of " + hub.Clusterset, crds: crds, objects: append(objects, install.Objects(settings.object(names.HubNamespace))...)}
+	if err := supported(on); err != nil {
+		return nil, err
+	}
+	crds, objects := hubManifests(hub, settings)
+	u := &Upgrade{on: on, what: "hub of " + hub.Clusterset, crds: crds, objects: objects}
 	if !hub.NoWorkloads {
 		u.namespace = names.HubNamespace
 	}
-	return u, u.check(ctx)
+	return u, u.check(ctx, "create", "patch", "delete")
 }
 
-// UpgradeMember prepares the upgrade of a member. The file of the request is its membership.
+// UpgradeMember prepares the upgrade of a member, with the checks of a join. The file of the request is its membership.
 func UpgradeMember(ctx context.Context, on *install.Target, r JoinRequest, say Say) (*Upgrade, error) {
 	j, err := prepare(ctx, on, r, say)
 	if err != nil {
@@ -135,15 +132,12 @@ func UpgradeMember(ctx context.Context, on *install.Target, r JoinRequest, say S
 	if !r.Member.NoWorkloads {
 		u.namespace = names.SystemNamespace
 	}
-	return u, u.check(ctx)
+	return u, u.check(ctx, "delete")
 }
 
-// check returns why the upgrade, or its rollback, would not succeed.
-func (u *Upgrade) check(ctx context.Context) error {
-	if err := supported(u.on); err != nil {
-		return err
-	}
-	if err := u.on.Rights(ctx, []string{"create", "patch", "delete"}, slices.Concat(u.crds, u.objects)...); err != nil {
+// check returns why the upgrade, or its rollback, would not succeed. verbs are those that it needs, and that were not checked before.
+func (u *Upgrade) check(ctx context.Context, verbs ...string) error {
+	if err := u.on.Rights(ctx, verbs, slices.Concat(u.crds, u.objects)...); err != nil {
 		return err
 	}
 	if err := u.on.CheckCRDs(ctx, u.crds, false); err != nil {
@@ -203,19 +197,4 @@ func (u *Upgrade) await(ctx context.Context, patience time.Duration) error {
 		return nil
 	}
 	return install.Wait(ctx, patience, func(ctx context.Context) error { return available(ctx, u.on, u.namespace) })
-}
-
-// stored returns the settings to store: those of the command, or the arguments of a caller without flags.
-func (r JoinRequest) stored() Settings {
-	if r.Settings != nil {
-		return r.Settings
-	}
-	s := Settings{}
-	if len(r.Member.AgentArgs) > 0 {
-		s["agent-arg"] = strings.Join(r.Member.AgentArgs, "\n")
-	}
-	if r.Member.NoWorkloads {
-		s["no-workloads"] = "true"
-	}
-	return s
 }
