@@ -16,6 +16,8 @@ type address struct {
 	// hostname may be empty.
 	hostname string
 	ip       netip.Addr
+	// standby means that the address answers to its host's name, and to the service's while no other is ready.
+	standby bool
 }
 
 func newAddress(of *endpointSlice, hostname string, ip netip.Addr) address {

@@ -11,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/internal/mcs/ownership"
 )
@@ -58,7 +60,7 @@ type endpointSlice struct {
 	// ours means that Atoll created the slice.
 	ours  bool
 	ports []servicePort
-	// addresses has every address of every ready endpoint, sorted.
+	// addresses has every address of every endpoint that is ready or on standby, sorted.
 	addresses []address
 	// triggered is the time of the change behind this version, by the clock of the component that saw it first; zero
 	// if unknown.
@@ -78,7 +80,7 @@ func (s *serviceImport) equal(t *serviceImport) bool {
 func (s *endpointSlice) equal(t *endpointSlice) bool {
 	return s.key == t.key && s.service == t.service && s.cluster == t.cluster && s.ours == t.ours &&
 		slices.Equal(s.ports, t.ports) && slices.EqualFunc(s.addresses, t.addresses, func(a, b address) bool {
-		return a.hostname == b.hostname && a.ip == b.ip
+		return a.hostname == b.hostname && a.ip == b.ip && a.standby == b.standby
 	})
 }
 
@@ -148,10 +150,20 @@ func newEndpointSlice(o *discoveryv1.EndpointSlice) *endpointSlice {
 		}
 		s.ports = appendPort(s.ports, *p.Name, protocol, *p.Port)
 	}
+	hasStandby := o.Labels[names.LabelStandby]+o.Annotations[names.LabelStandby] != ""
 	for i := range o.Endpoints {
-		s.appendEndpoint(&o.Endpoints[i], o.AddressType)
+		e := &o.Endpoints[i]
+		switch standby := hasStandby && endpoints.IsStandby(e); {
+		case standby, ptr.Deref(e.Conditions.Ready, true): // as kube-proxy reads the condition
+			s.appendEndpoint(e, o.AddressType, standby)
+		}
 	}
-	slices.SortFunc(s.addresses, func(a, b address) int { return inOrder(&a, &b) })
+	slices.SortFunc(s.addresses, func(a, b address) int {
+		if a.standby != b.standby && inOrder(&a, &b) == 0 {
+			return map[bool]int{true: 1, false: -1}[a.standby] // the ready one of two is kept
+		}
+		return inOrder(&a, &b)
+	})
 	s.addresses = slices.Clip(slices.CompactFunc(s.addresses, func(a, b address) bool { return inOrder(&a, &b) == 0 }))
 	if text, ok := o.Annotations[names.AnnotationLastChangeTriggerTime]; ok {
 		// An invalid time counts as unknown.
@@ -175,12 +187,9 @@ func appendPort(ports []servicePort, name string, protocol corev1.Protocol, numb
 	return append(ports, servicePort{p, uint16(number)})
 }
 
-// appendEndpoint appends the addresses of a ready endpoint in the slice's family. Unknown readiness means ready
-// (EndpointConditions). The slice's writer already considered publishNotReadyAddresses.
-func (s *endpointSlice) appendEndpoint(e *discoveryv1.Endpoint, family discoveryv1.AddressType) {
-	if ready := e.Conditions.Ready; ready != nil && !*ready {
-		return
-	}
+// appendEndpoint appends the addresses of an endpoint in the slice's family. The slice's writer already considered
+// publishNotReadyAddresses.
+func (s *endpointSlice) appendEndpoint(e *discoveryv1.Endpoint, family discoveryv1.AddressType, standby bool) {
 	hostname := ""
 	if e.Hostname != nil {
 		hostname = strings.ToLower(*e.Hostname)
@@ -196,7 +205,9 @@ func (s *endpointSlice) appendEndpoint(e *discoveryv1.Endpoint, family discovery
 		if ip.Is4() != (family == discoveryv1.AddressTypeIPv4) || ip.Is6() != (family == discoveryv1.AddressTypeIPv6) {
 			continue
 		}
-		s.addresses = append(s.addresses, newAddress(s, hostname, ip))
+		a := newAddress(s, hostname, ip)
+		a.standby = standby
+		s.addresses = append(s.addresses, a)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -263,8 +264,9 @@ func drawSlice(t *rapid.T) *discoveryv1.EndpointSlice {
 	family := rapid.SampledFrom([]discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6, discoveryv1.AddressTypeFQDN}).Draw(t, "family")
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: drawNamespace(t),
-			Name:      rapid.StringMatching(`s[1-6]`).Draw(t, "slice"),
+			Namespace:   drawNamespace(t),
+			Name:        rapid.StringMatching(`s[1-6]`).Draw(t, "slice"),
+			Annotations: drawStandby(t),
 			Labels: map[string]string{
 				"multicluster.kubernetes.io/service-name":   drawService(t),
 				"endpointslice.kubernetes.io/managed-by":    drawManager(t),
@@ -285,8 +287,17 @@ func drawEndpoint(t *rapid.T) discoveryv1.Endpoint {
 	return discoveryv1.Endpoint{
 		Addresses:  rapid.SliceOfN(rapid.SampledFrom([]string{"10.2.0.1", "10.2.0.2", "10.2.0.3", "fd00::", "fd00::7", "h.example"}), 1, 2).Draw(t, "addresses"),
 		Hostname:   rapid.Ptr(rapid.SampledFrom([]string{"h1", "h2", "c1", strings.Repeat("h", 63)}), true).Draw(t, "hostname"),
-		Conditions: discoveryv1.EndpointConditions{Ready: rapid.Ptr(rapid.Bool(), true).Draw(t, "ready")},
+		Conditions: rapid.OneOf(rapid.Custom(drawReady), rapid.Just(discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: ptr.To(true), Terminating: ptr.To(true)})).Draw(t, "conditions"),
 	}
+}
+
+func drawReady(t *rapid.T) discoveryv1.EndpointConditions {
+	return discoveryv1.EndpointConditions{Ready: rapid.Ptr(rapid.Bool(), true).Draw(t, "ready")}
+}
+
+// drawStandby draws whether a slice says that some of its endpoints are on standby.
+func drawStandby(t *rapid.T) map[string]string {
+	return rapid.SampledFrom([]map[string]string{nil, {"atoll.dev/standby": "Drained=1"}}).Draw(t, "standby")
 }
 
 func drawEndpointPort(t *rapid.T) discoveryv1.EndpointPort {

@@ -39,6 +39,8 @@ type subset struct {
 	// all4 and all6 are the addresses of all hosts so far.
 	all4, all6 []byte
 	clusters   map[names.ClusterID]struct{}
+	// hasReady means that endpoints on standby are not needed.
+	hasReady bool
 	// numbers are the ports of the current host.
 	numbers []portNumber
 	// srv are the targets of the service's own name, one for each host and port number, for as many hosts as fit.
@@ -59,6 +61,7 @@ func (d *draft) headless(from *serviceImport, all members) {
 	for _, p := range from.ports {
 		d.port(p.portName)
 	}
+	s.hasReady = slices.ContainsFunc(all, func(a *address) bool { return !a.standby })
 	for more := true; more && len(all) > 0; {
 		n := 1
 		for n < len(all) && sameHost(all[0], all[n]) {
@@ -88,11 +91,16 @@ func (s *subset) takeHost(group []*address) bool {
 	s.name = appendName(s.name[:0], group[0], s.suffix)
 	s.v4, s.v6, s.numbers = s.v4[:0], s.v6[:0], s.numbers[:0]
 	taken := 0
-	for taken < len(group) && s.takeAddress(group[taken]) {
+	for taken < len(group) && (s.isSpare(group[taken]) || s.takeAddress(group[taken])) {
 		taken++
 	}
-	if taken == 0 {
+	switch {
+	case len(s.v4)+len(s.v6) > 0:
+	case taken < len(group):
 		return false
+	default:
+		s.takeSpares(group)
+		return true
 	}
 	s.all4, s.all6 = append(s.all4, s.v4...), append(s.all6, s.v6...)
 	if len(s.name) <= maxName {
@@ -100,6 +108,28 @@ func (s *subset) takeHost(group []*address) bool {
 		s.addTargets(s.host(group[0].rank))
 	}
 	return taken == len(group)
+}
+
+// isSpare reports whether an address answers only to its host's name.
+func (s *subset) isSpare(a *address) bool { return s.hasReady && a.standby }
+
+// takeSpares adds a host whose every address is on standby: to the answers of its own name only.
+func (s *subset) takeSpares(group []*address) {
+	if len(s.name) > maxName {
+		return
+	}
+	for _, a := range group {
+		v4, v6 := appendPacked(s.v4, s.v6, a.ip)
+		if repeats(s.v4, v4, net.IPv4len) || repeats(s.v6, v6, net.IPv6len) {
+			continue
+		}
+		if len(v4)/net.IPv4len*recordA > s.room || len(v6)/net.IPv6len*recordAAAA > s.room {
+			break
+		}
+		s.v4, s.v6 = v4, v6
+	}
+	s.clusters[group[0].of.cluster] = struct{}{}
+	s.host(group[0].rank)
 }
 
 // takeAddress adds an address with its slice's ports to the current host. It returns false when there is no room.

@@ -119,7 +119,7 @@ func (w *world) roleProblems(f *findings, v viewpoint, have map[part][]discovery
 		p := plans[v.list(s)]
 		text, reason := v.expected(s, conditions, p.order, rank[s.cluster])
 		switch {
-		case reason == choice.Silent && hasUDP:
+		case reason == choice.Silent && hasUDP && v.imp.Spec.Type != mcsv1beta1.Headless:
 			text = "off"
 		case isReady(text) && p.seats != nil && (p.seats[s.cluster] == 0 || found[s] == "standby"):
 			text, reason = "standby", v.want.unshared(s.cluster) // the importing cluster chooses which endpoints are in use
@@ -161,7 +161,7 @@ func (v viewpoint) expected(s served, source discoveryv1.EndpointConditions, o o
 	terminates := ptr.Deref(source.Serving, ready) && ptr.Deref(source.Terminating, false)
 	drains := o.drains[s.cluster]
 	switch {
-	case rank == never, rank > o.next, drains && v.imp.Spec.Type == mcsv1beta1.Headless:
+	case rank == never, rank > o.next:
 		return "", ""
 	case ready && o.shuns[s.cluster]:
 		return "standby", choice.Silent

@@ -5,6 +5,7 @@ package zonefile
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"regexp"
 	"slices"
@@ -108,12 +109,14 @@ func (z File) writeClusterSetIP(name string, i *mcsv1beta1.ServiceImport) {
 var clusterID = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)?$`)
 
 // writeHeadless implements section 2.4. Once Atoll has set the condition Ready of its import,
-// slices of another implementation do not belong to the import.
+// slices of another implementation do not belong to the import. Endpoints on standby have names, and
+// belong to the service's name while no other is ready.
 func (z File) writeHeadless(name string, i *mcsv1beta1.ServiceImport, of []*discoveryv1.EndpointSlice) {
 	alone := false
 	for _, c := range i.Status.Conditions {
 		alone = alone || c.Type == "Ready" && c.Status != "Unknown" && i.Labels["atoll.dev/managed-by"] == "agent.atoll.dev"
 	}
+	ready, standby, spare := File{}, File{}, File{}
 	for _, s := range of {
 		if alone && s.Labels["endpointslice.kubernetes.io/managed-by"] != "agent.atoll.dev" {
 			continue
@@ -123,14 +126,19 @@ func (z File) writeHeadless(name string, i *mcsv1beta1.ServiceImport, of []*disc
 			continue
 		}
 		for _, e := range s.Endpoints {
-			if e.Conditions.Ready != nil && !*e.Conditions.Ready {
+			onStandby := isStandby(s, e)
+			if e.Conditions.Ready != nil && !*e.Conditions.Ready && !onStandby {
 				continue
 			}
 			for _, ip := range e.Addresses {
 				if s.AddressType == discoveryv1.AddressTypeFQDN || net.ParseIP(ip) == nil || strings.Contains(ip, ":") != (s.AddressType == discoveryv1.AddressTypeIPv6) {
 					continue
 				}
-				z.addAddress(name, ip)
+				to := ready
+				if onStandby {
+					to = standby
+				}
+				to.addAddress(name, ip)
 				hostname := strings.NewReplacer(".", "-", ":", "-").Replace(ip)
 				if strings.HasSuffix(hostname, "-") {
 					hostname += "0"
@@ -142,18 +150,37 @@ func (z File) writeHeadless(name string, i *mcsv1beta1.ServiceImport, of []*disc
 				if len(host)+1 > 255 {
 					continue
 				}
-				z.addAddress(host, ip)
+				to.addAddress(host, ip)
+				if onStandby {
+					spare.addAddress(host, ip)
+				}
 				for _, p := range i.Spec.Ports {
 					for _, q := range s.Ports {
 						if p.Name != "" && q.Name != nil && *q.Name == p.Name && q.Port != nil && protocol(string(p.Protocol)) == protocol(string(*q.Protocol)) {
-							z.add(portLabels(p.Name, string(p.Protocol))+name, dns.TypeSRV, srvData(int(*q.Port), host))
-							z.add(name, dns.TypeSRV, srvData(int(*q.Port), host))
+							to.add(portLabels(p.Name, string(p.Protocol))+name, dns.TypeSRV, srvData(int(*q.Port), host))
+							to.add(name, dns.TypeSRV, srvData(int(*q.Port), host))
 						}
 					}
 				}
 			}
 		}
 	}
+	if len(ready) == 0 {
+		ready = standby
+	}
+	for host, records := range spare {
+		if ready[host] == nil {
+			ready[host] = records
+		}
+	}
+	maps.Copy(z, ready)
+}
+
+// isStandby reports whether an endpoint is on standby: its slice says so, and it serves and terminates.
+func isStandby(s *discoveryv1.EndpointSlice, e discoveryv1.Endpoint) bool {
+	const key = "atoll.dev/standby"
+	c := e.Conditions
+	return s.Labels[key]+s.Annotations[key] != "" && c.Ready != nil && !*c.Ready && c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating
 }
 
 func (z File) addAddress(name, ip string) {

@@ -57,7 +57,7 @@ func DrainImpact(s *survey.Survey) (texts []string) {
 		}
 	}
 	add(alone, "no other cluster can serve %s, so its traffic stays here")
-	add(byName, "%s is headless: unless all its clusters are drained, its addresses here leave DNS, and so do the names of its pods")
+	add(byName, "%s is headless: its name answers with pods of other clusters while one is ready there; the names of its pods here still resolve")
 	add(udp, "%s has UDP ports: clients that keep their source port keep their endpoint")
 	add(stays, "%s has internalTrafficPolicy Local: clients of this cluster keep using the endpoints on their node")
 	return texts

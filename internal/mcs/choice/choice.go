@@ -27,7 +27,8 @@ type Service struct {
 	// Importer is the importing cluster, and ImporterProperties are the values of its ClusterProperties by name.
 	Importer           names.ClusterID
 	ImporterProperties map[string]string
-	// Headless services have no order and no shares (KEP-5939 draft): Policy is ignored.
+	// Headless services have no order and no shares (KEP-5939 draft): Policy is ignored. Their usable endpoints are never absent or off:
+	// no proxy uses them, and DNS answers their hosts' names (ADR 39).
 	Headless bool
 	// OmitStandby makes absent what would stand by or be off, for proxies that use such endpoints like ready ones.
 	OmitStandby bool
@@ -160,7 +161,7 @@ func Decide(s Service) Result {
 		s.Policy = &Policy{}
 	}
 	s.Clusters = slices.SortedFunc(slices.Values(s.Clusters), func(a, b Cluster) int { return cmp.Compare(a.ID, b.ID) })
-	r := Result{service: s.Name, importer: s.Importer, headless: s.Headless, omits: s.OmitStandby, index: map[names.ClusterID]int{}}
+	r := Result{service: s.Name, importer: s.Importer, headless: s.Headless, omits: s.OmitStandby && !s.Headless, index: map[names.ClusterID]int{}}
 	for i := range s.Clusters {
 		r.index[s.Clusters[i].ID] = i
 	}

@@ -180,7 +180,7 @@ func TestRoles(t *testing.T) {
 		},
 		"headless has no order": {
 			headless(service(only, cluster("c2", "us", http, ready), drained(cluster("c3", "us", http, ready, unready)))),
-			[]string{"c2-0:http Active Preferred", "c3-0:http Absent Drained", "c3-1:http Absent Drained"},
+			[]string{"c2-0:http Active Preferred", "c3-0:http Standby Drained", "c3-1:http Unchanged NotReady"},
 		},
 		"headless, all drained": {
 			headless(service(nil, drained(cluster("c2", "us", http, ready)), drained(cluster("c3", "us", http, ready)))),
@@ -188,7 +188,7 @@ func TestRoles(t *testing.T) {
 		},
 		"headless without ports, and by family only": {
 			headless(service(nil, cluster("c2", "us", nil, ready), drained(cluster("c3", "us", mixed, ready)))),
-			[]string{"c2-0 Active Preferred", "c3-0:dns Absent Drained", "c3-0:http Absent Drained"},
+			[]string{"c2-0 Active Preferred", "c3-0:dns Standby Drained", "c3-0:http Standby Drained"},
 		},
 		"weight 0 and no weight stand by": {
 			service(&Policy{Weights: []Weight{{Cluster: "c1", Weight: 1}, {Cluster: "c2"}}}, cluster("c1", "eu", http, ready), cluster("c2", "eu", http, ready), cluster("c3", "us", http, ready)),

@@ -67,13 +67,11 @@ func (d *decider) decideCluster(i int, isUsable bool, o order) Decision {
 	switch {
 	case d.groups[i] == forbidden:
 		return Decision{Absent, FallbackNone}
-	case d.Headless && o.isDrained(c):
-		return Decision{Absent, Drained}
 	case d.groups[i] > o.next:
 		return Decision{Absent, BehindPreferred}
 	case !isUsable:
 		return Decision{Unchanged, NotReady}
-	case o.isSilent(c) && d.hasUDP:
+	case o.isSilent(c) && d.hasUDP && !d.Headless:
 		return Decision{Off, Silent}
 	case o.isSilent(c):
 		return Decision{Standby, Silent}

@@ -194,6 +194,9 @@ func isReady(e *discoveryv1.Endpoint) bool       { return ptr.Deref(e.Conditions
 func isServing(e *discoveryv1.Endpoint) bool     { return ptr.Deref(e.Conditions.Serving, true) }
 func isTerminating(e *discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Terminating, false) }
 
+// IsStandby reports whether kube-proxy uses an endpoint only while none is ready.
+func IsStandby(e *discoveryv1.Endpoint) bool { return !isReady(e) && isServing(e) && isTerminating(e) }
+
 func hasReady(slice *discoveryv1.EndpointSlice) bool {
 	return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return isReady(&e) })
 }

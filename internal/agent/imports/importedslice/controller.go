@@ -259,7 +259,7 @@ func (r *Reconciler) wait(ctx context.Context, req Request, set *roleSet, have, 
 		return r.limitDemotion(req, set, have, want, now), err
 	}
 	left := promoteTime - r.demoting.For(req, now)
-	if isLast && want != nil && want.Labels[names.LabelStandby] != "" && isStandby(&want.Endpoints[0]) {
+	if isLast && want != nil && want.Labels[names.LabelStandby] != "" && endpoints.IsStandby(&want.Endpoints[0]) {
 		left = promoteTime // a rate limit delays the others, and endpoints that can stand by can also serve
 	}
 	if left > 0 {

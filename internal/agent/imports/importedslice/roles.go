@@ -260,7 +260,7 @@ func rolesIn(have, planned *discoveryv1.EndpointSlice) []choice.Decision {
 		switch before := there[e.Addresses[0]]; {
 		case before == nil && absent != "":
 			decisions[i] = choice.Decision{Role: choice.Absent, Reason: choice.Reason(absent)}
-		case ptr.Deref(e.Conditions.Ready, true) && len(reasons) > 0 && (!anyReady || before != nil && isStandby(before)):
+		case ptr.Deref(e.Conditions.Ready, true) && len(reasons) > 0 && (!anyReady || before != nil && endpoints.IsStandby(before)):
 			decisions[i] = choice.Decision{Role: choice.Standby, Reason: choice.Reason(reasons[0])}
 		}
 	}

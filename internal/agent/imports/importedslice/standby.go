@@ -11,6 +11,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/mcs/choice"
+	"github.com/atoll-mcs/atoll/internal/mcs/endpoints"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -26,16 +27,11 @@ func withoutRoles(have *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	delete(guess.Annotations, names.AnnotationAbsent)
 	guess.Endpoints = slices.Clone(have.Endpoints)
 	for i := range guess.Endpoints {
-		if e := &guess.Endpoints[i]; isStandby(e) {
+		if e := &guess.Endpoints[i]; endpoints.IsStandby(e) {
 			e.Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(true), Serving: ptr.To(true), Terminating: ptr.To(false)}
 		}
 	}
 	return &guess
-}
-
-// isStandby reports whether kube-proxy uses an endpoint only while none is ready.
-func isStandby(e *discoveryv1.Endpoint) bool {
-	return !ptr.Deref(e.Conditions.Ready, true) && ptr.Deref(e.Conditions.Serving, true) && ptr.Deref(e.Conditions.Terminating, false)
 }
 
 // withRoles returns a group's ports and endpoints of a planned slice.
