@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -36,6 +37,10 @@ type way struct {
 	uncompared bool            // requests of comparisons are refused
 	during     context.Context // ends whatever is on the way
 	end        context.CancelFunc
+
+	// at has the number of requests at the present instant.
+	instant time.Time
+	at      int
 }
 
 func newWay(random *rand.Rand) *way {
@@ -124,6 +129,22 @@ func (w *way) draw(r *http.Request) fate {
 	return f
 }
 
+// tooMany requests at one instant are a controller that works in a circle. Time would stand still.
+const tooMany = 20_000
+
+// count counts the requests at one instant.
+func (w *way) count(r *http.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now := time.Now(); !now.Equal(w.instant) {
+		w.instant, w.at = now, 0
+	}
+	if w.at++; w.at == tooMany {
+		text := fmt.Sprintf("%d requests at one instant, the last one %s %s", w.at, r.Method, r.URL.Path)
+		go func() { panic(text) }() // a controller recovers from panics
+	}
+}
+
 // hold delays the caller by the current random delay.
 func (w *way) hold(ctx context.Context) {
 	w.mu.Lock()
@@ -164,6 +185,7 @@ func (t traveller) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !isPrompt(r) {
 		t.way.hold(r.Context())
 	}
+	t.way.count(r)
 	fate := t.way.draw(r)
 	if fate.cut || t.life.Err() != nil {
 		return nil, errCut

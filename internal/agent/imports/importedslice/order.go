@@ -127,6 +127,7 @@ func (s *roleSet) failed(req Request) {
 func (r *Reconciler) done(set *roleSet, req Request, have, written *discoveryv1.EndpointSlice) {
 	set.mu.Lock()
 	delete(set.writing, req)
+	delete(set.waiting, req) // it has waited long enough; while the cache shows the old slice, it would write again and again
 	if set.last[req] = written; written == nil {
 		delete(set.last, req)
 	}
