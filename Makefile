@@ -17,7 +17,7 @@ GENERATED := api/broker/v1alpha1/zz_generated.deepcopy.go api/about/v1beta1/zz_g
 	deploy/crds/about.k8s.io_clusterproperties.yaml \
 	deploy/crds/broker.atoll.dev_exportedservices.yaml deploy/crds/broker.atoll.dev_memberclusters.yaml \
 	deploy/crds/broker.atoll.dev_servicepolicies.yaml \
-	$(wildcard charts/*/crds/*.yaml charts/*/templates/*.yaml docs/reference/*.md)
+	$(wildcard charts/*/crds/*.yaml charts/*/templates/*.yaml docs/reference/*.md internal/console/assets/*)
 # A test that waits for something that never comes must not wait for ever.
 TEST_TIMEOUT ?= 30m
 
@@ -97,10 +97,11 @@ host-programs: ## Install the Debian packages that the lab and its tests call, w
 	@scripts/host-programs
 
 .PHONY: generate
-generate: ## Write the generated files anew
+generate: console-modules ## Write the generated files anew
 	@$(TOOL) controller-gen object crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
 	@go run ./charts/generate
 	@go run ./docs/reference/generate
+	@go -C tools run ./console
 
 .PHONY: docs
 docs: site-modules ## Serve the documentation as a site on http://127.0.0.1:8000
@@ -119,10 +120,16 @@ test-site: site ## Look at every page of the site in a browser (as root, to inst
 pictures: root kube ## Draw the pictures of terminals in the documentation, in a lab (as root)
 	@scripts/flows && scripts/pictures
 
-.PHONY: site-modules
-site-modules:
-	@command -v npm >/dev/null || { echo "== installing npm"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm >/dev/null; }
+.PHONY: site-modules console-modules
+site-modules: npm
 	@[ site/node_modules/.package-lock.json -nt site/package-lock.json ] || npm ci --prefix site --silent
+console-modules: npm
+	@[ $(CONSOLE)/node_modules/.package-lock.json -nt $(CONSOLE)/package-lock.json ] || npm ci --prefix $(CONSOLE) --silent
+CONSOLE := internal/console/web
+
+.PHONY: npm
+npm:
+	@command -v npm >/dev/null || { echo "== installing npm"; apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm >/dev/null; }
 
 .PHONY: clean
 clean: ## Remove what was built here; the user's cache of Kubernetes programs stays

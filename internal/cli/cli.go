@@ -17,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/cli/bench"
 	"github.com/atoll-mcs/atoll/internal/cli/broker"
 	"github.com/atoll-mcs/atoll/internal/cli/check"
+	"github.com/atoll-mcs/atoll/internal/cli/console"
 	"github.com/atoll-mcs/atoll/internal/cli/dns"
 	"github.com/atoll-mcs/atoll/internal/cli/drain"
 	"github.com/atoll-mcs/atoll/internal/cli/explain"
@@ -105,7 +106,7 @@ func NewRoot(program string) *cobra.Command {
 	}{
 		{"services", "Share Services:", []*cobra.Command{export.NewCommand(), export.NewUnexport(), drain.NewCommand(), drain.NewUndrain(), shift.NewCommand(), get.NewCommand(), explain.NewCommand()}},
 		{"install", "Install, upgrade and remove Atoll:", []*cobra.Command{broker.NewCommand(), join.NewCommand(), upgrade.NewCommand(), leave.NewCommand(), dns.NewCommand(), hub.NewCommand(), render.NewCommand()}},
-		{"inspect", "Inspect and test clusters:", []*cobra.Command{status.NewCommand(), check.NewCommand(), verify.NewCommand(), bench.NewCommand(), gather.NewCommand()}},
+		{"inspect", "Inspect and test clusters:", []*cobra.Command{status.NewCommand(), check.NewCommand(), console.NewCommand(), verify.NewCommand(), bench.NewCommand(), gather.NewCommand()}},
 		{"lab", "Try Atoll on this machine, without real clusters:", []*cobra.Command{lab.NewCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,6 +70,15 @@ type Target struct {
 	Report Report
 }
 
+// Scheme returns the kinds that a Target knows.
+func Scheme() *runtime.Scheme {
+	scheme := broker.Scheme()
+	for _, add := range []func(*runtime.Scheme) error{aboutv1beta1.AddToScheme, networkingv1alpha1.AddToScheme, trafficv1alpha1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}
+
 // NewTarget returns a Target for config. It does not connect.
 func NewTarget(config *rest.Config, report Report) (*Target, error) {
 	config = rest.CopyConfig(config)
@@ -76,13 +86,7 @@ func NewTarget(config *rest.Config, report Report) (*Target, error) {
 	if config.Timeout == 0 {
 		config.Timeout = patience
 	}
-	scheme := broker.Scheme()
-	for _, add := range []func(*runtime.Scheme) error{aboutv1beta1.AddToScheme, networkingv1alpha1.AddToScheme, trafficv1alpha1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering kinds: %w", err)
-		}
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.New(config, client.Options{Scheme: Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %s: %w", config.Host, err)
 	}

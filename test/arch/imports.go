@@ -85,6 +85,9 @@ var table = []row{
 	})},
 	{folder: "internal/doctor/...", allowed: join(pure, clients, []string{"./deploy", "./internal/broker", "./internal/install"})},
 
+	// The pages of atoll console. They show what the diagnosis finds.
+	{folder: "internal/console", allowed: join(pure, clients, []string{"./internal/broker/credential", "./internal/doctor"})},
+
 	{folder: "internal/cli/...", open: true},
 
 	// DNS works without broker and agent, so it imports neither.

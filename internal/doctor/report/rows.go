@@ -41,6 +41,9 @@ type Export struct {
 	problem Severity // "" for none
 }
 
+// Problem returns how bad the export's status is; "" if it is in effect.
+func (e Export) Problem() Severity { return e.problem }
+
 // published is the status of an export known only from the broker.
 const published = "Published"
 
@@ -108,6 +111,9 @@ type Import struct {
 	families []corev1.IPFamily
 	problem  Severity // "" for none
 }
+
+// Problem returns how bad the import's status is; "" if it is in effect.
+func (i Import) Problem() Severity { return i.problem }
 
 // isHeadless reports whether the import has no clusterset IP.
 func (i *Import) isHeadless() bool { return i.Type == string(mcsv1beta1.Headless) }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -70,6 +71,46 @@ func Without(s *survey.Survey, service types.NamespacedName, without names.Clust
 		p.Ports = append(p.Ports, predicted(port, without))
 	}
 	return p, nil
+}
+
+// WithoutAll predicts for all services that a cluster exports and the queried cluster imports. The survey needs Scope.Endpoints and
+// Traffic, of all services.
+func WithoutAll(s *survey.Survey, without names.ClusterID) ([]Prediction, error) {
+	if s.Broker == nil {
+		return nil, fmt.Errorf("the broker cannot be read: %w", s.BrokerErr)
+	}
+	published := map[types.NamespacedName][]discoveryv1.EndpointSlice{}
+	for _, slice := range s.Broker.Slices {
+		service := types.NamespacedName{Namespace: slice.Labels[names.LabelServiceNamespace], Name: slice.Labels[names.LabelServiceName]}
+		published[service] = append(published[service], slice)
+	}
+	records := map[types.NamespacedName][]brokerv1alpha1.ExportedService{}
+	for _, e := range s.Broker.Exports {
+		records[e.Spec.Service()] = append(records[e.Spec.Service()], e)
+	}
+	imported := map[types.NamespacedName][]mcsv1beta1.ServiceImport{}
+	for _, i := range s.Cluster.Imports {
+		service := types.NamespacedName{Namespace: i.Namespace, Name: i.Name}
+		imported[service] = append(imported[service], i)
+	}
+	accepted := map[string]string{}
+	for _, n := range s.Cluster.Namespaces {
+		accepted[n.Name] = n.Annotations[names.AnnotationAcceptWeights]
+	}
+	var all []Prediction
+	for service, exports := range records {
+		if !slices.ContainsFunc(exports, func(e brokerv1alpha1.ExportedService) bool { return e.Spec.ClusterID == without.String() }) {
+			continue
+		}
+		one, broker := *s, *s.Broker
+		broker.Exports, broker.Slices = exports, published[service]
+		one.Broker, one.Cluster.Imports, one.Cluster.AcceptWeights = &broker, imported[service], accepted[service.Namespace]
+		if p, err := Without(&one, service, without); err == nil { // else the queried cluster does not import from it
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b Prediction) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
 }
 
 func predicted(port choice.PortResult, without names.ClusterID) PredictedPort {

@@ -23,6 +23,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
@@ -40,6 +41,41 @@ func ReadDrain(ctx context.Context, cluster *install.Target, scope Scope) (*Surv
 
 // readBroker reads the broker with the cluster's member credentials.
 func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope Scope) (*Broker, error) {
+	config, err := s.access(ctx, cluster, scope.Broker)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = answerTime
+	clock := &Clock{}
+	config.Wrap(clock.Wrap)
+	on, err := install.NewTarget(config, nil)
+	if err != nil {
+		return nil, err
+	}
+	found, err := readClusterset(ctx, on, s.ClusterID, s.Clusterset, scope)
+	if err != nil {
+		return nil, fmt.Errorf("reading the broker at %s: %w", config.Host, err)
+	}
+	found.At, found.RoundTrip = clock.Last()
+	if scope.Rights {
+		found.Rights, err = rights(ctx, config, s.Clusterset)
+	}
+	return found, err
+}
+
+// BrokerAccess returns how to reach a member's broker with the member's credentials, and the clusterset's name there.
+func BrokerAccess(ctx context.Context, config *rest.Config, on command.Cluster, locate credential.Locate) (*rest.Config, string, error) {
+	cluster, err := install.NewTarget(config, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	s := &Survey{On: on}
+	access, err := s.access(ctx, cluster, locate)
+	return access, s.Clusterset, err
+}
+
+// access reads the member's credentials.
+func (s *Survey) access(ctx context.Context, cluster *install.Target, locate credential.Locate) (*rest.Config, error) {
 	secret := &corev1.Secret{}
 	if err := cluster.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: credential.SecretName}, secret); err != nil {
 		if client.IgnoreNotFound(err) == nil {
@@ -59,31 +95,15 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 		}
 	}
 	config := broker.NewToken(m.Token, nil).Config(m)
-	config.Host = scope.Broker.URL(m)
-	config.Timeout = answerTime
-	clock := &Clock{}
-	config.Wrap(clock.Wrap)
-	on, err := install.NewTarget(config, nil)
-	if err != nil {
-		return nil, err
-	}
-	found, err := readClusterset(ctx, on, m, scope)
-	if err != nil {
-		return nil, fmt.Errorf("reading the broker at %s: %w", config.Host, err)
-	}
-	found.At, found.RoundTrip = clock.Last()
-	if scope.Rights {
-		found.Rights, err = rights(ctx, config, m.Clusterset)
-	}
-	return found, err
+	config.Host = locate.URL(m)
+	return config, nil
 }
 
-func readClusterset(ctx context.Context, on *install.Target, m credential.Membership, scope Scope) (*Broker, error) {
-	namespace := m.Clusterset
+func readClusterset(ctx context.Context, on *install.Target, member names.ClusterID, namespace string, scope Scope) (*Broker, error) {
 	in := client.InNamespace(namespace)
 	of := client.MatchingLabels{}
 	if scope.own {
-		of[names.LabelSourceCluster] = m.ClusterID.String()
+		of[names.LabelSourceCluster] = member.String()
 		scope.Namespace, scope.Service = "", ""
 	}
 	if scope.Namespace != "" {

@@ -101,7 +101,7 @@ type Cluster struct {
 	// StatusRefused are the objects (kind, namespace and name) whose status the API server rejects or has rejected, with Scope.Installation.
 	StatusRefused map[corev1.ObjectReference]Rejection
 	// TrafficPolicies are those of the scope's namespace and of atoll-system, and AcceptWeights is the namespace's annotation, with
-	// Scope.Traffic.
+	// Scope.Traffic. A scope of all namespaces has no AcceptWeights: Namespaces has the annotations.
 	TrafficPolicies []trafficv1alpha1.TrafficPolicy
 	AcceptWeights   string
 	// Properties are the values of the ClusterProperties, by name.
@@ -413,16 +413,7 @@ func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
 	lost := &corev1.ConfigMap{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost)
 	note(client.IgnoreNotFound(err))
-	s.Cluster.Withdrawn, s.Cluster.Silent, s.Cluster.Unproven = map[string]string{}, map[string]string{}, map[string]string{}
-	for key, since := range lost.Data {
-		if id, found := strings.CutPrefix(key, names.LostSilent); found {
-			s.Cluster.Silent[id] = since
-		} else if id, found := strings.CutPrefix(key, names.LostUnproven); found {
-			s.Cluster.Unproven[id] = since
-		} else {
-			s.Cluster.Withdrawn[key] = since
-		}
-	}
+	s.Cluster.SetLost(lost.Data)
 	s.Cluster.DNS, err = readDNS(ctx, c)
 	note(err)
 }

@@ -26,7 +26,6 @@ import (
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/broker"
-	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/broker/layout"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
@@ -227,7 +226,7 @@ func TestReadClusterset(t *testing.T) {
 		"a namespace": {Scope{Namespace: "other", Endpoints: true}, "", ""},
 		"its own":     {Scope{own: true}, "db.shop.c2", ""},
 	} {
-		b, err := readClusterset(t.Context(), on, credential.Membership{ClusterID: "c2", Clusterset: "set"}, tt.scope)
+		b, err := readClusterset(t.Context(), on, "c2", "set", tt.scope)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,14 +12,21 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// readTraffic reads the TrafficPolicies that may apply to the scope's service, and whose weights its namespace accepts.
+// readTraffic reads the TrafficPolicies that may apply to the scope's services, and whose weights its namespace accepts.
 func (s *Survey) readTraffic(ctx context.Context, c client.Reader, scope Scope) error {
-	for _, namespace := range []string{scope.Namespace, names.SystemNamespace} {
+	from := []string{scope.Namespace, names.SystemNamespace}
+	if scope.Namespace == "" {
+		from = []string{""} // all
+	}
+	for _, namespace := range from {
 		list := &trafficv1alpha1.TrafficPolicyList{}
 		if err := s.list(ctx, c, "TrafficPolicies", list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
 		s.Cluster.TrafficPolicies = append(s.Cluster.TrafficPolicies, list.Items...)
+	}
+	if scope.Namespace == "" {
+		return nil // Namespaces has the annotations
 	}
 	namespace := &corev1.Namespace{}
 	if err := c.Get(ctx, client.ObjectKey{Name: scope.Namespace}, namespace); client.IgnoreNotFound(err) != nil {

@@ -1,0 +1,142 @@
+// Package console is the command `atoll console`.
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/console"
+)
+
+type options struct {
+	target.Scoped
+	contexts  []string
+	broker    string
+	port      uint16
+	noBrowser bool
+	snapshot  string
+	timeout   time.Duration
+}
+
+// NewCommand returns the command.
+func NewCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "console",
+		Short: "Show a clusterset in the browser",
+		Long: `Shows clusters, services, conflicts, checks and events of a clusterset in the browser, and keeps them current. It
+reads with your own permissions, and writes nothing. The pages are served on this machine's loopback address. The
+printed address works once; the browser then has a cookie.
+
+Name the clusters with --context or --all. Clusters of the clusterset without a context are shown with what the
+broker has of them. The broker is read with the credentials of the first cluster that has them, or with
+--broker-context.
+
+With --snapshot, the command writes one page to a file instead, which needs no server, and ends.`,
+		Example: `  atoll console --context c1 --context c2 --context c3
+  atoll console --all --no-browser --port 8080
+  atoll console --all --snapshot clusterset.html`,
+		Args: cobra.NoArgs,
+		RunE: o.run,
+	}
+	flags := command.Flags()
+	o.AddContextsFlags(flags, &o.contexts)
+	o.AddAllFlag(flags)
+	flags.StringVar(&o.broker, "broker-context", "", "context of the broker, to read it with your own permissions")
+	flags.Uint16Var(&o.port, "port", 0, "port on 127.0.0.1; 0 selects a free port")
+	flags.BoolVar(&o.noBrowser, "no-browser", false, "do not open a browser")
+	flags.StringVar(&o.snapshot, "snapshot", "", "write one page to this file and end")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "with --snapshot: maximum time to read the clusters")
+	return command
+}
+
+func (o *options) run(cmd *cobra.Command, _ []string) error {
+	targets, err := o.Configs(o.contexts)
+	if err != nil {
+		return err
+	}
+	var direct *rest.Config
+	if o.broker != "" {
+		if direct, err = (&target.Cluster{Kubeconfig: o.Kubeconfig, Context: o.broker}).Config(); err != nil {
+			return err
+		}
+	}
+	c, err := console.New(targets, o.Broker(), direct)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	var all sync.WaitGroup
+	all.Go(func() { c.Run(ctx) })
+	defer all.Wait()
+	defer cancel()
+	if o.snapshot != "" {
+		return o.write(ctx, c)
+	}
+	return o.serve(ctx, c, cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
+// write writes a snapshot. An existing file is replaced only by a whole one.
+func (o *options) write(ctx context.Context, c *console.Console) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	file, err := os.CreateTemp(".", ".atoll-console-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	if err := errors.Join(c.WriteSnapshot(ctx, file), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), o.snapshot)
+}
+
+// serve serves until ctx is done.
+func (o *options) serve(ctx context.Context, c *console.Console, out, errOut io.Writer) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
+	if err != nil {
+		return fmt.Errorf("%w: choose another --port", err)
+	}
+	s := console.NewServer(ctx, c, listener.Addr())
+	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	fmt.Fprintf(out, "%s\nThe address works once. Press Ctrl-C to end.\n", s.URL())
+	if !o.noBrowser {
+		if err := open(ctx, s.URL()); err != nil {
+			fmt.Fprintln(errOut, "no browser was opened:", err)
+		}
+	}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// open opens the browser, unless this is a session without a display.
+func open(ctx context.Context, url string) error {
+	var command []string
+	switch {
+	case runtime.GOOS == "darwin":
+		command = []string{"open", url}
+	case runtime.GOOS == "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler", url}
+	case os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") == "":
+		return errors.New("this session has no display. Open the address in a browser on this machine, or through ssh -L")
+	default:
+		command = []string{"xdg-open", url}
+	}
+	return exec.CommandContext(ctx, command[0], command[1:]...).Start()
+}

@@ -1,0 +1,228 @@
+package console
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/live"
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+)
+
+// Overview is what pages show beside the services.
+type Overview struct {
+	// At is the time of this machine, in milliseconds since 1970, as all times here.
+	At         int64     `json:"at"`
+	Clusterset string    `json:"clusterset"`
+	Broker     Broker    `json:"broker"`
+	Clusters   []Cluster `json:"clusters"`
+	// Checks are the results of the last run.
+	Checks Checks `json:"checks"`
+}
+
+// Broker is the state of the broker for this program.
+type Broker struct {
+	Server   string `json:"server,omitempty"`
+	Answered int64  `json:"answered,omitempty"`
+	// Error is why it cannot be read, or does not answer now.
+	Error string `json:"error,omitempty"`
+	// Read means that its records are shown.
+	Read bool `json:"read"`
+}
+
+// Cluster is a cluster of the clusterset, or of the command line.
+type Cluster struct {
+	// ID is the cluster's id; its context while the id is unknown.
+	ID string `json:"id"`
+	// Context is its kubeconfig context, and On its flags for commands. They are empty for clusters that are not read.
+	Context string `json:"context,omitempty"`
+	On      string `json:"on,omitempty"`
+	// State is read, reading or unread.
+	State    string `json:"state"`
+	Answered int64  `json:"answered,omitempty"`
+	// Error is why it does not answer now, and Unread why kinds could not be read.
+	Error  string   `json:"error,omitempty"`
+	Unread []string `json:"unread,omitempty"`
+	// Member is what the broker has of it.
+	Member *report.Member `json:"member,omitempty"`
+	// Withdrawn, Silent and Unproven are the clusters that this one does not reach, with the time.
+	Withdrawn map[string]string `json:"withdrawn,omitempty"`
+	Silent    map[string]string `json:"silent,omitempty"`
+	Unproven  map[string]string `json:"unproven,omitempty"`
+}
+
+// Row is a service in all clusters.
+type Row struct {
+	// ID is namespace and name.
+	ID        string            `json:"id"`
+	Type      string            `json:"type,omitempty"`
+	Exports   map[string]Cell   `json:"exports,omitempty"`
+	Imports   map[string]Cell   `json:"imports,omitempty"`
+	Conflicts []report.Conflict `json:"conflicts,omitempty"`
+}
+
+// Cell is an export or an import of a service in one cluster. The names are short because there are many.
+type Cell struct {
+	Status string `json:"s"`
+	// Problem is how bad the status is, and Message describes it.
+	Problem report.Severity `json:"p,omitempty"`
+	Message string          `json:"m,omitempty"`
+	// Ready, Standby and All count the endpoints of an import, by source cluster in From.
+	Ready   int               `json:"r,omitempty"`
+	Standby int               `json:"b,omitempty"`
+	All     int               `json:"n,omitempty"`
+	From    map[string][2]int `json:"f,omitempty"`
+}
+
+// The states of a cluster.
+const (
+	stateRead, stateReading, stateUnread = "read", "reading", "unread"
+)
+
+// idOf returns a member's id, or its context while that is unknown.
+func idOf(m *live.Member, s *survey.Survey) string {
+	switch {
+	case s.ClusterID != "":
+		return s.ClusterID.String()
+	case m.Context != "":
+		return m.Context
+	}
+	return "current context"
+}
+
+// overview describes the clusters and the broker.
+func overview(set *live.Clusterset, now time.Time) Overview {
+	broker, server, contact := set.Broker(types.NamespacedName{})
+	o := Overview{At: now.UnixMilli(), Broker: Broker{Server: server, Answered: millis(contact.Answered), Read: broker != nil}}
+	o.Broker.Error = errorText(contact.Err)
+	for _, err := range contact.Unread {
+		o.Broker.Error = err.Error()
+	}
+	known := map[string]*report.Member{}
+	if broker != nil {
+		for _, m := range report.Members(&survey.Survey{Broker: broker}) {
+			known[m.Cluster] = &m
+		}
+	}
+	for _, m := range set.Members {
+		s, contact := m.Overview(), m.Contact()
+		c := Cluster{
+			ID: idOf(m, s), Context: m.Context, On: string(m.On), State: stateRead, Answered: millis(contact.Answered), Error: errorText(contact.Err),
+			Withdrawn: s.Cluster.Withdrawn, Silent: s.Cluster.Silent, Unproven: s.Cluster.Unproven,
+		}
+		for _, err := range contact.Unread {
+			c.Unread = append(c.Unread, err.Error())
+		}
+		switch {
+		case contact.Answered.IsZero() && contact.Err != nil:
+			c.State = stateUnread
+		case !contact.Complete:
+			c.State = stateReading
+		}
+		c.Member = known[c.ID]
+		delete(known, c.ID)
+		o.Clusters = append(o.Clusters, c)
+		if o.Clusterset == "" {
+			o.Clusterset = s.Clusterset
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		o.Clusters = append(o.Clusters, Cluster{ID: id, State: stateUnread, Member: known[id]})
+	}
+	slices.SortStableFunc(o.Clusters, func(a, b Cluster) int { return strings.Compare(a.ID, b.ID) })
+	return o
+}
+
+// row describes a service; nil if no cluster has it.
+func row(set *live.Clusterset, service types.NamespacedName) *Row {
+	broker, _, _ := set.Broker(service)
+	r := &Row{ID: service.String(), Exports: map[string]Cell{}, Imports: map[string]Cell{}}
+	if broker != nil {
+		published := &survey.Survey{Broker: broker}
+		for _, e := range report.Exports(published) {
+			r.Exports[e.Cluster], r.Type = exportCell(e), e.Type
+		}
+		r.Conflicts = report.Conflicts(published)
+	}
+	for _, m := range set.Members {
+		s := m.Survey(service)
+		s.Broker = broker
+		id := idOf(m, s)
+		if len(s.Cluster.Exports) > 0 {
+			for _, e := range report.Exports(s) {
+				if e.Cluster == s.ClusterID.String() {
+					r.Exports[id] = exportCell(e)
+				}
+			}
+		}
+		for _, i := range report.Imports(s) {
+			r.Imports[id] = importCell(i, report.Endpoints(s))
+			if r.Type == "" {
+				r.Type = i.Type
+			}
+		}
+	}
+	if len(r.Exports)+len(r.Imports) == 0 {
+		return nil
+	}
+	return r
+}
+
+func exportCell(e report.Export) Cell {
+	return problem(Cell{Status: e.Status}, e.Problem(), e.Message)
+}
+
+func importCell(i report.Import, all []report.Endpoint) Cell {
+	c := problem(Cell{Status: i.Status, Ready: i.ReadyEndpoints, All: i.Endpoints}, i.Problem(), i.Message)
+	for _, e := range all {
+		if c.From == nil {
+			c.From = map[string][2]int{}
+		}
+		from := c.From[e.Cluster]
+		switch e.State {
+		case report.EndpointReady:
+			from[0]++
+		case report.EndpointStandby:
+			c.Standby++
+			from[1]++
+		}
+		c.From[e.Cluster] = from
+	}
+	return c
+}
+
+// problem adds how bad a cell's status is, and its message.
+func problem(c Cell, severity report.Severity, message string) Cell {
+	if severity != "" {
+		c.Problem, c.Message = severity, message
+	}
+	return c
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// encode returns a value as JSON. The types here always can be.
+func encode(value any) json.RawMessage {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}

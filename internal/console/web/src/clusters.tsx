@@ -1,0 +1,174 @@
+// The page of clusters, and who reaches whom.
+
+import { age, get, snapshot, span, stale, state, useLoaded, useStore } from "./store";
+import type { Cluster, Status } from "./types";
+import { Copy, Findings, Notice, Title, usePlace } from "./ui";
+
+export function Clusters() {
+  const { overview } = useStore();
+  const { query } = usePlace();
+  if (!overview) return <Notice>Reading the clusters.</Notice>;
+  const chosen = overview.clusters.find((c) => c.id === query.get("cluster"));
+  return (
+    <>
+      <Title>Clusters</Title>
+      <BrokerLine />
+      <ul class="cards">
+        {overview.clusters.map((c) => (
+          <li class={`card ${stale(c) ? "stale" : ""} ${tone(c)}`}>
+            <Card c={c} />
+          </li>
+        ))}
+      </ul>
+      {chosen && <ClusterStatus cluster={chosen} />}
+      <h2>Who reaches whom</h2>
+      <Reach clusters={overview.clusters} />
+    </>
+  );
+}
+
+function BrokerLine() {
+  const { broker } = state.overview!;
+  if (broker.read && !broker.error) return <p>Broker: {broker.server}</p>;
+  return (
+    <Notice>
+      The broker {broker.read ? `does not answer, last ${age(broker.answered)}` : "cannot be read"}: {broker.error || "connecting"}. Without it, conflicts, heartbeats
+      and the exports of clusters that are not read are unknown or old.
+    </Notice>
+  );
+}
+
+function tone(c: Cluster) {
+  if (c.member?.state === "Lost" || c.member?.state === "Silent") return "bad";
+  return c.member?.drained || c.unread?.length ? "warn" : "";
+}
+
+function Card({ c }: { c: Cluster }) {
+  const m = c.member;
+  const problems = [...state.services.values()].filter((row) => row.exports?.[c.id]?.p === "error" || row.imports?.[c.id]?.p === "error").length;
+  const rows: [string, string | undefined][] = [
+    ["State", m ? m.state : "not on the broker"],
+    ["Heartbeat", m?.heartbeatSeconds === undefined ? undefined : `${span(m.heartbeatSeconds)} ago`],
+    ["Kubernetes", m?.kubernetes],
+    ["Agent", m?.agent],
+    ["Reached by", m && { "": "pod addresses", Pods: "pod addresses", ClusterIP: "one address for each Service" }[m.advertises] ? m.advertises || "Pods" : m?.advertises],
+    ["Region", m?.region],
+    ["Drained", m?.drained],
+    ["Exports", m && String(m.exports)],
+    ["May export", m && !m.namespaces.includes("*") ? m.namespaces.join(", ") || "nothing" : undefined],
+    ["Ranges", m?.allowedRanges?.join(", ")],
+    ["Over budget of", m?.overBudgetOf?.join(", ")],
+  ];
+  return (
+    <>
+      <h2>
+        <a href={`#/clusters?cluster=${encodeURIComponent(c.id)}`}>{c.id}</a>
+        {stale(c) && <span class="tag">{stale(c)}</span>}
+        {m?.drained && <span class="tag">drained</span>}
+      </h2>
+      <dl>
+        {rows.map(
+          ([name, value]) =>
+            value && (
+              <>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </>
+            ),
+        )}
+      </dl>
+      {problems > 0 && (
+        <p>
+          <a href={`#/services?state=problem&cluster=${encodeURIComponent(c.id)}`}>{problems} services with errors</a>
+        </p>
+      )}
+      {c.error && c.context && <p class="small">{c.error}</p>}
+      {c.unread?.map((text) => <p class="small">{text}</p>)}
+    </>
+  );
+}
+
+function ClusterStatus({ cluster }: { cluster: Cluster }) {
+  const loaded = useLoaded<Status>(cluster.id, async (signal) => {
+    if (!snapshot) return get("status", { cluster: cluster.id }, signal);
+    const status = snapshot.status[cluster.id];
+    if (!status) throw new Error(snapshot.errors[cluster.id] ?? "not in the snapshot");
+    return status;
+  });
+  const s = loaded.value;
+  return (
+    <section aria-labelledby="status">
+      <h2 id="status">Status of {cluster.id}</h2>
+      {loaded.loading && <Notice>Reading {cluster.id}.</Notice>}
+      {loaded.error && <Notice>{loaded.error}</Notice>}
+      {s && (
+        <>
+          <p>
+            {s.components.map((part) => `${part.name}: ${part.ready} of ${part.wanted} ready`).join("; ") || "No component of Atoll."}
+            {s.dns?.length ? `; DNS: ${s.dns.join(", ")}` : ""}
+          </p>
+          <Findings all={s.findings} />
+        </>
+      )}
+      {cluster.on !== undefined && cluster.context && <Copy text={`atoll status${cluster.on}`} />}
+    </section>
+  );
+}
+
+const reachText: Record<string, [string, string]> = {
+  yes: ["●", "reached, as far as is known"],
+  silent: ["◐", "its endpoints do not answer; they are on standby"],
+  withdrawn: ["×", "unreachable: its endpoints are withdrawn"],
+  unproven: ["○", "none of its endpoints has ever answered"],
+  unknown: ["", "not read"],
+  self: ["·", ""],
+};
+
+function reach(from: Cluster, to: Cluster): string {
+  if (from.id === to.id) return "self";
+  if (from.state !== "read") return "unknown";
+  if (from.withdrawn?.[to.id]) return "withdrawn";
+  if (from.silent?.[to.id]) return "silent";
+  return from.unproven?.[to.id] ? "unproven" : "yes";
+}
+
+function Reach({ clusters }: { clusters: Cluster[] }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Who reaches whom">
+      <table class="reach">
+        <thead>
+          <tr>
+            <th scope="col">from \ to</th>
+            {clusters.map((c) => (
+              <th scope="col">{c.id}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {clusters.map((from) => (
+            <tr class={stale(from) ? "stale" : ""}>
+              <th scope="row">{from.id}</th>
+              {clusters.map((to) => {
+                const how = reach(from, to);
+                const [sign, text] = reachText[how]!;
+                return (
+                  <td class={how} title={text && `${from.id} → ${to.id}: ${text}`}>
+                    <span aria-hidden="true">{sign}</span>
+                    <span class="hidden">{text}</span>
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="small">
+        {["yes", "silent", "withdrawn", "unproven"].map((how) => (
+          <span class="legend">
+            {reachText[how]![0]} {reachText[how]![1]}
+          </span>
+        ))}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,86 @@
+// The picture of a service's way: exports, merge, import, Service and DNS, endpoints.
+
+import dagre from "@dagrejs/dagre";
+import type { Detail } from "./types";
+
+interface Part {
+  id: string;
+  lines: string[];
+  tone?: string;
+}
+
+const charWidth = 7.3;
+const lineHeight = 17;
+
+function parts(d: Detail): { nodes: Part[]; edges: [string, string, string?][] } {
+  const nodes: Part[] = [];
+  const edges: [string, string, string?][] = [];
+  const exports = d.exports ?? [];
+  exports.forEach((e, i) => {
+    nodes.push({ id: `export ${e.cluster}`, lines: [`ServiceExport in ${e.cluster}`, e.status + (i === 0 && exports.length > 1 ? ", oldest" : ""), (e.ports ?? []).join(" ")], tone: ["Published", "Ready"].includes(e.status) ? "" : "warning" });
+    edges.push([`export ${e.cluster}`, "merge"]);
+  });
+  const conflicts = (d.values ?? []).filter((v) => Object.keys(v.others ?? {}).length).length;
+  nodes.push({ id: "merge", lines: ["merge", conflicts ? `${conflicts} conflicts: the oldest wins` : `${(d.values ?? []).length} properties agree`], tone: conflicts ? "warning" : "" });
+  const i = d.import;
+  nodes.push({ id: "import", lines: i ? [`ServiceImport in ${d.cluster}`, `${i.type}, ${i.status}`, (i.ips ?? []).join(" ")] : [`no ServiceImport in ${d.cluster}`], tone: i?.status === "Ready" ? "good" : "error" });
+  edges.push(["merge", "import"]);
+  const records = d.records ?? [];
+  nodes.push({
+    id: "dns",
+    lines: ["DNS", ...(records.length ? records.map((r) => `${r.type} ${r.values?.[0] ?? ""}${r.total > 1 ? ` and ${r.total - 1} more` : ""}`) : ["no answer"]), d.dns?.length ? `by ${d.dns.join(", ")}` : "not forwarded"],
+    tone: records.length && d.dns?.length ? "good" : "error",
+  });
+  edges.push(["import", "dns"]);
+  const before = d.derivedService ? "service" : "import";
+  if (d.derivedService) {
+    nodes.push({ id: "service", lines: ["derived Service", d.derivedService] });
+    edges.push(["import", "service"]);
+  }
+  for (const s of d.sources ?? []) {
+    const here = (d.endpoints ?? []).filter((e) => e.cluster === s.cluster);
+    const standby = here.filter((e) => e.state === "Standby");
+    nodes.push({
+      id: `endpoints ${s.cluster}`,
+      lines: [`endpoints of ${s.cluster}`, `${s.readyHere} ready of ${s.imported}`, standby.length ? `${standby.length} on standby (${standby[0]!.reason})` : ""],
+      tone: s.readyHere ? "good" : standby.length ? "warning" : "error",
+    });
+    edges.push([before, `endpoints ${s.cluster}`]);
+  }
+  return { nodes: nodes.map((n) => ({ ...n, lines: n.lines.filter(Boolean).map(short) })), edges };
+}
+
+function short(text: string) {
+  return text.length > 40 ? text.slice(0, 39) + "…" : text;
+}
+
+export function Flow({ detail }: { detail: Detail }) {
+  const { nodes, edges } = parts(detail);
+  const graph = new dagre.graphlib.Graph().setGraph({ rankdir: "LR", nodesep: 12, ranksep: 36, marginx: 4, marginy: 4 }).setDefaultEdgeLabel(() => ({}));
+  for (const n of nodes) graph.setNode(n.id, { width: Math.max(...n.lines.map((l) => l.length)) * charWidth + 20, height: n.lines.length * lineHeight + 14 });
+  for (const [from, to] of edges) graph.setEdge(from, to);
+  dagre.layout(graph);
+  const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="The way of the service">
+      <svg class="flow" role="img" aria-label={nodes.map((n) => n.lines.join(" ")).join("; ")} width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+        {graph.edges().map((e: { v: string; w: string }) => (
+          <path class="edge" d={`M${(graph.edge(e) as { points: { x: number; y: number }[] }).points.map((p) => `${p.x} ${p.y}`).join("L")}`} />
+        ))}
+        {nodes.map((n) => {
+          const at = graph.node(n.id) as { x: number; y: number; width: number; height: number };
+          return (
+            <g class={n.tone} transform={`translate(${at.x - at.width / 2} ${at.y - at.height / 2})`}>
+              <rect width={at.width} height={at.height} rx={5} />
+              {n.lines.map((line, i) => (
+                <text x={10} y={lineHeight * (i + 1) + 1} class={i ? "" : "head"}>
+                  {line}
+                </text>
+              ))}
+            </g>
+          );
+        })}
+      </svg>
+    </div>
+  );
+}

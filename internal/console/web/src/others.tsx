@@ -1,0 +1,232 @@
+// The pages of conflicts, checks, events, and what if.
+
+import { useState } from "preact/hooks";
+import { age, get, snapshot, useLoaded, useStore } from "./store";
+import type { CheckResult, KubernetesEvent, Prediction } from "./types";
+import { Copy, Mark, NotInSnapshot, Notice, Select, Title, serviceLink, setQuery, usePlace } from "./ui";
+
+export function Conflicts() {
+  const { overview, sorted } = useStore();
+  const { query } = usePlace();
+  const text = query.get("q") ?? "";
+  if (!overview) return <Notice>Reading the clusters.</Notice>;
+  const all = sorted.filter((row) => row.id.includes(text)).flatMap((row) => (row.conflicts ?? []).map((c) => ({ id: row.id, ...c })));
+  return (
+    <>
+      <Title>Conflicts</Title>
+      <p>Exports of one service that differ. The oldest export decides (KEP-1645).</p>
+      {!overview.broker.read && <Notice>The broker cannot be read, so conflicts are unknown.</Notice>}
+      <form class="filter" role="search" onSubmit={(e) => e.preventDefault()}>
+        <label>
+          Filter <input type="search" value={text} onInput={(e) => setQuery({ q: e.currentTarget.value })} />
+        </label>
+        <output aria-live="polite">{all.length}</output>
+      </form>
+      {overview.broker.read && all.length === 0 && <p class="good">No conflicts.</p>}
+      {all.length > 0 && (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Conflicts">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Service</th>
+                <th scope="col">Property</th>
+                <th scope="col">In use</th>
+                <th scope="col">From</th>
+                <th scope="col">Others want</th>
+              </tr>
+            </thead>
+            <tbody>
+              {all.slice(0, 500).map((c) => (
+                <tr>
+                  <th scope="row">
+                    <a href={serviceLink(c.id)}>{c.id}</a>
+                  </th>
+                  <td>{c.property}</td>
+                  <td>{c.using}</td>
+                  <td>{c.from}</td>
+                  <td>
+                    {Object.entries(c.others ?? {})
+                      .map(([cluster, value]) => `${cluster}: ${value}`)
+                      .join(", ")}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          {all.length > 500 && <p class="small">The first 500.</p>}
+        </div>
+      )}
+    </>
+  );
+}
+
+const statusOrder = ["error", "warning", "skipped", "ok"];
+
+export function Checks() {
+  const { overview } = useStore();
+  const [failed, setFailed] = useState("");
+  if (!overview) return <Notice>Reading the clusters.</Notice>;
+  const { checks } = overview;
+  const run = async () => {
+    const answer = await fetch("/api/checks", { method: "POST" });
+    setFailed(answer.ok ? "" : await answer.text());
+  };
+  const results = [...(checks.results ?? [])].sort((a, b) => statusOrder.indexOf(a.status) - statusOrder.indexOf(b.status));
+  const count = (s: CheckResult["status"]) => results.filter((r) => r.status === s).length;
+  return (
+    <>
+      <Title>Checks</Title>
+      <NotInSnapshot what="Runs of checks" />
+      <p>The checks that need no test pods: a console creates nothing. {checks.command && <>All checks: </>}</p>
+      {checks.command && <Copy text={checks.command} />}
+      {!snapshot && (
+        <p>
+          <button type="button" onClick={run} disabled={checks.running}>
+            {checks.running ? "Running" : "Run the checks"}
+          </button>{" "}
+          {checks.running && <progress max={checks.of} value={checks.read} aria-label="Clusters read" />}
+        </p>
+      )}
+      {(failed || checks.error) && <Notice>{failed || checks.error}</Notice>}
+      {results.length > 0 && (
+        <p role="status">
+          {count("error")} errors, {count("warning")} warnings, {count("skipped")} skipped, {count("ok")} passed{checks.ended ? `, ${age(checks.ended)}` : ""}
+        </p>
+      )}
+      <ul class="findings">
+        {results.map((r) => (
+          <li>
+            <Mark of={r.status} /> <strong>{[r.cluster, r.from && `${r.from} → ${r.to}`].filter(Boolean).join(" ")}</strong> {r.id} {r.title}
+            {r.message && r.status !== "ok" ? `: ${r.message}` : ""}
+            {r.hint && <Copy text={r.hint} />}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+export function Events() {
+  const { log, overview } = useStore();
+  const { query } = usePlace();
+  if (!overview) return <Notice>Reading the clusters.</Notice>;
+  const read = overview.clusters.filter((c) => c.context !== undefined && c.state !== "unread");
+  const cluster = query.get("cluster") || read[0]?.id || "";
+  return (
+    <>
+      <Title>Events</Title>
+      {!snapshot && (
+        <>
+          <h2>Changed since the page was opened</h2>
+          {log.length === 0 && <p>Nothing yet.</p>}
+          <ol class="log" aria-live="polite">
+            {log.slice(0, 300).map((entry) => (
+              <li class={entry.worse ? "worse" : ""}>
+                <time>{new Date(entry.at).toLocaleTimeString()}</time> {entry.about.includes("/") ? <a href={serviceLink(entry.about)}>{entry.about}</a> : <strong>{entry.about}</strong>} {entry.text}
+              </li>
+            ))}
+          </ol>
+        </>
+      )}
+      <h2>
+        <Select label="Events of" value={cluster} of={read.map((c) => [c.id, c.id])} onChange={(c) => setQuery({ cluster: c })} />
+      </h2>
+      <KubernetesEvents cluster={cluster} />
+    </>
+  );
+}
+
+function KubernetesEvents({ cluster }: { cluster: string }) {
+  const loaded = useLoaded<KubernetesEvent[]>(cluster, async (signal) => (snapshot ? (snapshot.events[cluster] ?? []) : get("events", { cluster }, signal)));
+  return (
+    <section aria-busy={loaded.loading}>
+      {loaded.error && <Notice>{loaded.error}</Notice>}
+      {loaded.value?.length === 0 && <p>Atoll has no Events there.</p>}
+      <ol class="log">
+        {(loaded.value ?? []).slice(0, 300).map((e) => (
+          <li class={e.type === "Warning" ? "worse" : ""}>
+            <time dateTime={e.at}>{new Date(e.at).toLocaleString()}</time> <strong>{e.about}</strong> {e.reason}: {e.message}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+export function WhatIf() {
+  const { overview } = useStore();
+  const { query } = usePlace();
+  if (!overview) return <Notice>Reading the clusters.</Notice>;
+  const without = query.get("without") ?? "";
+  const read = overview.clusters.filter((c) => c.context !== undefined && c.state !== "unread");
+  const cluster = query.get("cluster") || read.find((c) => c.id !== without)?.id || "";
+  return (
+    <>
+      <Title>What if</Title>
+      <p>Who would serve each service without a cluster, as of now.</p>
+      <NotInSnapshot what="Predictions" />
+      {!snapshot && (
+        <>
+          <form class="filter" onSubmit={(e) => e.preventDefault()}>
+            <Select label="Without" value={without} of={[["", "choose a cluster"], ...overview.clusters.map((c) => [c.id, c.id] as [string, string])]} onChange={(v) => setQuery({ without: v })} />
+            <Select label="As seen from" value={cluster} of={read.map((c) => [c.id, c.id])} onChange={(c) => setQuery({ cluster: c })} />
+          </form>
+          {without && <Predicted without={without} cluster={cluster} />}
+        </>
+      )}
+    </>
+  );
+}
+
+function Predicted({ without, cluster }: { without: string; cluster: string }) {
+  const loaded = useLoaded<Prediction[] | null>(`${without} ${cluster}`, (signal) => get("without", { without, cluster }, signal));
+  if (loaded.loading) return <Notice>Reading {cluster}.</Notice>;
+  if (loaded.error) return <Notice>{loaded.error}</Notice>;
+  const rows = (loaded.value ?? [])
+    .flatMap((p) => (p.ports ?? []).map((port) => ({ id: idOf(p.name), port })))
+    .sort((a, b) => Number(a.port.served) - Number(b.port.served) || (a.id < b.id ? -1 : 1));
+  const lost = rows.filter((r) => !r.port.served).length;
+  return (
+    <>
+      <p role="status" class={lost ? "bad" : "good"}>
+        Without {without}, {lost ? `${lost} of ${rows.length} ports would not be served` : `all ${rows.length} ports would be served`} in {cluster}.
+      </p>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Predictions">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Service</th>
+              <th scope="col">Port</th>
+              <th scope="col">Served</th>
+              <th scope="col">By</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, 1000).map((r) => (
+              <tr class={r.port.served ? "" : "error"}>
+                <th scope="row">
+                  <a href={serviceLink(r.id)}>{r.id}</a>
+                </th>
+                <td>
+                  {r.port.port} {r.port.family}
+                </td>
+                <td>{r.port.served ? "yes" : "no"}</td>
+                <td>
+                  {(r.port.clusters ?? []).map((c) => `${c.cluster}: ${c.role} (${c.reason})${c.active ? ` ${c.sharePercent}%` : ""}`).join(", ")}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {rows.length > 1000 && <p class="small">The first 1000.</p>}
+      </div>
+    </>
+  );
+}
+
+/** idOf returns namespace and name of web.shop.svc.clusterset.local. */
+function idOf(name: string) {
+  const [service, namespace] = name.split(".svc.")[0]!.split(/\.(?=[^.]*$)/);
+  return `${namespace}/${service}`;
+}
+

@@ -1,0 +1,192 @@
+// The page of one service.
+
+import { Flow } from "./flow";
+import { get, snapshot, stale, state, useLoaded, useStore } from "./store";
+import type { Cell, Detail, Row } from "./types";
+import { Copy, Findings, Mark, Notice, Select, Title, setQuery, usePlace } from "./ui";
+
+export function Service() {
+  const { overview, services } = useStore();
+  const { rest, query } = usePlace();
+  const id = rest.join("/");
+  const row = services.get(id);
+  if (!overview) return <Notice>Reading the clusters.</Notice>;
+  const read = overview.clusters.filter((c) => c.context !== undefined && c.state !== "unread");
+  const cluster = query.get("cluster") || (read.find((c) => row?.imports?.[c.id]) ?? read[0])?.id || "";
+  return (
+    <>
+      <Title>{id}</Title>
+      {!row && <Notice>No cluster that is read exports or imports this service.</Notice>}
+      {row && <InAll row={row} />}
+      {!snapshot && read.length > 0 && (
+        <>
+          <h2>
+            <Select label="As seen from" value={cluster} of={read.map((c) => [c.id, c.id])} onChange={(c) => setQuery({ cluster: c })} />
+          </h2>
+          <Explained id={id} cluster={cluster} seen={JSON.stringify(row ?? null)} />
+        </>
+      )}
+      {snapshot && <Conflicts row={row} />}
+    </>
+  );
+}
+
+/** InAll shows a service in each cluster. */
+function InAll({ row }: { row: Row }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="The service in each cluster">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Cluster</th>
+            <th scope="col">Export</th>
+            <th scope="col">Import</th>
+            <th scope="col">Ready</th>
+            <th scope="col">From</th>
+          </tr>
+        </thead>
+        <tbody>
+          {state.overview!.clusters.map((c) => {
+            const [e, i] = [row.exports?.[c.id], row.imports?.[c.id]];
+            return (
+              <tr class={stale(c) ? "stale" : ""}>
+                <th scope="row">
+                  {c.id} {stale(c) && <span class="tag">{stale(c)}</span>}
+                </th>
+                <td>{e && <Status cell={e} />}</td>
+                <td>{i && <Status cell={i} />}</td>
+                <td>{i && `${i.r ?? 0} of ${i.n ?? 0}`}</td>
+                <td>
+                  {Object.entries(i?.f ?? {})
+                    .sort()
+                    .map(([from, [ready, standby]]) => `${from}: ${ready}${standby ? ` (+${standby} on standby)` : ""}`)
+                    .join(", ")}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Status({ cell }: { cell: Cell }) {
+  return (
+    <>
+      {cell.p && <Mark of={cell.p} />} {cell.s}
+      {cell.m && <span class="small">: {cell.m}</span>}
+    </>
+  );
+}
+
+function Conflicts({ row }: { row?: Row }) {
+  if (!row?.conflicts?.length) return null;
+  return (
+    <>
+      <h2>Conflicts</h2>
+      <Values all={row.conflicts} />
+    </>
+  );
+}
+
+function Values({ all, why }: { all: { property: string; using: string; from: string; others?: Record<string, string> }[]; why?: string }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Merged properties">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Property</th>
+            <th scope="col">Value</th>
+            <th scope="col">From</th>
+            <th scope="col">Others want</th>
+          </tr>
+        </thead>
+        <tbody>
+          {all.map((v) => (
+            <tr>
+              <th scope="row">{v.property}</th>
+              <td>{v.using}</td>
+              <td>
+                {v.from}
+                {why && v.others ? ` (${why})` : ""}
+              </td>
+              <td>
+                {Object.entries(v.others ?? {})
+                  .map(([cluster, value]) => `${cluster}: ${value}`)
+                  .join(", ")}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Explained({ id, cluster, seen }: { id: string; cluster: string; seen: string }) {
+  const loaded = useLoaded<Detail>(`${id} ${cluster} ${seen}`, (signal) => get("explain", { service: id, cluster }, signal));
+  const d = loaded.value;
+  return (
+    <section aria-busy={loaded.loading}>
+      {loaded.loading && !d && <Notice>Reading {cluster}.</Notice>}
+      {loaded.error && <Notice>{loaded.error}</Notice>}
+      {d && (
+        <>
+          <p>
+            <code>{d.name}</code>{" "}
+            <strong class={`verdict ${d.verdict === "works" ? "good" : d.verdict === "does not work" ? "bad" : "warn"}`}>{d.verdict}</strong> in {d.cluster}.
+          </p>
+          <Flow detail={d} />
+          <h3>Findings</h3>
+          <Findings all={d.findings} />
+          {d.values && (
+            <>
+              <h3>Merged properties</h3>
+              <Values all={d.values} why="oldest export" />
+            </>
+          )}
+          <h3>Endpoints</h3>
+          <div class="scroll" tabIndex={0} role="region" aria-label="Endpoints">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Address</th>
+                  <th scope="col">Cluster</th>
+                  <th scope="col">State</th>
+                  <th scope="col">Ports</th>
+                  <th scope="col">Zone</th>
+                </tr>
+              </thead>
+              <tbody>
+                {(d.endpoints ?? []).slice(0, 500).map((e) => (
+                  <tr>
+                    <th scope="row">{e.addresses.join(" ")}</th>
+                    <td>{e.cluster}</td>
+                    <td>{e.state + (e.reason ? ` (${e.reason})` : "")}</td>
+                    <td>{(e.ports ?? []).join(" ")}</td>
+                    <td>{e.zone}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+          {(d.endpoints?.length ?? 0) > 500 && <p class="small">The first 500 of {d.endpoints!.length}.</p>}
+          <h3>Commands</h3>
+          {d.commands.map((text) => (
+            <p>
+              <Copy text={text} />
+            </p>
+          ))}
+          <h3>Objects</h3>
+          {(d.objects ?? []).map((o) => (
+            <details>
+              <summary>{o.name}</summary>
+              <pre tabIndex={0}>{o.yaml}</pre>
+            </details>
+          ))}
+        </>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,256 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/atoll-mcs/atoll/internal/install"
+)
+
+const (
+	// askInterval is how often an API server is asked whether it answers: a watch through a broken connection shows nothing.
+	askInterval = 5 * time.Second
+	// askTime is how long it may take to answer.
+	askTime = 4 * time.Second
+)
+
+// kind is what to watch.
+type kind struct {
+	// what names the objects in messages.
+	what    string
+	object  client.Object
+	list    client.ObjectList
+	options []client.ListOption
+	// strip removes what reports do not need.
+	strip func(client.Object)
+	// service returns the service that an object belongs to; the zero value if it concerns all.
+	service func(client.Object) types.NamespacedName
+}
+
+// feed keeps the objects of one API server current.
+type feed struct {
+	asks  discovery.DiscoveryInterface
+	kinds map[string]*watched
+	order []string
+
+	mu       sync.Mutex
+	answered time.Time
+	failed   error
+}
+
+// watched is a kind that is watched.
+type watched struct {
+	kind
+	informer cache.SharedIndexInformer
+	mu       sync.Mutex
+	err      error
+}
+
+// byService is the index of objects by the service that they belong to.
+const byService = "service"
+
+// newFeed returns a feed that reports changes of objects with the service that they belong to, which is zero for those that concern all.
+func newFeed(config *rest.Config, kinds []kind, changed func(types.NamespacedName)) (*feed, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Timeout = -1, 0
+	c, err := client.NewWithWatch(config, client.Options{Scheme: install.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for %s: %w", config.Host, err)
+	}
+	short := rest.CopyConfig(config)
+	short.Timeout = askTime
+	asks, err := discovery.NewDiscoveryClientForConfig(short)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for %s: %w", config.Host, err)
+	}
+	f := &feed{asks: asks, kinds: map[string]*watched{}}
+	for _, k := range kinds {
+		w := &watched{kind: k}
+		w.informer = cache.NewSharedIndexInformer(w.through(c), k.object, 0, cache.Indexers{byService: func(object any) ([]string, error) {
+			return []string{k.service(object.(client.Object)).String()}, nil
+		}})
+		note := func(object any) {
+			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = gone.Obj
+			}
+			if o, ok := object.(client.Object); ok {
+				changed(k.service(o))
+			}
+		}
+		_, err := w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: note, DeleteFunc: note,
+			UpdateFunc: func(old, now any) {
+				if before, ok := old.(client.Object); ok && k.service(before) != k.service(now.(client.Object)) {
+					note(old)
+				}
+				note(now)
+			},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("watching %s: %w", k.what, err)
+		}
+		if err := w.informer.SetTransform(w.transform); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", k.what, err)
+		}
+		if err := w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { w.failed(err, changed) }); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", k.what, err)
+		}
+		f.kinds[k.what], f.order = w, append(f.order, k.what)
+	}
+	return f, nil
+}
+
+func (w *watched) through(c client.WithWatch) cache.ListerWatcher {
+	with := func(o metav1.ListOptions) []client.ListOption {
+		return append([]client.ListOption{&client.ListOptions{Raw: &o}}, w.options...)
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list := w.list.DeepCopyObject().(client.ObjectList)
+			err := c.List(ctx, list, with(o)...)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, w.list.DeepCopyObject().(client.ObjectList), with(o)...)
+		},
+	}
+}
+
+func (w *watched) transform(object any) (any, error) {
+	o, ok := object.(client.Object)
+	if !ok {
+		return object, nil
+	}
+	if w.strip != nil {
+		w.strip(o)
+	}
+	return o, nil
+}
+
+func (w *watched) failed(err error, changed func(types.NamespacedName)) {
+	w.mu.Lock()
+	first := w.err == nil
+	w.err = fmt.Errorf("listing %s: %w", w.what, err)
+	w.mu.Unlock()
+	if first {
+		changed(types.NamespacedName{})
+	}
+}
+
+// unread returns why the kind has never been read, or nil.
+func (w *watched) unread() error {
+	if w.informer.HasSynced() {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// run watches until ctx is done, or stop returns true for an error of the API server.
+func (f *feed) run(ctx context.Context, changed func(types.NamespacedName), stop func(error) bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, w := range f.kinds {
+		all.Go(func() { w.informer.RunWithContext(ctx) })
+	}
+	defer all.Wait()
+	defer cancel()
+	every := time.NewTicker(askInterval)
+	defer every.Stop()
+	for {
+		if err := f.ask(); f.heard(err) {
+			changed(types.NamespacedName{})
+		} else if err != nil && stop(err) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// ask asks the API server for its version, which every user may read.
+func (f *feed) ask() error {
+	_, err := f.asks.ServerVersion()
+	return err
+}
+
+// heard notes whether the API server has answered, and reports whether that is news.
+func (f *feed) heard(err error) (news bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	news = (err == nil) != (f.failed == nil) || f.answered.IsZero() && err == nil
+	if f.failed = err; err == nil {
+		f.answered = time.Now()
+	}
+	return news
+}
+
+// contact returns when the API server answered last, and why it does not answer now.
+func (f *feed) contact() (time.Time, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.answered, f.failed
+}
+
+// unread returns why kinds have never been read, and whether all others have been.
+func (f *feed) unread() (all []error, complete bool) {
+	complete = true
+	for _, what := range f.order {
+		w := f.kinds[what]
+		if err := w.unread(); err != nil {
+			all = append(all, err)
+		} else if !w.informer.HasSynced() {
+			complete = false
+		}
+	}
+	return all, complete
+}
+
+// objects returns the objects of a kind that belong to a service, or all if it is zero. They are not to be changed.
+func objects[T client.Object](f *feed, what string, service types.NamespacedName) []T {
+	w := f.kinds[what]
+	found := w.informer.GetStore().List
+	if service != (types.NamespacedName{}) {
+		some, err := w.informer.GetIndexer().ByIndex(byService, service.String())
+		if err != nil {
+			return nil
+		}
+		found = func() []any { return some }
+	}
+	var all []T
+	for _, o := range found() {
+		if t, ok := o.(T); ok {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b T) int {
+		return slices.Compare([]string{a.GetNamespace(), a.GetName()}, []string{b.GetNamespace(), b.GetName()})
+	})
+	return all
+}
+
+// values returns objects as lists of the API have them.
+func values[T any](all []*T) []T {
+	list := make([]T, len(all))
+	for i, o := range all {
+		list[i] = *o
+	}
+	return list
+}

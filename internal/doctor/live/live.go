@@ -1,0 +1,305 @@
+// Package live keeps surveys of clusters and of their broker current by watches, for programs that show them for long.
+//
+// It reads with the rights that it is given, and writes nothing. What it cannot read is in a survey's Unread.
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/broker/layout"
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
+	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
+)
+
+// Clusterset is a broker and some of its members.
+type Clusterset struct {
+	Members []*Member
+	locate  credential.Locate
+	direct  *rest.Config
+	changed func(types.NamespacedName)
+
+	mu     sync.Mutex
+	broker *broker
+	why    error
+}
+
+// Member is a cluster that is watched.
+type Member struct {
+	checkup.Target
+	feed *feed
+}
+
+// broker is a clusterset on its broker.
+type broker struct {
+	feed       *feed
+	clock      *survey.Clock
+	clusterset string
+	server     string
+}
+
+// Contact says whether an API server answers.
+type Contact struct {
+	// Answered is when it answered last; zero for never. Err is why it does not answer now.
+	Answered time.Time
+	Err      error
+	// Unread are why kinds could not be read. Complete is set when all others have been.
+	Unread   []error
+	Complete bool
+}
+
+// New returns a clusterset. changed is called for each change with the service that it concerns, or zero for all; it must not block.
+// The broker is reached as locate says, with the credentials of a member; direct, if not nil, is another way, with other rights.
+func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config, changed func(types.NamespacedName)) (*Clusterset, error) {
+	c := &Clusterset{locate: locate, direct: direct, changed: changed, why: errors.New("the broker has not been read yet")}
+	for _, t := range targets {
+		f, err := newFeed(t.Config, memberKinds(), changed)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t, err)
+		}
+		c.Members = append(c.Members, &Member{t, f})
+	}
+	return c, nil
+}
+
+// Run watches until ctx is done.
+func (c *Clusterset) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, m := range c.Members {
+		all.Go(func() { m.feed.run(ctx, c.changed, func(error) bool { return false }) })
+	}
+	all.Go(func() { c.runBroker(ctx) })
+	all.Wait()
+}
+
+// runBroker connects to the broker, and again when its credentials are no longer accepted: the agents renew them.
+func (c *Clusterset) runBroker(ctx context.Context) {
+	for ctx.Err() == nil {
+		b, err := c.reach(ctx)
+		c.mu.Lock()
+		c.broker, c.why = b, err
+		c.mu.Unlock()
+		c.changed(types.NamespacedName{})
+		if err == nil {
+			b.feed.run(ctx, c.changed, apierrors.IsUnauthorized)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(askInterval):
+		}
+	}
+}
+
+// reach finds the broker by the first member that knows it.
+func (c *Clusterset) reach(ctx context.Context) (*broker, error) {
+	var failed []error
+	for _, m := range c.Members {
+		config, clusterset, err := c.access(ctx, m)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", m, err))
+			continue
+		}
+		clock := &survey.Clock{}
+		config.Wrap(clock.Wrap)
+		f, err := newFeed(config, brokerKinds(clusterset), c.changed)
+		if err != nil {
+			return nil, err
+		}
+		return &broker{f, clock, clusterset, config.Host}, nil
+	}
+	return nil, errors.Join(failed...)
+}
+
+func (c *Clusterset) access(ctx context.Context, m *Member) (*rest.Config, string, error) {
+	if c.direct != nil {
+		s := m.Survey(types.NamespacedName{})
+		if s.Clusterset == "" {
+			return nil, "", survey.ErrNotJoined
+		}
+		return rest.CopyConfig(c.direct), s.Clusterset, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*askTime)
+	defer cancel()
+	return survey.BrokerAccess(ctx, m.Config, m.On, c.locate)
+}
+
+// Broker returns what was found on the broker of a service, or of all if it is zero, and the broker's URL.
+func (c *Clusterset) Broker(service types.NamespacedName) (*survey.Broker, string, Contact) {
+	c.mu.Lock()
+	b, why := c.broker, c.why
+	c.mu.Unlock()
+	if b == nil {
+		return nil, "", Contact{Err: why}
+	}
+	contact := b.feed.state()
+	if !contact.Complete || len(contact.Unread) > 0 {
+		return nil, b.server, contact
+	}
+	at, took := b.clock.Last()
+	found := &survey.Broker{
+		At: at, RoundTrip: took,
+		Members:    values(objects[*brokerv1alpha1.MemberCluster](b.feed, members, types.NamespacedName{})),
+		Heartbeats: values(objects[*coordinationv1.Lease](b.feed, heartbeats, types.NamespacedName{})),
+		Exports:    values(objects[*brokerv1alpha1.ExportedService](b.feed, exports, service)),
+		Policies:   values(objects[*brokerv1alpha1.ServicePolicy](b.feed, policies, service)),
+	}
+	found.Members = slices.DeleteFunc(found.Members, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() })
+	found.Exports = slices.DeleteFunc(found.Exports, func(e brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&e) })
+	found.Policies = slices.DeleteFunc(found.Policies, func(p brokerv1alpha1.ServicePolicy) bool { return layout.Withdrawn(&p) })
+	for _, config := range objects[*corev1.ConfigMap](b.feed, permitted, types.NamespacedName{}) {
+		found.Permissions, _ = permissions.Read(config)
+	}
+	return found, b.server, contact
+}
+
+// Contact says whether the cluster answers.
+func (m *Member) Contact() Contact { return m.feed.state() }
+
+func (f *feed) state() Contact {
+	answered, err := f.contact()
+	unread, complete := f.unread()
+	return Contact{answered, err, unread, complete}
+}
+
+// Survey returns what was found in the cluster of a service, or of all if it is zero. It has no broker.
+func (m *Member) Survey(service types.NamespacedName) *survey.Survey {
+	s := m.Overview()
+	s.Cluster.Exports = values(objects[*mcsv1beta1.ServiceExport](m.feed, exports, service))
+	s.Cluster.Imports = values(objects[*mcsv1beta1.ServiceImport](m.feed, imports, service))
+	s.Cluster.Slices = values(objects[*discoveryv1.EndpointSlice](m.feed, endpoints, service))
+	return s
+}
+
+// Overview is Survey without services.
+func (m *Member) Overview() *survey.Survey {
+	s := &survey.Survey{On: m.On}
+	s.Unread, _ = m.feed.unread()
+	s.Cluster.Properties = map[string]string{}
+	for _, p := range objects[*aboutv1beta1.ClusterProperty](m.feed, properties, types.NamespacedName{}) {
+		s.Cluster.Properties[p.Name] = p.Spec.Value
+	}
+	s.ClusterID = names.ClusterID(s.Cluster.Properties[aboutv1beta1.ClusterIDProperty])
+	s.Clusterset = s.Cluster.Properties[aboutv1beta1.ClustersetProperty]
+	for _, config := range objects[*corev1.ConfigMap](m.feed, lostClusters, types.NamespacedName{}) {
+		s.Cluster.SetLost(config.Data)
+	}
+	return s
+}
+
+// Services returns the services that any cluster or the broker has.
+func (c *Clusterset) Services() []types.NamespacedName {
+	all := map[types.NamespacedName]struct{}{}
+	of := func(f *feed, kinds ...string) {
+		for _, what := range kinds {
+			for _, key := range f.kinds[what].informer.GetIndexer().ListIndexFuncValues(byService) {
+				if namespace, name, _ := strings.Cut(key, "/"); name != "" {
+					all[types.NamespacedName{Namespace: namespace, Name: name}] = struct{}{}
+				}
+			}
+		}
+	}
+	for _, m := range c.Members {
+		of(m.feed, exports, imports)
+	}
+	c.mu.Lock()
+	b := c.broker
+	c.mu.Unlock()
+	if b != nil {
+		of(b.feed, exports)
+	}
+	return slices.Collect(maps.Keys(all))
+}
+
+// The kinds, as messages name them.
+const (
+	exports, imports, endpoints, properties, lostClusters = "ServiceExports", "ServiceImports", "EndpointSlices", "ClusterProperties", "lost clusters"
+	members, heartbeats, policies, permitted              = "members", "heartbeats", "policies", "permissions of members"
+)
+
+func ofAll(client.Object) types.NamespacedName { return types.NamespacedName{} }
+
+func itself(o client.Object) types.NamespacedName { return client.ObjectKeyFromObject(o) }
+
+func withoutManagers(o client.Object) { o.SetManagedFields(nil) }
+
+func memberKinds() []kind {
+	return []kind{
+		{exports, &mcsv1beta1.ServiceExport{}, &mcsv1beta1.ServiceExportList{}, nil, withoutManagers, itself},
+		{imports, &mcsv1beta1.ServiceImport{}, &mcsv1beta1.ServiceImportList{}, nil, withoutManagers, itself},
+		{
+			endpoints, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{},
+			[]client.ListOption{client.MatchingLabelsSelector{Selector: imported}}, stripSlice,
+			func(o client.Object) types.NamespacedName {
+				return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[names.LabelServiceName]}
+			},
+		},
+		{properties, &aboutv1beta1.ClusterProperty{}, &aboutv1beta1.ClusterPropertyList{}, nil, withoutManagers, ofAll},
+		{
+			lostClusters, &corev1.ConfigMap{}, &corev1.ConfigMapList{},
+			[]client.ListOption{client.InNamespace(names.SystemNamespace), client.MatchingFields{"metadata.name": names.LostClusters}}, withoutManagers, ofAll,
+		},
+	}
+}
+
+func brokerKinds(clusterset string) []kind {
+	in := client.InNamespace(clusterset)
+	return []kind{
+		{members, &brokerv1alpha1.MemberCluster{}, &brokerv1alpha1.MemberClusterList{}, []client.ListOption{in}, withoutManagers, ofAll},
+		// Their managed fields have the broker's time of each heartbeat.
+		{heartbeats, &coordinationv1.Lease{}, &coordinationv1.LeaseList{}, []client.ListOption{in, client.HasLabels{names.LabelSourceCluster}}, nil, ofAll},
+		{
+			exports, &brokerv1alpha1.ExportedService{}, &brokerv1alpha1.ExportedServiceList{}, []client.ListOption{in}, withoutManagers,
+			func(o client.Object) types.NamespacedName { return o.(*brokerv1alpha1.ExportedService).Spec.Service() },
+		},
+		{
+			policies, &brokerv1alpha1.ServicePolicy{}, &brokerv1alpha1.ServicePolicyList{}, []client.ListOption{in}, withoutManagers,
+			func(o client.Object) types.NamespacedName { return o.(*brokerv1alpha1.ServicePolicy).Spec.Service() },
+		},
+		{
+			permitted, &corev1.ConfigMap{}, &corev1.ConfigMapList{},
+			[]client.ListOption{in, client.MatchingFields{"metadata.name": names.MemberPermissions}}, withoutManagers, ofAll,
+		},
+	}
+}
+
+// imported selects imported slices. On a cluster that is also a broker, slices that members publish have the second label.
+var imported = labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: names.AgentManager}).Add(*notPublished)
+
+var notPublished, _ = labels.NewRequirement(names.LabelServiceNamespace, selection.DoesNotExist, nil)
+
+// stripSlice keeps of an imported slice what lists count: the endpoints' states, and one address of each.
+func stripSlice(o client.Object) {
+	slice, ok := o.(*discoveryv1.EndpointSlice)
+	if !ok {
+		return
+	}
+	withoutManagers(slice)
+	slice.OwnerReferences = nil
+	for i := range slice.Endpoints {
+		e := &slice.Endpoints[i]
+		slice.Endpoints[i] = discoveryv1.Endpoint{Addresses: []string{strings.Clone(e.Addresses[0])}, Conditions: e.Conditions}
+	}
+}
