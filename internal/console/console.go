@@ -23,7 +23,9 @@ const (
 	// collectTime is how long changes are collected before they are sent: one change of a service is a few events.
 	collectTime = 100 * time.Millisecond
 	// overviewTime is how often the clusters are described again at most: heartbeats come all the time.
-	overviewTime = time.Second
+	overviewTime = 250 * time.Millisecond
+	// pendingTime is how often services with pending work are described again: what is pending for too long is an error.
+	pendingTime = 10 * time.Second
 )
 
 // Console keeps the view of a clusterset current.
@@ -43,6 +45,7 @@ type Console struct {
 	viewers  map[*viewer]struct{}
 	checks   Checks
 	basis    string // what all rows depend on
+	pending  map[types.NamespacedName]struct{}
 }
 
 // viewer is a page that gets changes.
@@ -66,7 +69,7 @@ func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config
 	c := &Console{
 		targets: targets, locate: locate, wake: make(chan struct{}, 1),
 		dirty: map[types.NamespacedName]struct{}{}, general: true,
-		rows: map[string]json.RawMessage{}, viewers: map[*viewer]struct{}{},
+		rows: map[string]json.RawMessage{}, viewers: map[*viewer]struct{}{}, pending: map[types.NamespacedName]struct{}{},
 	}
 	var err error
 	c.set, err = live.New(targets, locate, direct, c.changed)
@@ -102,12 +105,18 @@ func wake(waiting chan struct{}) {
 // follow describes what has changed.
 func (c *Console) follow(ctx context.Context) {
 	var last time.Time
+	again := time.NewTicker(pendingTime)
+	defer again.Stop()
 	for {
 		c.refresh(&last)
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.wake:
+		case <-again.C:
+			for service := range c.pending {
+				c.changed(service)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -160,6 +169,9 @@ func (c *Console) describe(services []types.NamespacedName) {
 	made := make([]*Row, len(services))
 	for i, service := range services {
 		made[i] = row(c.set, service)
+		if delete(c.pending, service); made[i].isPending() {
+			c.pending[service] = struct{}{}
+		}
 	}
 	c.view.Lock()
 	defer c.view.Unlock()

@@ -129,7 +129,7 @@ func (c *Console) status(ctx context.Context, cluster string) (*report.Status, e
 func (c *Console) without(ctx context.Context, cluster, without string) ([]report.Prediction, error) {
 	id, err := names.ParseClusterID(without)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errBadRequest, err)
 	}
 	s, err := c.read(ctx, cluster, survey.Scope{Endpoints: true, Installation: true, Traffic: true})
 	if err != nil {

@@ -172,12 +172,12 @@ func (s *Server) answer(of func(*http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-var errBadRequest = errors.New("the service must be NAMESPACE/NAME")
+var errBadRequest = errors.New("invalid request")
 
 func serviceOf(r *http.Request) (types.NamespacedName, error) {
 	namespace, name, found := strings.Cut(r.FormValue("service"), "/")
 	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return types.NamespacedName{}, errBadRequest
+		return types.NamespacedName{}, fmt.Errorf("%w: the service must be NAMESPACE/NAME", errBadRequest)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

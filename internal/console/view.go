@@ -173,6 +173,12 @@ func row(set *live.Clusterset, service types.NamespacedName) *Row {
 	return r
 }
 
+// isPending reports whether work on a service is pending.
+func (r *Row) isPending() bool {
+	pending := func(c Cell) bool { return c.Problem == report.Pending }
+	return r != nil && (slices.ContainsFunc(slices.Collect(maps.Values(r.Exports)), pending) || slices.ContainsFunc(slices.Collect(maps.Values(r.Imports)), pending))
+}
+
 func exportCell(e report.Export) Cell {
 	return problem(Cell{Status: e.Status}, e.Problem(), e.Message)
 }

@@ -24,6 +24,8 @@ const (
 	askInterval = 5 * time.Second
 	// askTime is how long it may take to answer.
 	askTime = 4 * time.Second
+	// firstWait is how long to wait after the first attempt to find the broker: its name may just not have been read yet.
+	firstWait = 100 * time.Millisecond
 )
 
 // kind is what to watch.

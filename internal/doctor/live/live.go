@@ -96,7 +96,7 @@ func (c *Clusterset) Run(ctx context.Context) {
 
 // runBroker connects to the broker, and again when its credentials are no longer accepted: the agents renew them.
 func (c *Clusterset) runBroker(ctx context.Context) {
-	for ctx.Err() == nil {
+	for wait := firstWait; ctx.Err() == nil; wait = min(2*wait, askInterval) {
 		b, err := c.reach(ctx)
 		c.mu.Lock()
 		c.broker, c.why = b, err
@@ -104,11 +104,12 @@ func (c *Clusterset) runBroker(ctx context.Context) {
 		c.changed(types.NamespacedName{})
 		if err == nil {
 			b.feed.run(ctx, c.changed, apierrors.IsUnauthorized)
+			wait = firstWait
 			continue
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(askInterval):
+		case <-time.After(wait):
 		}
 	}
 }

@@ -1,0 +1,141 @@
+package console
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/atoll-mcs/atoll/internal/doctor/report"
+)
+
+// TestShowsClusterset: services by clusters, with what clusters that are not read have published, and each change without a new request.
+func TestShowsClusterset(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.register("c9") // no context is its own
+	c1, c2 := w.members[0], w.members[1]
+	w.create(w.broker, record("c1", "shop", "web", ""))
+	w.create(c1, serviceImport("shop", "web", ""))
+	w.create(c2, serviceImport("shop", "web", ""))
+	w.create(c2, slice("shop", "web", "c1", 2, 1))
+	_, p := w.open(c1, c2)
+	p.until("the service is shown", func() bool { return p.services["shop/web"].Imports["c2"].Ready == 2 && p.overview.Broker.Read })
+	if got := p.services["shop/web"]; got.Exports["c1"].Status != "Published" || got.Imports["c2"].Standby != 1 || got.Imports["c2"].All != 3 || got.Imports["c2"].From["c1"] != [2]int{2, 1} {
+		t.Errorf("%+v", got)
+	}
+	if c := p.cluster("c9"); c.State != "unread" || c.Member == nil || c.Context != "" {
+		t.Errorf("a cluster without a context: %+v", c)
+	}
+	if c := p.cluster("c1"); c.State != "read" || c.Member.State != report.MemberReady || c.Context != "context-c1" || p.overview.Clusterset != clusterset {
+		t.Errorf("a cluster: %+v", c)
+	}
+
+	second := record("c9", "shop", "web", "ClientIP")
+	w.create(w.broker, second)
+	p.until("an export of another cluster, and the conflict", func() bool {
+		row := p.services["shop/web"]
+		return row.Exports["c9"].Status == "Published" && len(row.Conflicts) == 1 && row.Conflicts[0].Property == "session affinity" && row.Conflicts[0].From == "c1"
+	})
+	w.delete(w.broker, second)
+	p.until("the conflict is gone", func() bool { return len(p.services["shop/web"].Conflicts) == 0 })
+
+	w.create(c1, serviceImport("shop", "db", "no <b>address</b> is free"))
+	p.until("a new import", func() bool { return p.services["shop/db"].Imports["c1"].Problem == report.Error })
+	if cell := p.services["shop/db"].Imports["c1"]; cell.Status != "NoClustersetIP" || cell.Message != "no <b>address</b> is free" {
+		t.Errorf("%+v", cell)
+	}
+	w.delete(c1, serviceImport("shop", "db", ""))
+	p.until("an import is gone", func() bool { _, has := p.services["shop/db"]; return !has })
+}
+
+// TestClusterGoesAway: what a cluster had stays, as old; the others go on.
+func TestClusterGoesAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	c1, c2 := w.members[0], w.members[1]
+	w.create(c1, serviceImport("shop", "web", ""))
+	w.create(c2, serviceImport("shop", "web", ""))
+	_, p := w.open(c1, c2)
+	p.until("both are read", func() bool { return len(p.services["shop/web"].Imports) == 2 && p.overview.Broker.Read })
+	c1.gone.Store(true)
+	p.until("c1 does not answer", func() bool { return p.cluster("c1").Error != "" })
+	if c := p.cluster("c1"); c.Answered == 0 || c.State != "read" || !strings.Contains(c.Error, "no route to c1") {
+		t.Errorf("%+v", c)
+	}
+	w.create(c2, slice("shop", "web", "c1", 1, 0))
+	p.until("c2 goes on", func() bool { return p.services["shop/web"].Imports["c2"].Ready == 1 })
+	if _, kept := p.services["shop/web"].Imports["c1"]; !kept {
+		t.Error("what c1 had is gone")
+	}
+	w.broker.gone.Store(true)
+	p.until("the broker does not answer", func() bool { return p.overview.Broker.Error != "" })
+	c1.gone.Store(false)
+	p.until("c1 answers again", func() bool { return p.cluster("c1").Error == "" })
+}
+
+// TestNotAllCanBeRead: a notice says what is missing, and the rest works.
+func TestNotAllCanBeRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3)
+	c1, c2, c3 := w.members[0], w.members[1], w.members[2]
+	c2.refused = "/endpointslices"
+	c3.gone.Store(true)
+	for _, c := range []*cluster{c1, c2} {
+		w.create(c, serviceImport("shop", "web", ""))
+		w.create(c, slice("shop", "web", "c3", 1, 0))
+	}
+	_, p := w.open(c1, c2, c3)
+	p.until("the rest is shown", func() bool {
+		return p.services["shop/web"].Imports["c1"].Ready == 1 && len(p.services["shop/web"].Imports) == 2 && len(p.cluster("c2").Unread) == 1 && p.cluster("context-c3").State == "unread"
+	})
+	if c := p.cluster("c2"); c.State != "read" || !strings.Contains(c.Unread[0], "listing EndpointSlices") || !strings.Contains(c.Unread[0], "not yours") {
+		t.Errorf("%+v", c)
+	}
+	c3.gone.Store(false)
+	p.until("c3 is read", func() bool { return p.cluster("c3").State == "read" })
+}
+
+// TestHeartbeatsAreNoNews: heartbeats do not make the services again.
+func TestHeartbeatsAreNoNews(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.create(w.members[0], serviceImport("shop", "web", ""))
+	_, p := w.open(w.members...)
+	p.until("it is read", func() bool { return p.services["shop/web"].Imports["c1"].Status == "Ready" && p.overview.Broker.Read })
+	before := p.overview.At
+	delete(p.services, "shop/web") // it comes again if it is made again
+	p.until("the clusters are described again", func() bool {
+		if p.overview.At == before {
+			w.renew("c1")
+		}
+		return p.overview.At > before
+	})
+	if _, again := p.services["shop/web"]; again {
+		t.Error("a heartbeat made a service again")
+	}
+}
+
+// TestSnapshot: one file has everything, and nothing in it can become markup.
+func TestSnapshot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	evil := `</script><script>alert(1)</script><!--`
+	w.create(w.members[0], serviceImport("shop", "web", evil))
+	w.create(w.members[1], slice("shop", "web", "c1", 1, 0))
+	w.members[1].refused = "/endpointslices"
+	made, _ := w.open(w.members...)
+	var file bytes.Buffer
+	if err := made.WriteSnapshot(t.Context(), &file); err != nil {
+		t.Fatal(err)
+	}
+	text := file.String()
+	for want, times := range map[string]int{"</script>": 2, "<script": 2, evil: 0, "alert(1)": 2, `"shop/web"`: 2, "src=": 0, "href=\"http": 0} {
+		// The bundle of the pages contains neither.
+		if got := strings.Count(text, want); got != times {
+			t.Errorf("%q is there %d times, want %d", want, got, times)
+		}
+	}
+	if !strings.Contains(text, "script-src 'sha256-") || strings.Contains(text, "unsafe") {
+		t.Error("no strict policy")
+	}
+}
