@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/test/bench/child"
 	"github.com/atoll-mcs/atoll/test/bench/dns"
 	"github.com/atoll-mcs/atoll/test/bench/failover"
+	"github.com/atoll-mcs/atoll/test/bench/figure"
 	"github.com/atoll-mcs/atoll/test/bench/lb"
 )
 
@@ -52,6 +54,7 @@ type options struct {
 	cases    []string
 	programs string
 	name     string
+	results  string
 	quick    bool
 }
 
@@ -85,6 +88,7 @@ Cases:
 	flags.IntVar(&o.Blocks, "blocks", 3, "how many blocks there are for the floor and for Atoll")
 	flags.Float64Var(&o.Seconds, "seconds", 1, "how long traffic lasts in each block of the cases dns and lb")
 	flags.IntSliceVar(&o.Services, "services", []int{1_000, 50_000}, "how many services the case dns has, in growing order")
+	flags.StringVar(&o.results, "results", "", "file to write with the results, as JSON")
 	flags.BoolVar(&o.quick, "quick", false, "a tenth of the sizes and few rounds, to see whether it works; its figures say little")
 	command.AddCommand(child.NewCommand(roles))
 	return command
@@ -144,5 +148,18 @@ func (o options) run(ctx context.Context, out, progress io.Writer) error {
 		}
 		err = errors.Join(r.Do(ctx, chosen[:extra], out), r.Bed.Down(context.WithoutCancel(ctx)))
 	}
-	return errors.Join(err, r.Do(ctx, chosen[extra:], out))
+	err = errors.Join(err, r.Do(ctx, chosen[extra:], out))
+	return errors.Join(err, o.write(r.Results))
+}
+
+// write writes the file of results, if one is wanted.
+func (o options) write(results []figure.Result) error {
+	if o.results == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(results, "", " ")
+	if err != nil {
+		return fmt.Errorf("the results as JSON: %w", err)
+	}
+	return os.WriteFile(o.results, append(text, '\n'), 0o644)
 }

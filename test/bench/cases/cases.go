@@ -44,6 +44,8 @@ type Run struct {
 	Name, Programs string
 	// Say prints progress messages.
 	Say func(format string, args ...any)
+	// Results are the results of the cases that have ended.
+	Results []figure.Result
 
 	fleet *fleet
 }
@@ -87,6 +89,7 @@ func (r *Run) Do(ctx context.Context, cases []Case, out io.Writer) (failed error
 		cancel()
 		fmt.Fprintf(out, "\n%s: %s\n", c.Name, c.About)
 		result.Print(out)
+		r.Results = append(r.Results, result.Result(c.Name))
 		if missed := result.Missed(); missed > 0 && r.Scale == 1 {
 			failed = errors.Join(failed, fmt.Errorf("the case %s misses %d of its targets", c.Name, missed))
 		}

@@ -23,7 +23,11 @@ import (
 
 // Cases are the cases of this package.
 var Cases = []cases.Case{
-	{Name: "failover", About: "traffic leaves endpoints that fail, drain or lose preference, beside kube-proxy alone", Extra: true, Limit: 40 * time.Minute, Do: measure},
+	{Name: "failover", About: "traffic leaves endpoints that fail, drain or lose preference, beside kube-proxy alone", Extra: true, Limit: 40 * time.Minute, Do: measured(
+		row{"the last local endpoint fails", (*bench).lastLocal}, row{"drains", (*bench).drains}, row{"changes of preference", (*bench).preferences},
+		row{"weights", (*bench).weights}, row{"a cluster is cut off", (*bench).cuts})},
+	{Name: "outages", About: "failed requests in each second when the broker fails, a cluster is drained, a cluster is cut off", Extra: true, Limit: 10 * time.Minute,
+		Do: measured(row{"outages", (*bench).outages})},
 }
 
 const (
@@ -56,7 +60,18 @@ type bench struct {
 	servers []*server
 }
 
-func measure(ctx context.Context, r *cases.Run, c *figure.Case) (err error) {
+// row is a part of a case.
+type row struct {
+	name string
+	do   func(*bench, context.Context, *figure.Case) error
+}
+
+// measured returns the function of a case with these rows.
+func measured(rows ...row) func(context.Context, *cases.Run, *figure.Case) error {
+	return func(ctx context.Context, r *cases.Run, c *figure.Case) error { return measure(ctx, r, c, rows) }
+}
+
+func measure(ctx context.Context, r *cases.Run, c *figure.Case, rows []row) (err error) {
 	programs, err := filepath.Abs(r.Programs)
 	if err != nil {
 		return err
@@ -79,12 +94,9 @@ func measure(ctx context.Context, r *cases.Run, c *figure.Case) (err error) {
 		return err
 	}
 	var failed error
-	for _, row := range []struct {
-		name string
-		do   func(context.Context, *figure.Case) error
-	}{{"the last local endpoint fails", b.lastLocal}, {"drains", b.drains}, {"changes of preference", b.preferences}, {"weights", b.weights}, {"a cluster is cut off", b.cuts}} {
+	for _, row := range rows {
 		r.Say("failover: %s", row.name)
-		if err := row.do(ctx, c); err != nil {
+		if err := row.do(b, ctx, c); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", row.name, err))
 		}
 		if ctx.Err() != nil {

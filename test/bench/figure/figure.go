@@ -101,9 +101,23 @@ func (f Figure) Because(note string) Figure {
 	return f
 }
 
+// Series counts requests over time.
+type Series struct {
+	Name    string   `json:"name"`
+	Samples []Sample `json:"samples"`
+}
+
+// Sample counts the requests that began in a second.
+type Sample struct {
+	Second int `json:"second"`
+	Sent   int `json:"sent"`
+	Failed int `json:"failed"`
+}
+
 // Case holds the results of a benchmark case.
 type Case struct {
 	figures []Figure
+	Series  []Series
 	// Notes are printed below the table.
 	Notes []string
 }
@@ -119,6 +133,38 @@ func (c *Case) Missed() (missed int) {
 		}
 	}
 	return missed
+}
+
+// Result is what a file of results has of a case.
+type Result struct {
+	Case    string   `json:"case"`
+	Figures []Values `json:"figures"`
+	Series  []Series `json:"series,omitempty"`
+}
+
+// Values is the spread of a figure.
+type Values struct {
+	Name  string         `json:"name"`
+	Unit  string         `json:"unit"`
+	Atoll spread.Spread  `json:"atoll"`
+	Floor *spread.Spread `json:"floor,omitempty"`
+}
+
+// Result returns the results of the case with this name.
+func (c *Case) Result(name string) Result {
+	result := Result{Case: name, Series: c.Series}
+	for _, f := range c.figures {
+		if len(f.values) == 0 {
+			continue
+		}
+		values := Values{Name: f.name, Unit: f.unit, Atoll: spread.Of(f.values)}
+		if len(f.floor) > 0 {
+			floor := spread.Of(f.floor)
+			values.Floor = &floor
+		}
+		result.Figures = append(result.Figures, values)
+	}
+	return result
 }
 
 // Print prints the results.
