@@ -117,8 +117,14 @@ test-site: site ## Look at every page of the site in a browser (as root, to inst
 	@node site/test.mjs
 
 .PHONY: pictures
-pictures: root kube ## Draw the pictures of terminals in the documentation, in a lab (as root)
-	@scripts/flows && scripts/pictures
+pictures: root kube ## Record what docs/images shows as terminals, in a lab, and draw all pictures (as root)
+	@scripts/transcripts && $(DRAW)
+DRAW := go run -C tools ./pictures
+
+.PHONY: plots
+plots: root kube ## Measure for the plots of the documentation, for 12 minutes, and draw all pictures (as root)
+	@go run ./test/bench --case export,endpoint,outages --results docs/images/sources/bench.json
+	@$(DRAW)
 
 .PHONY: site-modules console-modules
 site-modules: npm
@@ -154,7 +160,7 @@ lint: vet ## Check format, generated files, modules, vet and staticcheck
 		test "$$before" = "$$(cat $(GENERATED) | sha256sum)" || { echo "generated files were not current: commit what make generate wrote"; exit 1; }
 	@for module in . tools lab/kube/*/; do go -C $$module mod tidy -diff || { echo "$$module: run go mod tidy"; exit 1; }; done
 	@$(TOOL) staticcheck ./...
-	@go -C tools vet ./release
+	@go -C tools vet ./...
 
 .PHONY: fuzz
 fuzz: ## Fuzz what decides on others' records and EndpointSlices, each for a bounded time (FUZZTIME=5s)
@@ -186,7 +192,7 @@ test-parts: build lint fuzz ## Tests of all packages, with real API servers, but
 			| { grep --line-buffered -v "no test files" || true; } || failed=1; \
 		$(if $(THEN),$(MAKE) --no-print-directory -o build $(THEN) || failed=1;) \
 		for p in $$running; do wait $$p || failed=1; done; test -z "$$failed"
-	@go -C tools test -count=1 ./release
+	@go -C tools test -count=1 ./...
 
 .PHONY: test-scenarios
 test-scenarios: build ## One form of each scenario that is not long, in real clusters, and a hostile member (as root)
@@ -201,7 +207,7 @@ nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and conv
 	@$(ANEW) -p 1 $$(go list ./... | grep -v /test/scenario)
 	@$(ANEW) -v -timeout 3h ./test/scenario
 	@$(MAKE) --no-print-directory test-kubernetes
-	@go -C tools test -count=1 ./release
+	@go -C tools test -count=1 ./...
 	@$(MAKE) --no-print-directory test-convergence FOR=30m SEED=$$(date +%s)
 	@$(MAKE) --no-print-directory test-chaos FOR=1h SEED=$$(date +%s)
 	@$(MAKE) --no-print-directory test-upgrade test-clock test-gateway
