@@ -32,7 +32,7 @@ root:
 	@[ "$$(id -u)" = 0 ] || { echo "the demo makes network namespaces, which needs root: run it as root"; exit 1; }
 
 .PHONY: test
-test: kube ## Everything that must pass (as root)
+test: kube browser ## Everything that must pass (as root)
 	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
 		$(MAKE) --no-print-directory -o build test-parts THEN=test-scenarios 2>&1 | tee "$$log" || \
 		{ echo "== failed:"; grep -E '^ *--- FAIL|^FAIL.*/|^panic:' "$$log"; exit 1; }
@@ -112,8 +112,7 @@ site: site-modules ## Build the documentation as a site in dist/site
 	@cd site && npx vitepress build . >/dev/null
 
 .PHONY: test-site
-test-site: site ## Look at every page of the site in a browser (as root, to install Chromium where it is missing)
-	@command -v chromium >/dev/null || { echo "== installing chromium"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+test-site: site browser ## Look at every page of the site in a browser (as root, to install Chromium where it is missing)
 	@node site/test.mjs
 
 .PHONY: pictures
@@ -132,6 +131,10 @@ site-modules: npm
 console-modules: npm
 	@[ $(CONSOLE)/node_modules/.package-lock.json -nt $(CONSOLE)/package-lock.json ] || npm ci --prefix $(CONSOLE) --silent
 CONSOLE := internal/console/web
+
+.PHONY: browser
+browser: console-modules ## Install what tests of pages need, where it is missing: Chromium, Node and its driver (as root)
+	@command -v chromium >/dev/null || { echo "== installing chromium"; apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
 
 .PHONY: npm
 npm:
@@ -201,7 +204,7 @@ test-scenarios: build ## One form of each scenario that is not long, in real clu
 
 .PHONY: nightly
 nightly: export ATOLL_NIGHTLY := 1
-nightly: kube ## What takes hours: all forms of scenarios, long fuzzing and convergence, chaos, the flood, older versions of Kubernetes, upgrade, clocks, Envoy Gateway, benchmarks (as root)
+nightly: kube browser ## What takes hours: all forms of scenarios, long fuzzing and convergence, chaos, the flood, older versions of Kubernetes, upgrade, clocks, Envoy Gateway, benchmarks (as root)
 	@$(MAKE) --no-print-directory lint test-site fuzz FUZZTIME=5m
 	@GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/atoll # what Linux alone has must not get into it
 	@$(ANEW) -p 1 $$(go list ./... | grep -v /test/scenario)

@@ -17,6 +17,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 	"github.com/atoll-mcs/atoll/internal/doctor/live"
+	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 )
 
 const (
@@ -108,7 +109,10 @@ func (c *Console) follow(ctx context.Context) {
 	again := time.NewTicker(pendingTime)
 	defer again.Stop()
 	for {
+		began := time.Now()
 		c.refresh(&last)
+		// While clusters are read for the first time, services change all the time.
+		pause := max(collectTime, 2*time.Since(began))
 		select {
 		case <-ctx.Done():
 			return
@@ -121,7 +125,7 @@ func (c *Console) follow(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(collectTime):
+		case <-time.After(pause):
 		}
 	}
 }
@@ -166,9 +170,13 @@ func (c *Console) refresh(last *time.Time) {
 
 // describe makes the rows of services again, and tells the pages those that are different.
 func (c *Console) describe(services []types.NamespacedName) {
+	general := make([]*survey.Survey, len(c.set.Members))
+	for i, m := range c.set.Members {
+		general[i] = m.Overview()
+	}
 	made := make([]*Row, len(services))
 	for i, service := range services {
-		made[i] = row(c.set, service)
+		made[i] = row(c.set, general, service)
 		if delete(c.pending, service); made[i].isPending() {
 			c.pending[service] = struct{}{}
 		}

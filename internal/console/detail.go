@@ -35,9 +35,13 @@ var errUnread = errors.New("this cluster is not read: no context of the command 
 // target returns the context of a cluster.
 func (c *Console) target(id string) (checkup.Target, error) {
 	for i, m := range c.set.Members {
-		if idOf(m, m.Overview()) == id {
-			return c.targets[i], nil
+		if idOf(m, m.Overview()) != id {
+			continue
 		}
+		if contact := m.Contact(); contact.Err != nil { // else a page would wait for it
+			return checkup.Target{}, fmt.Errorf("cluster %s does not answer: %w", id, contact.Err)
+		}
+		return c.targets[i], nil
 	}
 	return checkup.Target{}, fmt.Errorf("cluster %s: %w", id, errUnread)
 }

@@ -113,7 +113,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	// The cookie is not sent with a redirect from another site, so the page goes on by itself.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Refresh", "0; url=/")
-	fmt.Fprint(w, `<!doctype html><title>atoll console</title><a href="/">Continue</a>`)
+	fmt.Fprint(w, `<!doctype html><title>atoll console</title><link rel="icon" href="data:,"><a href="/">Continue</a>`)
 }
 
 // hasCookie reports whether a request comes from somebody who used the token. The caller holds the lock.

@@ -138,8 +138,8 @@ func overview(set *live.Clusterset, now time.Time) Overview {
 	return o
 }
 
-// row describes a service; nil if no cluster has it.
-func row(set *live.Clusterset, service types.NamespacedName) *Row {
+// row describes a service; nil if no cluster has it. general has each member's survey without services.
+func row(set *live.Clusterset, general []*survey.Survey, service types.NamespacedName) *Row {
 	broker, _, _ := set.Broker(service)
 	r := &Row{ID: service.String(), Exports: map[string]Cell{}, Imports: map[string]Cell{}}
 	if broker != nil {
@@ -149,8 +149,8 @@ func row(set *live.Clusterset, service types.NamespacedName) *Row {
 		}
 		r.Conflicts = report.Conflicts(published)
 	}
-	for _, m := range set.Members {
-		s := m.Survey(service)
+	for at, m := range set.Members {
+		s := m.Survey(general[at], service)
 		s.Broker = broker
 		id := idOf(m, s)
 		if len(s.Cluster.Exports) > 0 {

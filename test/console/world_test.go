@@ -37,6 +37,9 @@ import (
 
 const clusterset = "set"
 
+// patience is how long a test waits for a change: BenchmarkConsole with many clusters needs it.
+const patience = 2 * time.Minute
+
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	m.Run()
@@ -269,11 +272,11 @@ func (p *page) get(url string) *http.Response {
 // until receives events until something is so.
 func (p *page) until(what string, is func() bool) {
 	p.t.Helper()
-	late := time.AfterFunc(30*time.Second, func() { p.t.Errorf("not so after 30 s: %s", what); p.client.CloseIdleConnections() })
+	late := time.AfterFunc(patience, func() { p.t.Errorf("not so after %v: %s", patience, what); p.client.CloseIdleConnections() })
 	defer late.Stop()
 	for !is() {
 		if p.t.Failed() || !p.lines.Scan() {
-			p.t.Fatalf("the stream has ended before: %s (%v)\n%+v\n%+v", what, p.lines.Err(), p.overview, p.services)
+			p.t.Fatalf("the stream has ended before: %s (%v)\n%.2000s\n%.2000s", what, p.lines.Err(), fmt.Sprintf("%+v", p.overview), fmt.Sprintf("%+v", p.services))
 		}
 		data, found := strings.CutPrefix(p.lines.Text(), "data: ")
 		if !found {

@@ -262,7 +262,7 @@ func (s *Script) calls() (all []call) {
 }
 
 // wideVerbs break clusters, or read more than the scenario's namespaces.
-var wideVerbs = []string{"batter", "cut", "fault", "follow", "heal", "kill", "queries", "rejoin", "rename", "reset", "restore", "snapshot", "start", "wipe"}
+var wideVerbs = []string{"batter", "cut", "fault", "follow", "heal", "kill", "pages", "queries", "rejoin", "rename", "reset", "restore", "snapshot", "start", "wipe"}
 
 // looksBeyondItsNamespaces reports whether other scenarios' namespaces, while they are deleted,
 // would disturb the script: it breaks clusters, counts in all namespaces, or runs atoll or

@@ -30,7 +30,7 @@ type Verb struct {
 // verbs lists all verbs by name.
 func verbs() map[string]Verb {
 	all := map[string]Verb{}
-	groups := [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsVerbs(), queryVerbs(), followVerbs()}
+	groups := [][]Verb{clusterVerbs(), trafficVerbs(), faultVerbs(), figureVerbs(), backupVerbs(), assertVerbs(), dnsVerbs(), queryVerbs(), followVerbs(), pagesVerbs()}
 	for _, verb := range slices.Concat(groups...) {
 		all[verb.Name] = verb
 	}

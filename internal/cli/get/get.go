@@ -248,7 +248,7 @@ STATE Standby are ready in their cluster, but get new connections only if no oth
 }
 
 func newConfig() *cobra.Command {
-	return newSub("config", "List the settings with which a cluster has joined", `Lists the settings of a cluster's installation: flags of "atoll join" that differ from the defaults. They are
+	return newSub("config", "List the settings with which a cluster has joined", `Lists the settings of a cluster's installation: flags of "atoll join" that were given. They are
 stored in the ConfigMap atoll-system/atoll-config. "atoll upgrade" and later joins keep them. Environment variables of
 the agent are not in the list: the Deployment keeps them.`,
 		"  atoll get config --context c1\n  atoll get config --all -o yaml", false, cobra.NoArgs,

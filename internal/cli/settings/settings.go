@@ -29,15 +29,19 @@ func Keep(ctx context.Context, flags *pflag.FlagSet, keep []string, on *install.
 	if err := restore(flags, keep, stored); err != nil {
 		return nil, false, err
 	}
-	return of(flags, keep), stored != nil, nil
+	return of(flags, keep, stored), stored != nil, nil
 }
 
-// of returns the values of flags that differ from the defaults.
-func of(flags *pflag.FlagSet, keep []string) setup.Settings {
+// of returns the values of flags that are given, were stored, or differ from the defaults.
+func of(flags *pflag.FlagSet, keep []string, stored setup.Settings) setup.Settings {
 	all := setup.Settings{}
 	for _, name := range keep {
-		if f := flags.Lookup(name); f != nil && f.Value.String() != f.DefValue {
-			all[name] = strings.Join(values(f), "\n")
+		f := flags.Lookup(name)
+		if f == nil || !f.Changed && stored[name] == "" && f.Value.String() == f.DefValue {
+			continue
+		}
+		if text := strings.Join(values(f), "\n"); text != "" {
+			all[name] = text
 		}
 	}
 	return all

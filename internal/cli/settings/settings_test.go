@@ -53,9 +53,9 @@ func TestKeep(t *testing.T) {
 		if err := first.Parse(given); err != nil {
 			t.Fatal(err)
 		}
-		stored := of(first, kept)
+		stored := of(first, kept, nil)
 		for name := range stored {
-			if f := first.Lookup(name); !slices.Contains(kept, name) || f.Value.String() == f.DefValue {
+			if f := first.Lookup(name); !slices.Contains(kept, name) || !f.Changed {
 				t.Errorf("%s is stored", name)
 			}
 		}
@@ -80,6 +80,17 @@ func TestKeep(t *testing.T) {
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("after %v: %v, want %v", given, got, want)
+		}
+		// A default that was given stays given: it may differ from what a join file says.
+		for name, text := range of(second, kept, stored) {
+			if f := second.Lookup(name); !f.Changed && stored[name] == "" {
+				t.Errorf("%s, which nobody gave, is stored as %q", name, text)
+			}
+		}
+		for name := range stored {
+			if f := second.Lookup(name); of(second, kept, stored)[name] == "" && f.Value.String() != "" {
+				t.Errorf("%s is forgotten", name)
+			}
 		}
 	})
 }

@@ -15,6 +15,8 @@ type Evidence struct {
 	Clusters []Cluster
 	// Before means that the clusters have not joined yet, which is no problem then.
 	Before bool
+	// Image is the image of the test pods if the user has named it.
+	Image string
 	// NoPods means that no pods may run in the clusters.
 	NoPods bool
 }

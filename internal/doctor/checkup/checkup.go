@@ -63,7 +63,7 @@ type Options struct {
 // Gather checks clusters; the evidence has the errors. When it returns, its namespaces and pods are deleted or about
 // to be. problems lists those that are not.
 func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.Evidence, problems []error) {
-	e := &check.Evidence{Before: o.Before, NoPods: o.NoPods, Clusters: make([]check.Cluster, len(targets))}
+	e := &check.Evidence{Before: o.Before, Image: o.Image, NoPods: o.NoPods, Clusters: make([]check.Cluster, len(targets))}
 	each(len(targets), func(i int) {
 		config := rest.CopyConfig(targets[i].Config)
 		config.Timeout = answerTime

@@ -168,6 +168,13 @@ func (f *feed) run(ctx context.Context, changed func(types.NamespacedName), stop
 	var all sync.WaitGroup
 	for _, w := range f.kinds {
 		all.Go(func() { w.informer.RunWithContext(ctx) })
+		all.Go(func() {
+			select {
+			case <-ctx.Done():
+			case <-w.informer.HasSyncedChecker().Done():
+				changed(types.NamespacedName{}) // no object may tell
+			}
+		})
 	}
 	defer all.Wait()
 	defer cancel()

@@ -136,7 +136,7 @@ func (c *Clusterset) reach(ctx context.Context) (*broker, error) {
 
 func (c *Clusterset) access(ctx context.Context, m *Member) (*rest.Config, string, error) {
 	if c.direct != nil {
-		s := m.Survey(types.NamespacedName{})
+		s := m.Overview()
 		if s.Clusterset == "" {
 			return nil, "", survey.ErrNotJoined
 		}
@@ -185,13 +185,13 @@ func (f *feed) state() Contact {
 	return Contact{answered, err, unread, complete}
 }
 
-// Survey returns what was found in the cluster of a service, or of all if it is zero. It has no broker.
-func (m *Member) Survey(service types.NamespacedName) *survey.Survey {
-	s := m.Overview()
+// Survey adds to an Overview what was found in the cluster of a service, or of all if it is zero. It has no broker.
+func (m *Member) Survey(general *survey.Survey, service types.NamespacedName) *survey.Survey {
+	s := *general
 	s.Cluster.Exports = values(objects[*mcsv1beta1.ServiceExport](m.feed, exports, service))
 	s.Cluster.Imports = values(objects[*mcsv1beta1.ServiceImport](m.feed, imports, service))
 	s.Cluster.Slices = values(objects[*discoveryv1.EndpointSlice](m.feed, endpoints, service))
-	return s
+	return &s
 }
 
 // Overview is Survey without services.

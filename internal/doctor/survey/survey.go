@@ -111,7 +111,7 @@ type Cluster struct {
 	Withdrawn, Silent, Unproven map[string]string
 	// Deployments are Atoll's, by name, with Scope.Installation.
 	Deployments map[string]appsv1.Deployment
-	// Settings are the flags of atoll join that differ from the defaults, by name, with Scope.Settings.
+	// Settings are the flags of atoll join that were given, by name, with Scope.Settings.
 	Settings map[string]string
 	// Unready says why Atoll's Deployments lack ready pods, by name, with Scope.Installation.
 	Unready map[string][]string
