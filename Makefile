@@ -116,8 +116,9 @@ test-site: site browser ## Look at every page of the site in a browser (as root,
 	@node site/test.mjs
 
 .PHONY: pictures
-pictures: root kube ## Record what docs/images shows as terminals, in a lab, and draw all pictures (as root)
+pictures: root kube build browser ## Record what docs/images shows as terminals, in a lab, and draw all pictures (as root)
 	@scripts/transcripts && $(DRAW)
+	@ATOLL_PICTURES=$(CURDIR)/docs/images $(ANEW) ./test/scenario -run 'TestScenarios/^console$$'
 DRAW := go run -C tools ./pictures
 
 .PHONY: plots

@@ -5,9 +5,9 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +24,7 @@ const (
 	// collectTime is how long changes are collected before they are sent: one change of a service is a few events.
 	collectTime = 100 * time.Millisecond
 	// overviewTime is how often the clusters are described again at most: heartbeats come all the time.
-	overviewTime = 250 * time.Millisecond
+	overviewTime = 500 * time.Millisecond
 	// pendingTime is how often services with pending work are described again: what is pending for too long is an error.
 	pendingTime = 10 * time.Second
 )
@@ -37,16 +37,28 @@ type Console struct {
 	wake    chan struct{}
 
 	mu      sync.Mutex
-	dirty   map[types.NamespacedName]struct{}
+	dirty   map[types.NamespacedName]map[int]struct{} // the places where a service has changed
 	general bool
+
+	// These belong to follow.
+	entries map[types.NamespacedName]*entry
+	pending map[types.NamespacedName][]int
+	basis   basis
 
 	view     sync.Mutex
 	overview Overview
 	rows     map[string]json.RawMessage
 	viewers  map[*viewer]struct{}
 	checks   Checks
-	basis    string // what all rows depend on
-	pending  map[types.NamespacedName]struct{}
+	settled  bool // a first overview is there
+}
+
+// basis is what all services' rows depend on.
+type basis struct {
+	// ids are the members' ids, or what is shown for them.
+	ids []string
+	// broker has what decides what its records mean: whether it can be read, and the members' permissions.
+	broker string
 }
 
 // viewer is a page that gets changes.
@@ -68,9 +80,9 @@ type Change struct {
 // New returns a console of clusters. locate and direct say how to reach the broker, as in package live.
 func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config) (*Console, error) {
 	c := &Console{
-		targets: targets, locate: locate, wake: make(chan struct{}, 1),
-		dirty: map[types.NamespacedName]struct{}{}, general: true,
-		rows: map[string]json.RawMessage{}, viewers: map[*viewer]struct{}{}, pending: map[types.NamespacedName]struct{}{},
+		targets: targets, locate: locate, wake: make(chan struct{}, 1), dirty: map[types.NamespacedName]map[int]struct{}{}, general: true,
+		entries: map[types.NamespacedName]*entry{}, pending: map[types.NamespacedName][]int{},
+		rows: map[string]json.RawMessage{}, viewers: map[*viewer]struct{}{},
 	}
 	var err error
 	c.set, err = live.New(targets, locate, direct, c.changed)
@@ -85,15 +97,23 @@ func (c *Console) Run(ctx context.Context) {
 	all.Wait()
 }
 
-func (c *Console) changed(service types.NamespacedName) {
+func (c *Console) changed(at int, service types.NamespacedName) {
 	c.mu.Lock()
 	if service == (types.NamespacedName{}) {
 		c.general = true
 	} else {
-		c.dirty[service] = struct{}{}
+		c.mark(service, at)
 	}
 	c.mu.Unlock()
 	wake(c.wake)
+}
+
+// mark notes that a service has changed at a place. The caller holds the lock.
+func (c *Console) mark(service types.NamespacedName, at int) {
+	if c.dirty[service] == nil {
+		c.dirty[service] = map[int]struct{}{}
+	}
+	c.dirty[service][at] = struct{}{}
 }
 
 func wake(waiting chan struct{}) {
@@ -118,8 +138,10 @@ func (c *Console) follow(ctx context.Context) {
 			return
 		case <-c.wake:
 		case <-again.C:
-			for service := range c.pending {
-				c.changed(service)
+			for service, all := range c.pending {
+				for _, at := range all {
+					c.changed(at, service)
+				}
 			}
 		}
 		select {
@@ -132,68 +154,109 @@ func (c *Console) follow(ctx context.Context) {
 
 // refresh describes the services that have changed, and the clusters unless that was a moment ago.
 func (c *Console) refresh(last *time.Time) {
-	c.mu.Lock()
-	dirty, general := c.dirty, c.general
-	c.dirty = map[types.NamespacedName]struct{}{}
 	now := time.Now()
-	due := general && now.Sub(*last) >= overviewTime
-	c.general = general && !due
-	c.mu.Unlock()
-	if general && !due {
+	c.mu.Lock()
+	due := c.general && now.Sub(*last) >= overviewTime
+	if c.general && !due {
 		time.AfterFunc(overviewTime-now.Sub(*last), func() { wake(c.wake) })
 	}
+	c.general = c.general && !due
+	c.mu.Unlock()
 	if due {
 		*last = now
 		o := overview(c.set, now)
-		if basis := basisOf(c.set, o); basis != c.basis { // every row depends on it
-			c.basis = basis
-			for _, service := range c.set.Services() {
-				dirty[service] = struct{}{}
-			}
-			c.view.Lock()
-			for id := range c.rows {
-				namespace, name, _ := strings.Cut(id, "/")
-				dirty[types.NamespacedName{Namespace: namespace, Name: name}] = struct{}{}
-			}
-			c.view.Unlock()
-		}
+		c.rebase(o)
 		c.view.Lock()
 		o.Checks = c.checks
-		c.overview = o
+		c.overview, c.settled = o, true
 		c.tell(nil, true)
 		c.view.Unlock()
 	}
-	for some := range slices.Chunk(slices.Collect(maps.Keys(dirty)), 500) {
-		c.describe(some)
+	c.mu.Lock()
+	dirty := c.dirty
+	c.dirty = map[types.NamespacedName]map[int]struct{}{}
+	c.mu.Unlock()
+	if len(dirty) == 0 {
+		return
 	}
-}
-
-// describe makes the rows of services again, and tells the pages those that are different.
-func (c *Console) describe(services []types.NamespacedName) {
 	general := make([]*survey.Survey, len(c.set.Members))
 	for i, m := range c.set.Members {
 		general[i] = m.Overview()
 	}
-	made := make([]*Row, len(services))
+	for some := range slices.Chunk(slices.Collect(maps.Keys(dirty)), 500) {
+		c.describe(some, dirty, general)
+	}
+}
+
+// rebase marks what depends on the clusters' ids, and on what decides what the broker's records mean.
+func (c *Console) rebase(o Overview) {
+	var now basis
+	for _, m := range c.set.Members {
+		now.ids = append(now.ids, idOf(m, m.Overview()))
+	}
+	var permissions []any
+	for _, cluster := range o.Clusters {
+		if cluster.Member != nil {
+			permissions = append(permissions, cluster.ID, cluster.Member.Namespaces)
+		}
+	}
+	now.broker = fmt.Sprint(o.Broker.Read, permissions)
+	before := c.basis
+	c.basis = now
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for service, e := range c.entries {
+		if before.broker != now.broker {
+			c.mark(service, live.OfBroker)
+		}
+		for at, m := range e.members {
+			if before.ids[at] != now.ids[at] || m.own != nil && before.broker != now.broker {
+				c.mark(service, at)
+			}
+		}
+	}
+}
+
+// describe reads services again where they have changed, and tells the pages those that are different.
+func (c *Console) describe(services []types.NamespacedName, dirty map[types.NamespacedName]map[int]struct{}, general []*survey.Survey) {
+	texts := make([]json.RawMessage, len(services))
 	for i, service := range services {
-		made[i] = row(c.set, general, service)
-		if delete(c.pending, service); made[i].isPending() {
-			c.pending[service] = struct{}{}
+		e := c.entries[service]
+		if e == nil {
+			e = &entry{members: map[int]memberEntry{}}
+			c.entries[service] = e
+		}
+		broker := c.set.BrokerOf(service)
+		for at := range dirty[service] {
+			if at == live.OfBroker {
+				e.readBroker(broker)
+				continue
+			}
+			s := c.set.Members[at].Survey(general[at], service)
+			s.Broker = broker
+			e.readMember(at, s)
+		}
+		if all := e.pendingAt(); len(all) > 0 {
+			c.pending[service] = all
+		} else {
+			delete(c.pending, service)
+		}
+		if r := e.row(service.String(), c.basis.ids); r != nil {
+			texts[i] = encode(r)
+		} else {
+			delete(c.entries, service)
 		}
 	}
 	c.view.Lock()
 	defer c.view.Unlock()
 	var changed []string
-	for i, r := range made {
+	for i, text := range texts {
 		id := services[i].String()
-		if r == nil {
-			if _, had := c.rows[id]; had {
-				delete(c.rows, id)
-				changed = append(changed, id)
-			}
-			continue
-		}
-		if text := encode(r); string(text) != string(c.rows[id]) {
+		switch had, has := c.rows[id]; {
+		case text == nil && has:
+			delete(c.rows, id)
+			changed = append(changed, id)
+		case text != nil && string(text) != string(had):
 			c.rows[id] = text
 			changed = append(changed, id)
 		}
@@ -215,24 +278,6 @@ func (c *Console) tell(rows []string, overview bool) {
 		v.mu.Unlock()
 		wake(v.wake)
 	}
-}
-
-// basisOf returns what the rows of all services depend on: the ids of the clusters, the permissions on the broker, and whether the
-// broker can be read.
-func basisOf(set *live.Clusterset, o Overview) string {
-	type basis struct {
-		Read        bool
-		Clusters    []string
-		Permissions any
-	}
-	b := basis{Read: o.Broker.Read}
-	for _, c := range o.Clusters {
-		b.Clusters = append(b.Clusters, c.ID)
-		if c.Member != nil {
-			b.Clusters = append(b.Clusters, c.Member.Namespaces...)
-		}
-	}
-	return string(encode(b))
 }
 
 // Now returns the whole view.

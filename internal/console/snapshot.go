@@ -66,9 +66,9 @@ func (c *Console) settle(ctx context.Context) error {
 	defer every.Stop()
 	for {
 		c.view.Lock()
-		o, basis := c.overview, c.basis
+		o, settled := c.overview, c.settled
 		c.view.Unlock()
-		reading := basis == "" || !o.Broker.Read && o.Broker.Error == ""
+		reading := !settled || !o.Broker.Read && o.Broker.Error == ""
 		for _, cluster := range o.Clusters {
 			reading = reading || cluster.State == stateReading
 		}

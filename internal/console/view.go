@@ -1,13 +1,12 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/live"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
@@ -42,8 +41,9 @@ type Cluster struct {
 	// Context is its kubeconfig context, and On its flags for commands. They are empty for clusters that are not read.
 	Context string `json:"context,omitempty"`
 	On      string `json:"on,omitempty"`
-	// State is read, reading or unread.
+	// State is read, reading or unread. Outside means that it is not a member of a clusterset.
 	State    string `json:"state"`
+	Outside  bool   `json:"outside,omitempty"`
 	Answered int64  `json:"answered,omitempty"`
 	// Error is why it does not answer now, and Unread why kinds could not be read.
 	Error  string   `json:"error,omitempty"`
@@ -97,7 +97,7 @@ func idOf(m *live.Member, s *survey.Survey) string {
 
 // overview describes the clusters and the broker.
 func overview(set *live.Clusterset, now time.Time) Overview {
-	broker, server, contact := set.Broker(types.NamespacedName{})
+	broker, server, contact := set.Broker()
 	o := Overview{At: now.UnixMilli(), Broker: Broker{Server: server, Answered: millis(contact.Answered), Read: broker != nil}}
 	o.Broker.Error = errorText(contact.Err)
 	for _, err := range contact.Unread {
@@ -124,6 +124,7 @@ func overview(set *live.Clusterset, now time.Time) Overview {
 		case !contact.Complete:
 			c.State = stateReading
 		}
+		c.Outside = contact.Complete && s.ClusterID == ""
 		c.Member = known[c.ID]
 		delete(known, c.ID)
 		o.Clusters = append(o.Clusters, c)
@@ -138,33 +139,67 @@ func overview(set *live.Clusterset, now time.Time) Overview {
 	return o
 }
 
-// row describes a service; nil if no cluster has it. general has each member's survey without services.
-func row(set *live.Clusterset, general []*survey.Survey, service types.NamespacedName) *Row {
-	broker, _, _ := set.Broker(service)
-	r := &Row{ID: service.String(), Exports: map[string]Cell{}, Imports: map[string]Cell{}}
-	if broker != nil {
-		published := &survey.Survey{Broker: broker}
-		for _, e := range report.Exports(published) {
-			r.Exports[e.Cluster], r.Type = exportCell(e), e.Type
-		}
-		r.Conflicts = report.Conflicts(published)
+// entry is what is known of a service, by where it was found.
+type entry struct {
+	kind      string
+	published map[string]Cell // by cluster id, as on the broker
+	conflicts []report.Conflict
+	members   map[int]memberEntry // by index in the clusterset
+}
+
+type memberEntry struct {
+	kind          string
+	imported, own *Cell // its import, and its own export
+}
+
+// readBroker reads what the broker has of a service.
+func (e *entry) readBroker(broker *survey.Broker) {
+	e.kind, e.published, e.conflicts = "", nil, nil
+	if broker == nil {
+		return
 	}
-	for at, m := range set.Members {
-		s := m.Survey(general[at], service)
-		s.Broker = broker
-		id := idOf(m, s)
-		if len(s.Cluster.Exports) > 0 {
-			for _, e := range report.Exports(s) {
-				if e.Cluster == s.ClusterID.String() {
-					r.Exports[id] = exportCell(e)
-				}
+	published := &survey.Survey{Broker: broker}
+	for _, export := range report.Exports(published) {
+		if e.published == nil {
+			e.published = map[string]Cell{}
+		}
+		e.published[export.Cluster], e.kind = exportCell(export), export.Type
+	}
+	e.conflicts = report.Conflicts(published)
+}
+
+// readMember reads what a member has of a service.
+func (e *entry) readMember(at int, s *survey.Survey) {
+	var m memberEntry
+	if len(s.Cluster.Exports) > 0 {
+		for _, export := range report.Exports(s) {
+			if export.Cluster == s.ClusterID.String() {
+				cell := exportCell(export)
+				m.own = &cell
 			}
 		}
-		for _, i := range report.Imports(s) {
-			r.Imports[id] = importCell(i, report.Endpoints(s))
-			if r.Type == "" {
-				r.Type = i.Type
-			}
+	}
+	for _, i := range report.Imports(s) {
+		cell := importCell(i, report.Endpoints(s))
+		m.imported, m.kind = &cell, i.Type
+	}
+	if m == (memberEntry{}) {
+		delete(e.members, at)
+	} else {
+		e.members[at] = m
+	}
+}
+
+// row returns a service as pages show it; nil if no cluster has it.
+func (e *entry) row(id string, ids []string) *Row {
+	r := &Row{ID: id, Type: e.kind, Exports: map[string]Cell{}, Imports: map[string]Cell{}, Conflicts: e.conflicts}
+	maps.Copy(r.Exports, e.published)
+	for at, m := range e.members {
+		if m.own != nil {
+			r.Exports[ids[at]] = *m.own
+		}
+		if m.imported != nil {
+			r.Imports[ids[at]], r.Type = *m.imported, cmp.Or(r.Type, m.kind)
 		}
 	}
 	if len(r.Exports)+len(r.Imports) == 0 {
@@ -173,10 +208,15 @@ func row(set *live.Clusterset, general []*survey.Survey, service types.Namespace
 	return r
 }
 
-// isPending reports whether work on a service is pending.
-func (r *Row) isPending() bool {
-	pending := func(c Cell) bool { return c.Problem == report.Pending }
-	return r != nil && (slices.ContainsFunc(slices.Collect(maps.Values(r.Exports)), pending) || slices.ContainsFunc(slices.Collect(maps.Values(r.Imports)), pending))
+// pendingAt returns the members with pending work on a service.
+func (e *entry) pendingAt() (all []int) {
+	isPending := func(c *Cell) bool { return c != nil && c.Problem == report.Pending }
+	for at, m := range e.members {
+		if isPending(m.imported) || isPending(m.own) {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 func exportCell(e report.Export) Cell {

@@ -2,19 +2,23 @@
 package gather
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
+	"github.com/atoll-mcs/atoll/internal/console"
 	"github.com/atoll-mcs/atoll/internal/doctor/check"
 	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 	"github.com/atoll-mcs/atoll/internal/doctor/gather"
@@ -45,7 +49,7 @@ func NewCommand() *cobra.Command {
 		Short: "Collect diagnostic data in one file",
 		Long: `Writes a tar.gz file with data for troubleshooting a clusterset. The file contains Atoll's objects in
 the clusters and on their broker, Events, versions, and the logs of Atoll's programs. It also contains the
-configuration of the clusters' DNS, and the output of atoll status and atoll check.
+configuration of the clusters' DNS, the output of atoll status and atoll check, and a page of atoll console.
 
 The file contains no Secrets and no values of environment variables. The command removes tokens, private keys
 and passwords from all texts. The file contains the names and addresses of your services and nodes. Read the
@@ -101,6 +105,25 @@ func (o *options) run(cmd *cobra.Command, contexts []string) (err error) {
 	return nil
 }
 
+// snapshotTime limits how long clusters are read for the page: one that does not answer is in it as such.
+const snapshotTime = 30 * time.Second
+
+// snapshot returns the page of `atoll console --snapshot`.
+func snapshot(ctx context.Context, clusters []checkup.Target, broker credential.Locate) ([]byte, error) {
+	c, err := console.New(clusters, broker, nil)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+	var all sync.WaitGroup
+	all.Go(func() { c.Run(ctx) })
+	defer all.Wait()
+	defer cancel()
+	var page bytes.Buffer
+	err = c.WriteSnapshot(ctx, &page)
+	return page.Bytes(), err
+}
+
 // collect fills the archive, with a folder for each cluster.
 func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []checkup.Target, archive *gather.Archive) {
 	say := steps.Say(cmd)
@@ -117,6 +140,12 @@ func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []ch
 		archive.Miss("check.yaml: %v", err)
 	}
 	archive.Add("check.yaml", results)
+	say("drawing console.html")
+	if page, err := snapshot(ctx, clusters, o.Broker()); err != nil {
+		archive.Miss("console.html: %v", err)
+	} else {
+		archive.Add("console.html", page)
+	}
 	for i, c := range clusters {
 		folder := evidence.Clusters[i].Name
 		say("collecting data from %s", c)

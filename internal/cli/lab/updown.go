@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/lab"
 )
 
@@ -40,6 +41,9 @@ the leftovers of a crashed or interrupted lab.`,
 				what = "namespaces"
 			}
 			next(cmd, o, "export KUBECONFIG=$(%s kubeconfig%s); kubectl --context c1 get "+what+" -A")
+			if !up.Bare {
+				fmt.Fprintln(cmd.ErrOrStderr(), "in the browser: "+command.Quoted(cmd.Root().CommandPath())+" console --all")
+			}
 			return nil
 		},
 	}

@@ -61,7 +61,7 @@ async function look(name, quick = false) {
       await page.evaluate((text) => window.axe || (0, eval)(text), axe).catch(() => page.addScriptTag({ content: axe }))
       const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ['violations'] })).violations.filter((v) => /serious|critical/.test(v.impact)).map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 200)} ${v.nodes[0].failureSummary}`))
       for (const text of found) wrong(`${name} at ${width}, ${scheme}: ${text}`)
-      if (pictures && width === 1280) await page.screenshot({ path: join(pictures, `console-${name}-${scheme}.png`) })
+      if (pictures && width === 1280 && { clusters: 'light', services: 'light', service: 'dark' }[name] === scheme) await page.screenshot({ path: join(pictures, `console-${name}-${scheme}.png`) })
     }
   }
   await page.setViewport({ width: 1280, height: 850 })

@@ -43,9 +43,10 @@ type kind struct {
 
 // feed keeps the objects of one API server current.
 type feed struct {
-	asks  discovery.DiscoveryInterface
-	kinds map[string]*watched
-	order []string
+	changed func(types.NamespacedName)
+	asks    discovery.DiscoveryInterface
+	kinds   map[string]*watched
+	order   []string
 
 	mu       sync.Mutex
 	answered time.Time
@@ -77,7 +78,7 @@ func newFeed(config *rest.Config, kinds []kind, changed func(types.NamespacedNam
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %s: %w", config.Host, err)
 	}
-	f := &feed{asks: asks, kinds: map[string]*watched{}}
+	f := &feed{changed: changed, asks: asks, kinds: map[string]*watched{}}
 	for _, k := range kinds {
 		w := &watched{kind: k}
 		w.informer = cache.NewSharedIndexInformer(w.through(c), k.object, 0, cache.Indexers{byService: func(object any) ([]string, error) {
@@ -162,7 +163,7 @@ func (w *watched) unread() error {
 }
 
 // run watches until ctx is done, or stop returns true for an error of the API server.
-func (f *feed) run(ctx context.Context, changed func(types.NamespacedName), stop func(error) bool) {
+func (f *feed) run(ctx context.Context, stop func(error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var all sync.WaitGroup
@@ -172,7 +173,7 @@ func (f *feed) run(ctx context.Context, changed func(types.NamespacedName), stop
 			select {
 			case <-ctx.Done():
 			case <-w.informer.HasSyncedChecker().Done():
-				changed(types.NamespacedName{}) // no object may tell
+				f.changed(types.NamespacedName{}) // no object may tell
 			}
 		})
 	}
@@ -182,7 +183,7 @@ func (f *feed) run(ctx context.Context, changed func(types.NamespacedName), stop
 	defer every.Stop()
 	for {
 		if err := f.ask(); f.heard(err) {
-			changed(types.NamespacedName{})
+			f.changed(types.NamespacedName{})
 		} else if err != nil && stop(err) {
 			return
 		}

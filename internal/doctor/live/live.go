@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +38,7 @@ type Clusterset struct {
 	Members []*Member
 	locate  credential.Locate
 	direct  *rest.Config
-	changed func(types.NamespacedName)
+	changed func(at int, service types.NamespacedName)
 
 	mu     sync.Mutex
 	broker *broker
@@ -70,12 +69,16 @@ type Contact struct {
 	Complete bool
 }
 
-// New returns a clusterset. changed is called for each change with the service that it concerns, or zero for all; it must not block.
+// OfBroker is the place of changes on the broker. Other places are indexes of Members.
+const OfBroker = -1
+
+// New returns a clusterset. changed is called for each change with its place and the service that it concerns, or zero for all; it
+// must not block.
 // The broker is reached as locate says, with the credentials of a member; direct, if not nil, is another way, with other rights.
-func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config, changed func(types.NamespacedName)) (*Clusterset, error) {
+func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config, changed func(at int, service types.NamespacedName)) (*Clusterset, error) {
 	c := &Clusterset{locate: locate, direct: direct, changed: changed, why: errors.New("the broker has not been read yet")}
-	for _, t := range targets {
-		f, err := newFeed(t.Config, memberKinds(), changed)
+	for at, t := range targets {
+		f, err := newFeed(t.Config, memberKinds(), func(service types.NamespacedName) { changed(at, service) })
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
@@ -88,7 +91,7 @@ func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config
 func (c *Clusterset) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, m := range c.Members {
-		all.Go(func() { m.feed.run(ctx, c.changed, func(error) bool { return false }) })
+		all.Go(func() { m.feed.run(ctx, func(error) bool { return false }) })
 	}
 	all.Go(func() { c.runBroker(ctx) })
 	all.Wait()
@@ -101,9 +104,9 @@ func (c *Clusterset) runBroker(ctx context.Context) {
 		c.mu.Lock()
 		c.broker, c.why = b, err
 		c.mu.Unlock()
-		c.changed(types.NamespacedName{})
+		c.changed(OfBroker, types.NamespacedName{})
 		if err == nil {
-			b.feed.run(ctx, c.changed, apierrors.IsUnauthorized)
+			b.feed.run(ctx, apierrors.IsUnauthorized)
 			wait = firstWait
 			continue
 		}
@@ -125,7 +128,7 @@ func (c *Clusterset) reach(ctx context.Context) (*broker, error) {
 		}
 		clock := &survey.Clock{}
 		config.Wrap(clock.Wrap)
-		f, err := newFeed(config, brokerKinds(clusterset), c.changed)
+		f, err := newFeed(config, brokerKinds(clusterset), func(service types.NamespacedName) { c.changed(OfBroker, service) })
 		if err != nil {
 			return nil, err
 		}
@@ -147,8 +150,8 @@ func (c *Clusterset) access(ctx context.Context, m *Member) (*rest.Config, strin
 	return survey.BrokerAccess(ctx, m.Config, m.On, c.locate)
 }
 
-// Broker returns what was found on the broker of a service, or of all if it is zero, and the broker's URL.
-func (c *Clusterset) Broker(service types.NamespacedName) (*survey.Broker, string, Contact) {
+// Broker returns what was found on the broker, without EndpointSlices, and the broker's URL.
+func (c *Clusterset) Broker() (*survey.Broker, string, Contact) {
 	c.mu.Lock()
 	b, why := c.broker, c.why
 	c.mu.Unlock()
@@ -159,21 +162,41 @@ func (c *Clusterset) Broker(service types.NamespacedName) (*survey.Broker, strin
 	if !contact.Complete || len(contact.Unread) > 0 {
 		return nil, b.server, contact
 	}
+	found := b.of(types.NamespacedName{})
+	found.Members = values(objects[*brokerv1alpha1.MemberCluster](b.feed, members, types.NamespacedName{}))
+	found.Members = slices.DeleteFunc(found.Members, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() })
+	found.Heartbeats = values(objects[*coordinationv1.Lease](b.feed, heartbeats, types.NamespacedName{}))
+	return found, b.server, contact
+}
+
+// BrokerOf returns a service's records on the broker, or nil if it cannot be read.
+func (c *Clusterset) BrokerOf(service types.NamespacedName) *survey.Broker {
+	c.mu.Lock()
+	b := c.broker
+	c.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	if contact := b.feed.state(); !contact.Complete || len(contact.Unread) > 0 {
+		return nil
+	}
+	return b.of(service)
+}
+
+// of returns the records of a service, or of all if it is zero.
+func (b *broker) of(service types.NamespacedName) *survey.Broker {
 	at, took := b.clock.Last()
 	found := &survey.Broker{
 		At: at, RoundTrip: took,
-		Members:    values(objects[*brokerv1alpha1.MemberCluster](b.feed, members, types.NamespacedName{})),
-		Heartbeats: values(objects[*coordinationv1.Lease](b.feed, heartbeats, types.NamespacedName{})),
-		Exports:    values(objects[*brokerv1alpha1.ExportedService](b.feed, exports, service)),
-		Policies:   values(objects[*brokerv1alpha1.ServicePolicy](b.feed, policies, service)),
+		Exports:  values(objects[*brokerv1alpha1.ExportedService](b.feed, exports, service)),
+		Policies: values(objects[*brokerv1alpha1.ServicePolicy](b.feed, policies, service)),
 	}
-	found.Members = slices.DeleteFunc(found.Members, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() })
 	found.Exports = slices.DeleteFunc(found.Exports, func(e brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&e) })
 	found.Policies = slices.DeleteFunc(found.Policies, func(p brokerv1alpha1.ServicePolicy) bool { return layout.Withdrawn(&p) })
 	for _, config := range objects[*corev1.ConfigMap](b.feed, permitted, types.NamespacedName{}) {
 		found.Permissions, _ = permissions.Read(config)
 	}
-	return found, b.server, contact
+	return found
 }
 
 // Contact says whether the cluster answers.
@@ -208,30 +231,6 @@ func (m *Member) Overview() *survey.Survey {
 		s.Cluster.SetLost(config.Data)
 	}
 	return s
-}
-
-// Services returns the services that any cluster or the broker has.
-func (c *Clusterset) Services() []types.NamespacedName {
-	all := map[types.NamespacedName]struct{}{}
-	of := func(f *feed, kinds ...string) {
-		for _, what := range kinds {
-			for _, key := range f.kinds[what].informer.GetIndexer().ListIndexFuncValues(byService) {
-				if namespace, name, _ := strings.Cut(key, "/"); name != "" {
-					all[types.NamespacedName{Namespace: namespace, Name: name}] = struct{}{}
-				}
-			}
-		}
-	}
-	for _, m := range c.Members {
-		of(m.feed, exports, imports)
-	}
-	c.mu.Lock()
-	b := c.broker
-	c.mu.Unlock()
-	if b != nil {
-		of(b.feed, exports)
-	}
-	return slices.Collect(maps.Keys(all))
 }
 
 // The kinds, as messages name them.

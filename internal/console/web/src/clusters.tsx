@@ -1,6 +1,6 @@
 // The page of clusters, and who reaches whom.
 
-import { age, get, snapshot, span, stale, state, useLoaded, useStore } from "./store";
+import { age, get, membersOf, snapshot, span, stale, state, useLoaded, useStore } from "./store";
 import type { Cluster, Status } from "./types";
 import { Copy, Findings, Notice, Title, usePlace } from "./ui";
 
@@ -22,7 +22,7 @@ export function Clusters() {
       </ul>
       {chosen && <ClusterStatus cluster={chosen} />}
       <h2>Who reaches whom</h2>
-      <Reach clusters={overview.clusters} />
+      <Reach clusters={membersOf(overview)} />
     </>
   );
 }
@@ -47,7 +47,7 @@ function Card({ c }: { c: Cluster }) {
   const m = c.member;
   const problems = [...state.services.values()].filter((row) => row.exports?.[c.id]?.p === "error" || row.imports?.[c.id]?.p === "error").length;
   const rows: [string, string | undefined][] = [
-    ["State", m ? m.state : "not on the broker"],
+    ["State", c.outside ? "not a member" : m ? m.state : "not on the broker"],
     ["Heartbeat", m?.heartbeatSeconds === undefined ? undefined : `${span(m.heartbeatSeconds)} ago`],
     ["Kubernetes", m?.kubernetes],
     ["Agent", m?.agent],

@@ -1,7 +1,7 @@
 // The pages of conflicts, checks, events, and what if.
 
 import { useState } from "preact/hooks";
-import { age, get, snapshot, useLoaded, useStore } from "./store";
+import { age, get, membersOf, snapshot, useLoaded, useStore } from "./store";
 import type { CheckResult, KubernetesEvent, Prediction } from "./types";
 import { Copy, Mark, NotInSnapshot, Notice, Select, Title, serviceLink, setQuery, usePlace } from "./ui";
 
@@ -110,7 +110,7 @@ export function Events() {
   const { log, overview } = useStore();
   const { query } = usePlace();
   if (!overview) return <Notice>Reading the clusters.</Notice>;
-  const read = overview.clusters.filter((c) => c.context !== undefined && c.state !== "unread");
+  const read = membersOf(overview).filter((c) => c.context !== undefined && c.state !== "unread");
   const cluster = query.get("cluster") || read[0]?.id || "";
   return (
     <>
@@ -158,7 +158,7 @@ export function WhatIf() {
   const { query } = usePlace();
   if (!overview) return <Notice>Reading the clusters.</Notice>;
   const without = query.get("without") ?? "";
-  const read = overview.clusters.filter((c) => c.context !== undefined && c.state !== "unread");
+  const read = membersOf(overview).filter((c) => c.context !== undefined && c.state !== "unread");
   const cluster = query.get("cluster") || read.find((c) => c.id !== without)?.id || "";
   return (
     <>
@@ -168,7 +168,7 @@ export function WhatIf() {
       {!snapshot && (
         <>
           <form class="filter" onSubmit={(e) => e.preventDefault()}>
-            <Select label="Without" value={without} of={[["", "choose a cluster"], ...overview.clusters.map((c) => [c.id, c.id] as [string, string])]} onChange={(v) => setQuery({ without: v })} />
+            <Select label="Without" value={without} of={[["", "choose a cluster"], ...membersOf(overview).map((c) => [c.id, c.id] as [string, string])]} onChange={(v) => setQuery({ without: v })} />
             <Select label="As seen from" value={cluster} of={read.map((c) => [c.id, c.id])} onChange={(c) => setQuery({ cluster: c })} />
           </form>
           {without && <Predicted without={without} cluster={cluster} />}

@@ -1,7 +1,7 @@
 // The page of one service.
 
 import { Flow } from "./flow";
-import { get, snapshot, stale, state, useLoaded, useStore } from "./store";
+import { get, membersOf, snapshot, stale, state, useLoaded, useStore } from "./store";
 import type { Cell, Detail, Row } from "./types";
 import { Copy, Findings, Mark, Notice, Select, Title, setQuery, usePlace } from "./ui";
 
@@ -11,7 +11,7 @@ export function Service() {
   const id = rest.join("/");
   const row = services.get(id);
   if (!overview) return <Notice>Reading the clusters.</Notice>;
-  const read = overview.clusters.filter((c) => c.context !== undefined && c.state !== "unread");
+  const read = membersOf(overview).filter((c) => c.context !== undefined && c.state !== "unread");
   const cluster = query.get("cluster") || (read.find((c) => row?.imports?.[c.id]) ?? read[0])?.id || "";
   return (
     <>
@@ -46,7 +46,7 @@ function InAll({ row }: { row: Row }) {
           </tr>
         </thead>
         <tbody>
-          {state.overview!.clusters.map((c) => {
+          {membersOf(state.overview!).map((c) => {
             const [e, i] = [row.exports?.[c.id], row.imports?.[c.id]];
             return (
               <tr class={stale(c) ? "stale" : ""}>

@@ -1,7 +1,7 @@
 // The page of services: one row a service, one column a cluster. Only the rows in view are in the document.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { stale, useStore } from "./store";
+import { membersOf, stale, useStore } from "./store";
 import type { Cell, Cluster, Row } from "./types";
 import { Notice, Select, Title, serviceLink, setQuery, usePlace } from "./ui";
 
@@ -57,6 +57,7 @@ export function Services() {
     return () => removeEventListener("keydown", slash);
   }, []);
   if (!overview) return <Notice>Reading the clusters.</Notice>;
+  const clusters = membersOf(overview);
   return (
     <>
       <Title>Services</Title>
@@ -67,12 +68,12 @@ export function Services() {
         </label>
         <Select label="Namespace" value={namespace} of={[["", "all"], ...namespaces.map((n) => [n, n] as [string, string])]} onChange={(ns) => setQuery({ ns })} />
         <Select label="State" value={what} of={states} onChange={(state) => setQuery({ state })} />
-        <Select label="Cluster" value={cluster} of={[["", "all"], ...overview.clusters.map((c) => [c.id, c.id] as [string, string])]} onChange={(c) => setQuery({ cluster: c })} />
+        <Select label="Cluster" value={cluster} of={[["", "all"], ...clusters.map((c) => [c.id, c.id] as [string, string])]} onChange={(c) => setQuery({ cluster: c })} />
         <output aria-live="polite">
           {shown.length} of {sorted.length}
         </output>
       </form>
-      <Table rows={shown} clusters={cluster ? overview.clusters.filter((c) => c.id === cluster) : overview.clusters} />
+      <Table rows={shown} clusters={cluster ? clusters.filter((c) => c.id === cluster) : clusters} />
       <p class="small">
         <span class="legend">↑ exports</span>
         <span class="legend">↓ imports: ready endpoints of all, + on standby</span>

@@ -184,6 +184,11 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
   return loaded;
 }
 
+/** membersOf returns the clusters that belong to the clusterset, or may. */
+export function membersOf(o: Overview): Cluster[] {
+  return o.clusters.filter((c) => !c.outside);
+}
+
 /** stale says that what is shown of a cluster is old, and since when. */
 export function stale(c: Cluster): string {
   if (c.state === "unread") return c.context ? "not read" : "not read: no context is its own";

@@ -26,6 +26,7 @@ export interface Cluster {
   context?: string;
   on?: string;
   state: "read" | "reading" | "unread";
+  outside?: boolean;
   answered?: number;
   error?: string;
   unread?: string[];
