@@ -34,7 +34,7 @@ root:
 .PHONY: test
 test: kube browser ## Everything that must pass (as root)
 	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-		$(MAKE) --no-print-directory -o build test-parts THEN=test-scenarios 2>&1 | tee "$$log" || \
+		$(MAKE) --no-print-directory -o build test-parts THEN="test-scenarios test-site-some" 2>&1 | tee "$$log" || \
 		{ echo "== failed:"; grep -E '^ *--- FAIL|^FAIL.*/|^panic:' "$$log"; exit 1; }
 
 ##@ Building
@@ -60,7 +60,7 @@ for_each = for p in $(1); do echo "== building for $$p"; mkdir -p dist/programs/
 
 .PHONY: images
 images: ## Make container images, without Docker, and their bills of materials, in dist/
-	@$(call for_each,$(IMAGE_PLATFORMS),./cmd/atoll-agent ./cmd/atoll-dns ./cmd/atoll-hub)
+	@$(call for_each,$(IMAGE_PLATFORMS),./cmd/atoll-agent ./cmd/atoll-dns ./cmd/atoll-hub ./cmd/atoll-console)
 	@$(RELEASE) images $(RELEASE_FLAGS)
 
 .PHONY: push
@@ -114,6 +114,11 @@ site: site-modules ## Build the documentation as a site in dist/site
 .PHONY: test-site
 test-site: site browser ## Look at every page of the site in a browser (as root, to install Chromium where it is missing)
 	@node site/test.mjs
+
+.PHONY: test-site-some
+test-site-some: site browser ## Look at pages with lists, tables, diagrams and pictures in a browser
+	@echo "== pages of the site"
+	@node site/test.mjs README.md how-to/install.md how-to/console.md explanation/protocol.md explanation/faults.md reference/checks.md
 
 .PHONY: pictures
 pictures: root kube build browser ## Record what docs/images shows as terminals, in a lab, and draw all pictures (as root)

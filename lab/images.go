@@ -71,10 +71,10 @@ func (l *Lab) makeImages() error {
 			images = append(images, image.Image{Names: []string{repository}, Layers: []*image.Layer{tools, {Programs: map[string]string{"/bin/" + name: path}}}, Entrypoint: []string{"/bin/" + name}})
 		}
 	}
-	for _, name := range []string{render.AgentName, render.DNSName, render.HubName} {
+	for _, name := range []string{render.AgentName, render.DNSName, render.HubName, consoleName} {
 		path := filepath.Join(filepath.Dir(l.Spec.Atoll), name)
-		if _, err := os.Stat(path); (l.Spec.Bare || name == render.HubName && !l.Spec.Hub) && errors.Is(err, fs.ErrNotExist) {
-			continue // only labs with Atoll or a hub need it
+		if _, err := os.Stat(path); (l.Spec.Bare || name == consoleName || name == render.HubName && !l.Spec.Hub) && errors.Is(err, fs.ErrNotExist) {
+			continue // only labs with Atoll or a hub need it, and nobody needs the console
 		}
 		images = append(images, image.Image{
 			Names: []string{render.DefaultRegistry + "/" + name}, Layers: []*image.Layer{program(path)}, Entrypoint: []string{"/" + name}, User: "65532:65532",
@@ -91,6 +91,9 @@ func (l *Lab) makeImages() error {
 	hosts := fmt.Sprintf("[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", fmt.Sprintf("http://127.0.0.1:%d", registryPort))
 	return writeFile(filepath.Join(l.registries(), "_default", "hosts.toml"), []byte(hosts), 0o644)
 }
+
+// consoleName is the image of the console in a cluster.
+const consoleName = "atoll-console"
 
 // toolLayer returns a layer of busybox and this machine's tools.
 func toolLayer(busybox string) (*image.Layer, error) {

@@ -51,6 +51,7 @@ type Console struct {
 	viewers  map[*viewer]struct{}
 	checks   Checks
 	settled  bool // a first overview is there
+	closed   chan struct{}
 }
 
 // basis is what all services' rows depend on.
@@ -82,7 +83,7 @@ func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config
 	c := &Console{
 		targets: targets, locate: locate, wake: make(chan struct{}, 1), dirty: map[types.NamespacedName]map[int]struct{}{}, general: true,
 		entries: map[types.NamespacedName]*entry{}, pending: map[types.NamespacedName][]int{},
-		rows: map[string]json.RawMessage{}, viewers: map[*viewer]struct{}{},
+		rows: map[string]json.RawMessage{}, viewers: map[*viewer]struct{}{}, closed: make(chan struct{}),
 	}
 	var err error
 	c.set, err = live.New(targets, locate, direct, c.changed)
@@ -96,6 +97,9 @@ func (c *Console) Run(ctx context.Context) {
 	all.Go(func() { c.follow(ctx) })
 	all.Wait()
 }
+
+// close ends all streams.
+func (c *Console) close() { close(c.closed) }
 
 func (c *Console) changed(at int, service types.NamespacedName) {
 	c.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,17 +25,28 @@ var assets embed.FS
 // policy lets a page load only what this program serves, and nobody frame it (Content Security Policy Level 3).
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// pages serves consoles. Requests end with life.
+type pages struct {
+	life context.Context
+	// find returns the console of whoever sends a request, or nil.
+	find func(*http.Request) *Console
+	// unknown answers others.
+	unknown http.HandlerFunc
+	// hold, if not nil, is called when a stream begins, and what it returns when it ends.
+	hold func(*http.Request) (release func())
+}
+
 // Server serves a console on a loopback address. Every user of the machine can connect there, so a page needs a cookie, which the
 // printed address gives once.
 type Server struct {
 	console *Console
 	host    string // HOST:PORT
 	cookie  string // its name: cookies do not distinguish ports
+	life    context.Context
 
 	mu    sync.Mutex
 	token string // "" once it has been used
 	keys  map[string]struct{}
-	life  context.Context
 }
 
 // NewServer returns the server for a listener's address. Requests and checks end with life.
@@ -48,34 +60,51 @@ func (s *Server) URL() string { return "http://" + s.host + "/login?token=" + s.
 
 // Handler serves the pages.
 func (s *Server) Handler() http.Handler {
-	mux := http.NewServeMux()
+	p := pages{s.life, func(r *http.Request) *Console {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.hasCookie(r) {
+			return s.console
+		}
+		return nil
+	}, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "Open the address that atoll console has printed.", http.StatusUnauthorized)
+	}, nil}
+	mux := p.mux()
 	mux.HandleFunc("GET /login", s.login)
-	mux.Handle("GET /{$}", s.with(s.file("index.html", "text/html; charset=utf-8")))
-	mux.Handle("GET /app.js", s.with(s.file("app.js", "text/javascript; charset=utf-8")))
-	mux.Handle("GET /app.css", s.with(s.file("app.css", "text/css; charset=utf-8")))
-	mux.Handle("GET /api/live", s.with(s.live))
-	mux.Handle("GET /api/explain", s.with(s.answer(func(r *http.Request) (any, error) {
+	_, port, _ := net.SplitHostPort(s.host)
+	return guard(mux, policy, "/login", s.host, "localhost:"+port)
+}
+
+// mux serves what needs a console.
+func (p pages) mux() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", p.file("index.html", "text/html; charset=utf-8"))
+	mux.Handle("GET /app.js", p.file("app.js", "text/javascript; charset=utf-8"))
+	mux.Handle("GET /app.css", p.file("app.css", "text/css; charset=utf-8"))
+	mux.Handle("GET /api/live", p.with(p.live))
+	mux.Handle("GET /api/explain", p.answer(func(c *Console, r *http.Request) (any, error) {
 		service, err := serviceOf(r)
 		if err != nil {
 			return nil, err
 		}
-		return s.console.explain(r.Context(), r.FormValue("cluster"), service)
-	})))
-	mux.Handle("GET /api/status", s.with(s.answer(func(r *http.Request) (any, error) { return s.console.status(r.Context(), r.FormValue("cluster")) })))
-	mux.Handle("GET /api/events", s.with(s.answer(func(r *http.Request) (any, error) { return s.console.events(r.Context(), r.FormValue("cluster")) })))
-	mux.Handle("GET /api/without", s.with(s.answer(func(r *http.Request) (any, error) {
-		return s.console.without(r.Context(), r.FormValue("cluster"), r.FormValue("without"))
-	})))
-	mux.Handle("POST /api/checks", s.with(func(w http.ResponseWriter, _ *http.Request) {
-		go s.console.runChecks(s.life)
+		return c.explain(r.Context(), r.FormValue("cluster"), service)
+	}))
+	mux.Handle("GET /api/status", p.answer(func(c *Console, r *http.Request) (any, error) { return c.status(r.Context(), r.FormValue("cluster")) }))
+	mux.Handle("GET /api/events", p.answer(func(c *Console, r *http.Request) (any, error) { return c.events(r.Context(), r.FormValue("cluster")) }))
+	mux.Handle("GET /api/without", p.answer(func(c *Console, r *http.Request) (any, error) {
+		return c.without(r.Context(), r.FormValue("cluster"), r.FormValue("without"))
+	}))
+	mux.Handle("POST /api/checks", p.with(func(c *Console, w http.ResponseWriter, _ *http.Request) {
+		go c.runChecks(p.life)
 		w.WriteHeader(http.StatusAccepted)
 	}))
-	return s.guard(mux)
+	return mux
 }
 
-// guard refuses requests for other hosts, which a page elsewhere makes by DNS rebinding, and requests from other sites.
-func (s *Server) guard(next http.Handler) http.Handler {
-	_, port, _ := net.SplitHostPort(s.host)
+// guard refuses requests for other hosts, which a page elsewhere makes by DNS rebinding, and requests from other sites but for
+// links to one path.
+func guard(next http.Handler, policy, linked string, hosts ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
@@ -84,9 +113,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		switch origin := r.Header.Get("Origin"); {
-		case r.Host != s.host && r.Host != "localhost:"+port:
-			http.Error(w, "The console answers only at http://"+s.host+".", http.StatusMisdirectedRequest)
-		case origin != "" && origin != "http://"+r.Host, r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.URL.Path != "/login":
+		case !slices.Contains(hosts, r.Host):
+			http.Error(w, "The console answers only at "+strings.Join(hosts, " and "), http.StatusMisdirectedRequest)
+		case origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host, r.Header.Get("Sec-Fetch-Site") == "cross-site" && (r.Method != http.MethodGet || r.URL.Path != linked):
 			http.Error(w, "The console answers only to its own pages.", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
@@ -126,22 +155,19 @@ func (s *Server) hasCookie(r *http.Request) bool {
 	return false
 }
 
-// with refuses requests without the cookie.
-func (s *Server) with(next http.HandlerFunc) http.Handler {
+// with passes requests on with the console of whoever sends them.
+func (p pages) with(next func(*Console, http.ResponseWriter, *http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		known := s.hasCookie(r)
-		s.mu.Unlock()
-		if !known {
-			http.Error(w, "Open the address that atoll console has printed.", http.StatusUnauthorized)
-			return
+		if c := p.find(r); c != nil {
+			next(c, w, r)
+		} else {
+			p.unknown(w, r)
 		}
-		next(w, r)
 	})
 }
 
-func (s *Server) file(name, kind string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
+func (p pages) file(name, kind string) http.Handler {
+	return p.with(func(_ *Console, w http.ResponseWriter, _ *http.Request) {
 		text, err := assets.ReadFile("assets/" + name)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -149,13 +175,13 @@ func (s *Server) file(name, kind string) http.HandlerFunc {
 		}
 		w.Header().Set("Content-Type", kind)
 		_, _ = w.Write(text)
-	}
+	})
 }
 
 // answer writes what a function returns as JSON, or its error as text.
-func (s *Server) answer(of func(*http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		value, err := of(r)
+func (p pages) answer(of func(*Console, *http.Request) (any, error)) http.Handler {
+	return p.with(func(c *Console, w http.ResponseWriter, r *http.Request) {
+		value, err := of(c, r)
 		switch {
 		case errors.Is(err, errUnread):
 			http.Error(w, err.Error(), http.StatusNotFound)
@@ -169,7 +195,7 @@ func (s *Server) answer(of func(*http.Request) (any, error)) http.HandlerFunc {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(encode(value))
 		}
-	}
+	})
 }
 
 var errBadRequest = errors.New("invalid request")
@@ -186,11 +212,14 @@ func serviceOf(r *http.Request) (types.NamespacedName, error) {
 const aliveTime = 10 * time.Second
 
 // live streams the view and its changes as server-sent events (HTML Standard, section 9.2).
-func (s *Server) live(w http.ResponseWriter, r *http.Request) {
+func (p pages) live(c *Console, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
-	v, now := s.console.watch()
-	defer s.console.leave(v)
+	if p.hold != nil {
+		defer p.hold(r)()
+	}
+	v, now := c.watch()
+	defer c.leave(v)
 	write := func(change any) bool {
 		text, err := json.Marshal(change)
 		if err != nil {
@@ -208,14 +237,16 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-s.life.Done():
+		case <-p.life.Done():
+			return
+		case <-c.closed:
 			return
 		case <-alive.C:
 			if _, err := fmt.Fprint(w, ": alive\n\n"); err != nil || control.Flush() != nil {
 				return
 			}
 		case <-v.wake:
-			if !write(s.console.next(v)) {
+			if !write(c.next(v)) {
 				return
 			}
 		}

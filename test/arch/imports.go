@@ -37,6 +37,7 @@ var table = []row{
 	// Thin mains. Each starts a single package.
 	{folder: "cmd/atoll", allowed: join(command, []string{"./internal/cli"})},
 	{folder: "cmd/atoll-agent", allowed: join(command, []string{"./internal/agent", "./internal/doctor/probe"})},
+	{folder: "cmd/atoll-console", allowed: join(command, []string{"./internal/console"})},
 	{folder: "cmd/atoll-hub", allowed: []string{"./hub"}},
 	{folder: "hub", allowed: join(command, []string{"./internal/hub"})}, // other projects' mains import it too
 	{folder: "cmd/atoll-dns", allowed: []string{"./plugin/coredns"}},
@@ -86,7 +87,7 @@ var table = []row{
 	{folder: "internal/doctor/...", allowed: join(pure, clients, []string{"./deploy", "./internal/broker", "./internal/install"})},
 
 	// The pages of atoll console. They show what the diagnosis finds.
-	{folder: "internal/console", allowed: join(pure, clients, []string{"./internal/broker/credential", "./internal/doctor"})},
+	{folder: "internal/console", allowed: join(pure, clients, []string{"./internal/broker/credential", "./internal/doctor", "github.com/spf13/pflag"})},
 
 	{folder: "internal/cli/...", open: true},
 

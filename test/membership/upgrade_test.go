@@ -54,12 +54,12 @@ func TestUpgradeKeepsSettings(t *testing.T) {
 		t.Errorf("get config:\n%s", got)
 	}
 
-	// A flag changes its setting only. A flag with its default value takes the setting back.
-	must(t, file, "join - --wait 0 --context c1 --region us --replicas 2")
-	if got, want := must(t, "", "get config --context c1"), strings.NewReplacer("replicas   3\n", "", "     eu", "     us").Replace(settings); got != want {
+	// A flag changes its setting only. A given value counts even if it is the default: a join file may name another registry.
+	must(t, file, "join - --wait 0 --context c1 --region us --replicas 2 --registry "+render.DefaultRegistry)
+	if got, want := must(t, "", "get config --context c1"), strings.NewReplacer("replicas   3\n", "replicas   2\n", "     eu\n", "     us\nregistry   "+render.DefaultRegistry+"\n").Replace(settings); got != want {
 		t.Errorf("get config:\n%s", got)
 	}
-	must(t, file, "join - --wait 0 --context c1 --region eu --replicas 3")
+	must(t, file, "join - --wait 0 --context c1 --region eu --replicas 3 --registry=") // the join file's again
 	same("changed and changed back")
 
 	// No pods run here, so an upgrade is rolled back: objects that it has changed, created and deleted.

@@ -26,6 +26,7 @@ var programs = []struct{ name, title string }{
 	{"atoll-agent", "Atoll's controller in a member cluster"},
 	{"atoll-dns", "CoreDNS with the names of a clusterset"},
 	{"atoll-hub", "Atoll's controller of MultiClusterServices"},
+	{"atoll-console", "Atoll's pages about a clusterset, for viewers in a browser"},
 }
 
 // images writes an image of each program, for all platforms that it was built for, and its bills of materials.

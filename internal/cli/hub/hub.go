@@ -2,6 +2,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -113,8 +114,8 @@ func Restore(ctx context.Context, flags *pflag.FlagSet, on *install.Target, regi
 	if store, found, err = settings.Keep(ctx, flags, settings.Hub, on, names.HubNamespace); err != nil {
 		return nil, false, err
 	}
-	if store["registry"] == "" && registry != "" {
-		hub.Registry = registry
+	if store["registry"] == "" {
+		hub.Registry = cmp.Or(registry, render.DefaultRegistry)
 	}
 	return store, found, hub.Validate()
 }

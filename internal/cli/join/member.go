@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,8 +99,8 @@ func (m *MemberFlags) Restore(ctx context.Context, flags *pflag.FlagSet, cluster
 	if r.Settings, found, err = settings.Keep(ctx, flags, settings.Member, cluster, names.SystemNamespace); err != nil {
 		return false, err
 	}
-	if r.Settings["registry"] == "" && registry != "" {
-		m.member.Registry = registry
+	if r.Settings["registry"] == "" {
+		m.member.Registry = cmp.Or(registry, render.DefaultRegistry)
 	}
 	if err := m.Complete(&r.Member); err != nil {
 		return false, err
