@@ -102,8 +102,8 @@ var table = []row{
 	{folder: "lab/...", open: true},
 	{folder: "test/...", open: true},
 	{folder: "deploy/...", allowed: []string{"sigs.k8s.io/mcs-api/config/crd"}}, // embedded manifests
-	{folder: "charts/...", allowed: []string{"k8s.io/apimachinery", "sigs.k8s.io/yaml", "./deploy/monitoring", "./internal/install", "./internal/mcs"}}, // and the generator
-	{folder: "docs/...", allowed: []string{"./hub", "./internal/agent", "./internal/cli", "github.com/spf13/cobra", "github.com/spf13/pflag"}},          // generators of pages
+	{folder: "charts/...", allowed: []string{"k8s.io/apimachinery", "sigs.k8s.io/yaml", "./deploy/monitoring", "./internal/install", "./internal/mcs"}},              // and the generator
+	{folder: "docs/...", allowed: []string{"./hub", "./internal/agent", "./internal/cli", "./internal/console", "github.com/spf13/cobra", "github.com/spf13/pflag"}}, // generators of pages
 	{folder: "tools/...", open: true}, // a module of its own
 }
 

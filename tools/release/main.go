@@ -16,7 +16,7 @@ import (
 
 const usage = `usage: release images|push|archives|charts|checksums [flags]     (or: make images, make push, make release)
 
-  images      container images of atoll-agent, atoll-dns and atoll-hub, as OCI layouts in tar files
+  images      container images of atoll-agent, atoll-dns, atoll-hub and atoll-console, as OCI layouts in tar files
   push        push these images to the registry, with the credentials of docker login
   archives    archives of the program atoll for each platform
   charts      the Helm charts, packaged

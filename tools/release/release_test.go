@@ -73,7 +73,7 @@ func built(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, other := range []string{"atoll-dns", "atoll-hub", "atoll"} {
+		for _, other := range []string{"atoll-dns", "atoll-hub", "atoll-console", "atoll"} {
 			if err := os.WriteFile(filepath.Join(folder, "linux-"+arch, other), content, 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -238,7 +238,7 @@ func TestReproducible(t *testing.T) {
 	if first != second {
 		t.Errorf("the first release is\n%sand the second\n%s", first, second)
 	}
-	if strings.Count(first, "\n") != 6+2+8+1 { // images and digests, archives, bills, the provenance
+	if strings.Count(first, "\n") != 8+2+10+1 { // images and digests, archives, bills, the provenance
 		t.Errorf("unexpected files:\n%s", first)
 	}
 	program := filepath.Join(programs, "linux-arm64", "atoll-hub")

@@ -10,6 +10,7 @@ import (
 	"github.com/atoll-mcs/atoll/hub"
 	"github.com/atoll-mcs/atoll/internal/agent"
 	"github.com/atoll-mcs/atoll/internal/cli"
+	"github.com/atoll-mcs/atoll/internal/console"
 )
 
 const commandsIntro = `# Commands and flags
@@ -17,7 +18,7 @@ const commandsIntro = `# Commands and flags
 Every command of ` + "`atoll`" + `, which ` + "`--help`" + ` shows too, and the flags of the programs in the clusters.
 `
 
-// commandsPage is the reference of the commands of atoll and of the flags of atoll-agent and atoll-hub.
+// commandsPage is the reference of the commands of atoll and of the flags of atoll-agent, atoll-hub and atoll-console.
 func commandsPage() string {
 	var b strings.Builder
 	b.WriteString(commandsIntro)
@@ -28,6 +29,10 @@ func commandsPage() string {
 	writeFlags(&b, flags)
 	b.WriteString("\n## atoll-hub\n")
 	writeFlags(&b, hub.NewCommand().Flags())
+	flags = pflag.NewFlagSet("atoll-console", pflag.ContinueOnError)
+	(&console.InCluster{}).AddFlags(flags)
+	b.WriteString("\n## atoll-console\n")
+	writeFlags(&b, flags)
 	return b.String()
 }
 
