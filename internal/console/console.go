@@ -56,8 +56,9 @@ type Console struct {
 
 // basis is what all services' rows depend on.
 type basis struct {
-	// ids are the members' ids, or what is shown for them.
-	ids []string
+	// ids are the members' ids, or what is shown for them, and hasEndpoints says whose EndpointSlices have been read.
+	ids          []string
+	hasEndpoints []bool
 	// broker has what decides what its records mean: whether it can be read, and the members' permissions.
 	broker string
 }
@@ -196,7 +197,7 @@ func (c *Console) refresh(last *time.Time) {
 func (c *Console) rebase(o Overview) {
 	var now basis
 	for _, m := range c.set.Members {
-		now.ids = append(now.ids, idOf(m, m.Overview()))
+		now.ids, now.hasEndpoints = append(now.ids, idOf(m, m.Overview())), append(now.hasEndpoints, m.HasEndpoints())
 	}
 	var permissions []any
 	for _, cluster := range o.Clusters {
@@ -214,7 +215,7 @@ func (c *Console) rebase(o Overview) {
 			c.mark(service, live.OfBroker)
 		}
 		for at, m := range e.members {
-			if before.ids[at] != now.ids[at] || m.own != nil && before.broker != now.broker {
+			if before.ids[at] != now.ids[at] || before.hasEndpoints[at] != now.hasEndpoints[at] || m.own != nil && before.broker != now.broker {
 				c.mark(service, at)
 			}
 		}
@@ -238,7 +239,7 @@ func (c *Console) describe(services []types.NamespacedName, dirty map[types.Name
 			}
 			s := c.set.Members[at].Survey(general[at], service)
 			s.Broker = broker
-			e.readMember(at, s)
+			e.readMember(at, s, c.basis.hasEndpoints[at])
 		}
 		if all := e.pendingAt(); len(all) > 0 {
 			c.pending[service] = all

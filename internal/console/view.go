@@ -77,6 +77,8 @@ type Cell struct {
 	Standby int               `json:"b,omitempty"`
 	All     int               `json:"n,omitempty"`
 	From    map[string][2]int `json:"f,omitempty"`
+	// Unknown means that the cluster's EndpointSlices have not been read.
+	Unknown bool `json:"u,omitempty"`
 }
 
 // The states of a cluster.
@@ -169,7 +171,7 @@ func (e *entry) readBroker(broker *survey.Broker) {
 }
 
 // readMember reads what a member has of a service.
-func (e *entry) readMember(at int, s *survey.Survey) {
+func (e *entry) readMember(at int, s *survey.Survey, hasEndpoints bool) {
 	var m memberEntry
 	if len(s.Cluster.Exports) > 0 {
 		for _, export := range report.Exports(s) {
@@ -181,6 +183,7 @@ func (e *entry) readMember(at int, s *survey.Survey) {
 	}
 	for _, i := range report.Imports(s) {
 		cell := importCell(i, report.Endpoints(s))
+		cell.Unknown = !hasEndpoints
 		m.imported, m.kind = &cell, i.Type
 	}
 	if m == (memberEntry{}) {

@@ -86,7 +86,7 @@ func TestNotAllCanBeRead(t *testing.T) {
 	}
 	_, p := w.open(c1, c2, c3)
 	p.until("the rest is shown", func() bool {
-		return p.services["shop/web"].Imports["c1"].Ready == 1 && len(p.services["shop/web"].Imports) == 2 && len(p.cluster("c2").Unread) == 1 && p.cluster("context-c3").State == "unread"
+		return p.services["shop/web"].Imports["c1"].Ready == 1 && p.services["shop/web"].Imports["c2"].Unknown && len(p.services["shop/web"].Imports) == 2 && len(p.cluster("c2").Unread) == 1 && p.cluster("context-c3").State == "unread"
 	})
 	if c := p.cluster("c2"); c.State != "read" || !strings.Contains(c.Unread[0], "listing EndpointSlices") || !strings.Contains(c.Unread[0], "not yours") {
 		t.Errorf("%+v", c)

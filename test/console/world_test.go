@@ -247,13 +247,19 @@ func newPage(t testing.TB, url string) *page {
 		t.Fatal(err)
 	}
 	base, _, _ := strings.Cut(url, "/login")
-	p := &page{t: t, client: &http.Client{Jar: jar}, base: base, services: map[string]console.Row{}}
+	p := &page{t: t, client: &http.Client{Jar: jar}, base: base}
 	p.get(url).Body.Close()
-	answer := p.get(base + "/api/live")
-	t.Cleanup(func() { _ = answer.Body.Close() })
-	p.lines = bufio.NewScanner(answer.Body)
-	p.lines.Buffer(nil, 1<<28)
-	return p
+	return p.again()
+}
+
+// again returns another page of the same browser.
+func (p *page) again() *page {
+	other := &page{t: p.t, client: p.client, base: p.base, services: map[string]console.Row{}}
+	answer := p.get(p.base + "/api/live")
+	p.t.Cleanup(func() { _ = answer.Body.Close() })
+	other.lines = bufio.NewScanner(answer.Body)
+	other.lines.Buffer(nil, 1<<28)
+	return other
 }
 
 func (p *page) get(url string) *http.Response {

@@ -491,31 +491,31 @@ map(u=>[u.id,u.id]),onChange:u=>Y({cluster:u})})}),l(ri,{id:o,cluster:a,seen:JSO
 scope:"col",children:"Cluster"}),l("th",{scope:"col",children:"Export"}),l("th",{scope:"col",children:"Import"}),l("th",{scope:"col",children:"Ready"}),l("th",{
 scope:"col",children:"From"})]})}),l("tbody",{children:z(T.overview).map(t=>{let[n,r]=[e.exports?.[t.id],e.imports?.[t.id]];return l("tr",{class:q(t)?"stale":"",
 children:[l("th",{scope:"row",children:[t.id," ",q(t)&&l("span",{class:"tag",children:q(t)})]}),l("td",{children:n&&l(Yn,{cell:n})}),l("td",{children:r&&l(Yn,{cell:r})}),
-l("td",{children:r&&`${r.r??0} of ${r.n??0}`}),l("td",{children:Object.entries(r?.f??{}).sort().map(([o,[s,i]])=>`${o}: ${s}${i?` (+${i} on standby)`:""}`).join(
-", ")})]})})})]})})}function Yn({cell:e}){return l($,{children:[e.p&&l(me,{of:e.p})," ",e.s,e.m&&l("span",{class:"small",children:[": ",e.m]})]})}function ni({row:e}){
-return e?.conflicts?.length?l($,{children:[l("h2",{children:"Conflicts"}),l(Gn,{all:e.conflicts})]}):null}function Gn({all:e,why:t}){return l("div",{class:"scro\
-ll",tabIndex:0,role:"region","aria-label":"Merged properties",children:l("table",{children:[l("thead",{children:l("tr",{children:[l("th",{scope:"col",children:"\
-Property"}),l("th",{scope:"col",children:"Value"}),l("th",{scope:"col",children:"From"}),l("th",{scope:"col",children:"Others want"})]})}),l("tbody",{children:e.
-map(n=>l("tr",{children:[l("th",{scope:"row",children:n.property}),l("td",{children:n.using}),l("td",{children:[n.from,t&&n.others?` (${t})`:""]}),l("td",{children:Object.
-entries(n.others??{}).map(([r,o])=>`${r}: ${o}`).join(", ")})]}))})]})})}function ri({id:e,cluster:t,seen:n}){let r=se(`${e} ${t} ${n}`,s=>oe("explain",{service:e,
-cluster:t},s)),o=r.value;return l("section",{"aria-busy":r.loading,children:[r.loading&&!o&&l(M,{children:["Reading ",t,"."]}),r.error&&l(M,{children:r.error}),
-o&&l($,{children:[l("p",{children:[l("code",{children:o.name})," ",l("strong",{class:`verdict ${o.verdict==="works"?"good":o.verdict==="does not work"?"bad":"wa\
-rn"}`,children:o.verdict})," in ",o.cluster,"."]}),l(Wn,{detail:o}),l("h3",{children:"Findings"}),l(Ie,{all:o.findings}),o.values&&l($,{children:[l("h3",{children:"\
-Merged properties"}),l(Gn,{all:o.values,why:"oldest export"})]}),l("h3",{children:"Endpoints"}),l("div",{class:"scroll",tabIndex:0,role:"region","aria-label":"E\
-ndpoints",children:l("table",{children:[l("thead",{children:l("tr",{children:[l("th",{scope:"col",children:"Address"}),l("th",{scope:"col",children:"Cluster"}),
-l("th",{scope:"col",children:"State"}),l("th",{scope:"col",children:"Ports"}),l("th",{scope:"col",children:"Zone"})]})}),l("tbody",{children:(o.endpoints??[]).slice(
-0,500).map(s=>l("tr",{children:[l("th",{scope:"row",children:s.addresses.join(" ")}),l("td",{children:s.cluster}),l("td",{children:s.state+(s.reason?` (${s.reason}\
-)`:"")}),l("td",{children:(s.ports??[]).join(" ")}),l("td",{children:s.zone})]}))})]})}),(o.endpoints?.length??0)>500&&l("p",{class:"small",children:["The first\
- 500 of ",o.endpoints.length,"."]}),l("h3",{children:"Commands"}),o.commands.map(s=>l("p",{children:l(te,{text:s})})),l("h3",{children:"Objects"}),(o.objects??[]).
-map(s=>l("details",{children:[l("summary",{children:s.name}),l("pre",{tabIndex:0,children:s.yaml})]}))]})]})}var ae=30,Kn=10,oi=[["","all"],["problem","with problems"],["conflict","in conflict"],["standby","with standby"],["unserved","without a ready endpoint"]];function si(e,t,n){
+l("td",{children:r&&(r.u?"unknown":`${r.r??0} of ${r.n??0}`)}),l("td",{children:Object.entries(r?.f??{}).sort().map(([o,[s,i]])=>`${o}: ${s}${i?` (+${i} on stan\
+dby)`:""}`).join(", ")})]})})})]})})}function Yn({cell:e}){return l($,{children:[e.p&&l(me,{of:e.p})," ",e.s,e.m&&l("span",{class:"small",children:[": ",e.m]})]})}
+function ni({row:e}){return e?.conflicts?.length?l($,{children:[l("h2",{children:"Conflicts"}),l(Gn,{all:e.conflicts})]}):null}function Gn({all:e,why:t}){return l(
+"div",{class:"scroll",tabIndex:0,role:"region","aria-label":"Merged properties",children:l("table",{children:[l("thead",{children:l("tr",{children:[l("th",{scope:"\
+col",children:"Property"}),l("th",{scope:"col",children:"Value"}),l("th",{scope:"col",children:"From"}),l("th",{scope:"col",children:"Others want"})]})}),l("tbo\
+dy",{children:e.map(n=>l("tr",{children:[l("th",{scope:"row",children:n.property}),l("td",{children:n.using}),l("td",{children:[n.from,t&&n.others?` (${t})`:""]}),
+l("td",{children:Object.entries(n.others??{}).map(([r,o])=>`${r}: ${o}`).join(", ")})]}))})]})})}function ri({id:e,cluster:t,seen:n}){let r=se(`${e} ${t} ${n}`,
+s=>oe("explain",{service:e,cluster:t},s)),o=r.value;return l("section",{"aria-busy":r.loading,children:[r.loading&&!o&&l(M,{children:["Reading ",t,"."]}),r.error&&
+l(M,{children:r.error}),o&&l($,{children:[l("p",{children:[l("code",{children:o.name})," ",l("strong",{class:`verdict ${o.verdict==="works"?"good":o.verdict==="\
+does not work"?"bad":"warn"}`,children:o.verdict})," in ",o.cluster,"."]}),l(Wn,{detail:o}),l("h3",{children:"Findings"}),l(Ie,{all:o.findings}),o.values&&l($,{
+children:[l("h3",{children:"Merged properties"}),l(Gn,{all:o.values,why:"oldest export"})]}),l("h3",{children:"Endpoints"}),l("div",{class:"scroll",tabIndex:0,role:"\
+region","aria-label":"Endpoints",children:l("table",{children:[l("thead",{children:l("tr",{children:[l("th",{scope:"col",children:"Address"}),l("th",{scope:"col",
+children:"Cluster"}),l("th",{scope:"col",children:"State"}),l("th",{scope:"col",children:"Ports"}),l("th",{scope:"col",children:"Zone"})]})}),l("tbody",{children:(o.
+endpoints??[]).slice(0,500).map(s=>l("tr",{children:[l("th",{scope:"row",children:s.addresses.join(" ")}),l("td",{children:s.cluster}),l("td",{children:s.state+
+(s.reason?` (${s.reason})`:"")}),l("td",{children:(s.ports??[]).join(" ")}),l("td",{children:s.zone})]}))})]})}),(o.endpoints?.length??0)>500&&l("p",{class:"sma\
+ll",children:["The first 500 of ",o.endpoints.length,"."]}),l("h3",{children:"Commands"}),o.commands.map(s=>l("p",{children:l(te,{text:s})})),l("h3",{children:"\
+Objects"}),(o.objects??[]).map(s=>l("details",{children:[l("summary",{children:s.name}),l("pre",{tabIndex:0,children:s.yaml})]}))]})]})}var ae=30,Kn=10,oi=[["","all"],["problem","with problems"],["conflict","in conflict"],["standby","with standby"],["unserved","without a ready endpoint"]];function si(e,t,n){
 let r=o=>n?[o?.[n]].filter(s=>s!==void 0):Object.values(o??{});switch(t){case"problem":return[...r(e.exports),...r(e.imports)].some(o=>o.p);case"conflict":return!!e.
-conflicts?.length;case"standby":return r(e.imports).some(o=>o.b);case"unserved":return r(e.imports).some(o=>!o.r)}return!n||r(e.exports).length+r(e.imports).length>
-0}function ii(e,t,n,r,o){let s=t.toLowerCase().split(/\s+/).filter(Boolean);return e.filter(i=>(!n||i.id.startsWith(n+"/"))&&s.every(a=>i.id.includes(a))&&(!r&&
-!o||si(i,r,o)))}function Qn(){let{overview:e,sorted:t,version:n}=B(),{query:r}=W(),[o,s,i,a]=["q","ns","state","cluster"].map(p=>r.get(p)??""),u=ge(null),c=$e(()=>ii(
-t,o,s,i,a),[n,o,s,i,a]),d=$e(()=>[...new Set(t.map(p=>p.id.split("/")[0]))],[t]);if(Q(()=>{let p=h=>{h.key==="/"&&!h.target.closest("input, select, textarea")&&
-(h.preventDefault(),u.current?.focus())};return addEventListener("keydown",p),()=>removeEventListener("keydown",p)},[]),!e)return l(M,{children:"Reading the clu\
-sters."});let f=z(e);return l($,{children:[l(V,{children:"Services"}),l("form",{class:"filter",role:"search",onSubmit:p=>p.preventDefault(),children:[l("label",
-{children:["Filter ",l("kbd",{"aria-hidden":"true",children:"/"})," ",l("input",{ref:u,type:"search",value:o,"aria-keyshortcuts":"/",onInput:p=>Y({q:p.currentTarget.
+conflicts?.length;case"standby":return r(e.imports).some(o=>o.b);case"unserved":return r(e.imports).some(o=>!o.r&&!o.u)}return!n||r(e.exports).length+r(e.imports).
+length>0}function ii(e,t,n,r,o){let s=t.toLowerCase().split(/\s+/).filter(Boolean);return e.filter(i=>(!n||i.id.startsWith(n+"/"))&&s.every(a=>i.id.includes(a))&&
+(!r&&!o||si(i,r,o)))}function Qn(){let{overview:e,sorted:t,version:n}=B(),{query:r}=W(),[o,s,i,a]=["q","ns","state","cluster"].map(p=>r.get(p)??""),u=ge(null),c=$e(
+()=>ii(t,o,s,i,a),[n,o,s,i,a]),d=$e(()=>[...new Set(t.map(p=>p.id.split("/")[0]))],[t]);if(Q(()=>{let p=h=>{h.key==="/"&&!h.target.closest("input, select, texta\
+rea")&&(h.preventDefault(),u.current?.focus())};return addEventListener("keydown",p),()=>removeEventListener("keydown",p)},[]),!e)return l(M,{children:"Reading \
+the clusters."});let f=z(e);return l($,{children:[l(V,{children:"Services"}),l("form",{class:"filter",role:"search",onSubmit:p=>p.preventDefault(),children:[l("\
+label",{children:["Filter ",l("kbd",{"aria-hidden":"true",children:"/"})," ",l("input",{ref:u,type:"search",value:o,"aria-keyshortcuts":"/",onInput:p=>Y({q:p.currentTarget.
 value})})]}),l(X,{label:"Namespace",value:s,of:[["","all"],...d.map(p=>[p,p])],onChange:p=>Y({ns:p})}),l(X,{label:"State",value:i,of:oi,onChange:p=>Y({state:p})}),
 l(X,{label:"Cluster",value:a,of:[["","all"],...f.map(p=>[p.id,p.id])],onChange:p=>Y({cluster:p})}),l("output",{"aria-live":"polite",children:[c.length," of ",t.
 length]})]}),l(ai,{rows:c,clusters:a?f.filter(p=>p.id===a):f}),l("p",{class:"small",children:[l("span",{class:"legend",children:"\u2191 exports"}),l("span",{class:"\
@@ -531,10 +531,10 @@ idden":"true",ref:p=>{p?.style.setProperty("height",`${c*ae}px`)}}),e.slice(c,d)
 row",children:[l("a",{href:de(p.id),onFocus:()=>u(c+h),children:p.id}),p.conflicts?.length?l("a",{class:"tag conflict",href:`#/conflicts?q=${p.id}`,"aria-label":`${p.
 conflicts.length} conflicts`,tabIndex:-1,children:"\u2260"}):null]}),t.map(_=>l(li,{row:p,c:_}))]},p.id)),d<e.length&&l("tr",{class:"space","aria-hidden":"true",
 ref:p=>{p?.style.setProperty("height",`${(e.length-d)*ae}px`)}})]})]})})}function li({row:e,c:t}){let n=e.exports?.[t.id],r=e.imports?.[t.id],o=[n,r].map(i=>i?.
-p).sort((i,a)=>Xn(i)-Xn(a))[0],s=[n&&`exports: ${Jn(n)}`,r&&`imports: ${Jn(r)}, ${r.r??0} of ${r.n??0} endpoints ready${r.b?`, ${r.b} on standby`:""}`,q(t)].filter(
-Boolean);return l("td",{class:`${o??""} ${q(t)?"stale":""}`,title:s.join(`
-`),children:[n&&"\u2191",r&&` \u2193 ${r.r??0}/${r.n??0}`,r?.b?` +${r.b}`:"",o&&l("span",{class:"hidden",children:o})]})}function Xn(e){return["error","warning",
-"pending",void 0].indexOf(e)}function Jn(e){return e.s+(e.m?` (${e.m})`:"")}var Zn={clusters:["Clusters",Wt],services:["Services",Qn],conflicts:["Conflicts",zt],checks:["Checks",Gt],events:["Events",Kt],"what-if":["What if",Xt]};function di(){
+p).sort((i,a)=>Xn(i)-Xn(a))[0],s=[n&&`exports: ${Jn(n)}`,r&&`imports: ${Jn(r)}, ${r.u?"endpoints unknown":`${r.r??0} of ${r.n??0} endpoints ready`}${r.b?`, ${r.
+b} on standby`:""}`,q(t)].filter(Boolean);return l("td",{class:`${o??""} ${q(t)?"stale":""}`,title:s.join(`
+`),children:[n&&"\u2191",r&&(r.u?" \u2193 ?":` \u2193 ${r.r??0}/${r.n??0}`),r?.b?` +${r.b}`:"",o&&l("span",{class:"hidden",children:o})]})}function Xn(e){return[
+"error","warning","pending",void 0].indexOf(e)}function Jn(e){return e.s+(e.m?` (${e.m})`:"")}var Zn={clusters:["Clusters",Wt],services:["Services",Qn],conflicts:["Conflicts",zt],checks:["Checks",Gt],events:["Events",Kt],"what-if":["What if",Xt]};function di(){
 let{overview:e,connected:t}=B(),{page:n}=W(),r=n==="service"?zn:Zn[n]?.[1];return l($,{children:[l("a",{class:"skip",href:"#main",onClick:o=>(o.preventDefault(),
 document.getElementById("main")?.focus()),children:"Skip to the content"}),l("header",{children:[l("strong",{children:["Atoll ",e?.clusterset]}),l("nav",{"aria-\
 label":"Pages",children:Object.entries(Zn).map(([o,[s]])=>l("a",{href:`#/${o}`,"aria-current":o===n||o==="services"&&n==="service"?"page":void 0,children:s}))}),

@@ -217,6 +217,9 @@ func (m *Member) Survey(general *survey.Survey, service types.NamespacedName) *s
 	return &s
 }
 
+// HasEndpoints reports whether the cluster's EndpointSlices have been read.
+func (m *Member) HasEndpoints() bool { return m.feed.kinds[endpoints].informer.HasSynced() }
+
 // Overview is Survey without services.
 func (m *Member) Overview() *survey.Survey {
 	s := &survey.Survey{On: m.On}

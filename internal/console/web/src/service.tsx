@@ -55,7 +55,7 @@ function InAll({ row }: { row: Row }) {
                 </th>
                 <td>{e && <Status cell={e} />}</td>
                 <td>{i && <Status cell={i} />}</td>
-                <td>{i && `${i.r ?? 0} of ${i.n ?? 0}`}</td>
+                <td>{i && (i.u ? "unknown" : `${i.r ?? 0} of ${i.n ?? 0}`)}</td>
                 <td>
                   {Object.entries(i?.f ?? {})
                     .sort()

@@ -27,7 +27,7 @@ function has(row: Row, what: string, cluster: string): boolean {
     case "standby":
       return cells(row.imports).some((c) => c.b);
     case "unserved":
-      return cells(row.imports).some((c) => !c.r);
+      return cells(row.imports).some((c) => !c.r && !c.u);
   }
   return !cluster || cells(row.exports).length + cells(row.imports).length > 0;
 }
@@ -151,11 +151,11 @@ function Both({ row, c }: { row: Row; c: Cluster }) {
   const e = row.exports?.[c.id];
   const i = row.imports?.[c.id];
   const worst = [e, i].map((cell) => cell?.p).sort((a, b) => order(a) - order(b))[0];
-  const text = [e && `exports: ${describe(e)}`, i && `imports: ${describe(i)}, ${i.r ?? 0} of ${i.n ?? 0} endpoints ready${i.b ? `, ${i.b} on standby` : ""}`, stale(c)].filter(Boolean);
+  const text = [e && `exports: ${describe(e)}`, i && `imports: ${describe(i)}, ${i.u ? "endpoints unknown" : `${i.r ?? 0} of ${i.n ?? 0} endpoints ready`}${i.b ? `, ${i.b} on standby` : ""}`, stale(c)].filter(Boolean);
   return (
     <td class={`${worst ?? ""} ${stale(c) ? "stale" : ""}`} title={text.join("\n")}>
       {e && "↑"}
-      {i && ` ↓ ${i.r ?? 0}/${i.n ?? 0}`}
+      {i && (i.u ? " ↓ ?" : ` ↓ ${i.r ?? 0}/${i.n ?? 0}`)}
       {i?.b ? ` +${i.b}` : ""}
       {worst && <span class="hidden">{worst}</span>}
     </td>

@@ -76,6 +76,8 @@ export interface Cell {
   b?: number;
   n?: number;
   f?: Record<string, [number, number]>;
+  /** u means that the cluster's endpoints are unknown. */
+  u?: boolean;
 }
 
 export interface Choice {
