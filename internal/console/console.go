@@ -26,7 +26,9 @@ const (
 	// overviewTime is how often the clusters are described again at most: heartbeats come all the time.
 	overviewTime = 500 * time.Millisecond
 	// pendingTime is how often services with pending work are described again: what is pending for too long is an error.
-	pendingTime = 10 * time.Second
+	pendingTime = 5 * time.Second
+	// patience is the longest pause between two descriptions.
+	patience = 500 * time.Millisecond
 )
 
 // Console keeps the view of a clusterset current.
@@ -39,6 +41,7 @@ type Console struct {
 	mu      sync.Mutex
 	dirty   map[types.NamespacedName]map[int]struct{} // the places where a service has changed
 	general bool
+	busy    bool // dirty services are being described
 
 	// These belong to follow.
 	entries map[types.NamespacedName]*entry
@@ -87,7 +90,9 @@ func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config
 		rows: map[string]json.RawMessage{}, viewers: map[*viewer]struct{}{}, closed: make(chan struct{}),
 	}
 	var err error
-	c.set, err = live.New(targets, locate, direct, c.changed)
+	if c.set, err = live.New(targets, locate, direct, c.changed); err == nil {
+		c.overview = overview(c.set, time.Now())
+	}
 	return c, err
 }
 
@@ -104,9 +109,7 @@ func (c *Console) close() { close(c.closed) }
 
 func (c *Console) changed(at int, service types.NamespacedName) {
 	c.mu.Lock()
-	if service == (types.NamespacedName{}) {
-		c.general = true
-	} else {
+	if c.general = c.general || at == live.OfBroker || service == (types.NamespacedName{}); service != (types.NamespacedName{}) {
 		c.mark(service, at)
 	}
 	c.mu.Unlock()
@@ -137,12 +140,13 @@ func (c *Console) follow(ctx context.Context) {
 		began := time.Now()
 		c.refresh(&last)
 		// While clusters are read for the first time, services change all the time.
-		pause := max(collectTime, 2*time.Since(began))
+		pause := min(max(collectTime, 2*time.Since(began)), patience)
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.wake:
 		case <-again.C:
+			c.changed(live.OfBroker, types.NamespacedName{}) // heartbeats get old without any change
 			for service, all := range c.pending {
 				for _, at := range all {
 					c.changed(at, service)
@@ -179,11 +183,16 @@ func (c *Console) refresh(last *time.Time) {
 	}
 	c.mu.Lock()
 	dirty := c.dirty
-	c.dirty = map[types.NamespacedName]map[int]struct{}{}
+	c.dirty, c.busy = map[types.NamespacedName]map[int]struct{}{}, len(dirty) > 0
 	c.mu.Unlock()
 	if len(dirty) == 0 {
 		return
 	}
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.busy = false
+	}()
 	general := make([]*survey.Survey, len(c.set.Members))
 	for i, m := range c.set.Members {
 		general[i] = m.Overview()
@@ -205,11 +214,17 @@ func (c *Console) rebase(o Overview) {
 			permissions = append(permissions, cluster.ID, cluster.Member.Namespaces)
 		}
 	}
-	now.broker = fmt.Sprint(o.Broker.Read, permissions)
+	services, attempts := c.set.BrokerServices()
+	now.broker = fmt.Sprint(o.Broker.Read, attempts, permissions)
 	before := c.basis
 	c.basis = now
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if before.broker != now.broker {
+		for _, service := range services { // also those that were there before the broker could be read
+			c.mark(service, live.OfBroker)
+		}
+	}
 	for service, e := range c.entries {
 		if before.broker != now.broker {
 			c.mark(service, live.OfBroker)
@@ -235,11 +250,14 @@ func (c *Console) describe(services []types.NamespacedName, dirty map[types.Name
 		for at := range dirty[service] {
 			if at == live.OfBroker {
 				e.readBroker(broker)
+				for at, m := range e.members {
+					if m.own != nil { // what its export is depends on the record
+						c.readMember(e, at, service, general[at], broker)
+					}
+				}
 				continue
 			}
-			s := c.set.Members[at].Survey(general[at], service)
-			s.Broker = broker
-			e.readMember(at, s, c.basis.hasEndpoints[at])
+			c.readMember(e, at, service, general[at], broker)
 		}
 		if all := e.pendingAt(); len(all) > 0 {
 			c.pending[service] = all
@@ -267,6 +285,12 @@ func (c *Console) describe(services []types.NamespacedName, dirty map[types.Name
 		}
 	}
 	c.tell(changed, false)
+}
+
+func (c *Console) readMember(e *entry, at int, service types.NamespacedName, general *survey.Survey, broker *survey.Broker) {
+	s := c.set.Members[at].Survey(general, service)
+	s.Broker = broker
+	e.readMember(at, s, c.basis.hasEndpoints[at])
 }
 
 // tell tells the pages what has changed. The caller holds the view's lock.

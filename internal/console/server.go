@@ -242,7 +242,7 @@ func (p pages) live(c *Console, w http.ResponseWriter, r *http.Request) {
 		case <-c.closed:
 			return
 		case <-alive.C:
-			if _, err := fmt.Fprint(w, ": alive\n\n"); err != nil || control.Flush() != nil {
+			if _, err := fmt.Fprint(w, "event: alive\ndata: {}\n\n"); err != nil || control.Flush() != nil {
 				return
 			}
 		case <-v.wake:

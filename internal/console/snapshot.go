@@ -73,7 +73,7 @@ func (c *Console) settle(ctx context.Context) error {
 			reading = reading || cluster.State == stateReading
 		}
 		c.mu.Lock()
-		reading = reading || len(c.dirty) > 0
+		reading = reading || len(c.dirty) > 0 || c.busy
 		c.mu.Unlock()
 		if !reading {
 			return nil

@@ -50,7 +50,8 @@ type Cluster struct {
 	Unread []string `json:"unread,omitempty"`
 	// Member is what the broker has of it.
 	Member *report.Member `json:"member,omitempty"`
-	// Withdrawn, Silent and Unproven are the clusters that this one does not reach, with the time.
+	// Withdrawn, Silent and Unproven are the clusters that this one does not reach, with the time, if KnowsLost is set.
+	KnowsLost bool              `json:"knowsLost,omitempty"`
 	Withdrawn map[string]string `json:"withdrawn,omitempty"`
 	Silent    map[string]string `json:"silent,omitempty"`
 	Unproven  map[string]string `json:"unproven,omitempty"`
@@ -126,7 +127,8 @@ func overview(set *live.Clusterset, now time.Time) Overview {
 		case !contact.Complete:
 			c.State = stateReading
 		}
-		c.Outside = contact.Complete && s.ClusterID == ""
+		c.Outside = m.HasProperties() && s.ClusterID == ""
+		c.KnowsLost = m.KnowsLost()
 		c.Member = known[c.ID]
 		delete(known, c.ID)
 		o.Clusters = append(o.Clusters, c)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
@@ -78,7 +80,7 @@ func TestNotAllCanBeRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3)
 	c1, c2, c3 := w.members[0], w.members[1], w.members[2]
-	c2.refused = "/endpointslices"
+	c2.refused.Store(ptr.To("/endpointslices"))
 	c3.gone.Store(true)
 	for _, c := range []*cluster{c1, c2} {
 		w.create(c, serviceImport("shop", "web", ""))
@@ -93,6 +95,24 @@ func TestNotAllCanBeRead(t *testing.T) {
 	}
 	c3.gone.Store(false)
 	p.until("c3 is read", func() bool { return p.cluster("c3").State == "read" })
+}
+
+// TestRevoked: what may not be read any more is not shown as if it were current.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	c1 := w.members[0]
+	w.create(c1, serviceImport("shop", "web", ""))
+	w.create(c1, slice("shop", "web", "c1", 1, 0))
+	_, p := w.open(c1)
+	p.until("all is read", func() bool {
+		return p.services["shop/web"].Imports["c1"].Ready == 1 && len(p.cluster("c1").Unread) == 0
+	})
+	c1.refused.Store(ptr.To("/endpointslices"))
+	c1.api.Restore(c1.api.Backup()) // ends the watches
+	p.until("it may not be read", func() bool { return len(p.cluster("c1").Unread) == 1 && p.services["shop/web"].Imports["c1"].Unknown })
+	c1.refused.Store(nil)
+	p.until("it may be read again", func() bool { return len(p.cluster("c1").Unread) == 0 && !p.services["shop/web"].Imports["c1"].Unknown })
 }
 
 // TestHeartbeatsAreNoNews: heartbeats do not make the services again.
@@ -122,7 +142,7 @@ func TestSnapshot(t *testing.T) {
 	evil := `</script><script>alert(1)</script><!--`
 	w.create(w.members[0], serviceImport("shop", "web", evil))
 	w.create(w.members[1], slice("shop", "web", "c1", 1, 0))
-	w.members[1].refused = "/endpointslices"
+	w.members[1].refused.Store(ptr.To("/endpointslices"))
 	made, _ := w.open(w.members...)
 	var file bytes.Buffer
 	if err := made.WriteSnapshot(t.Context(), &file); err != nil {

@@ -1,4 +1,4 @@
-// Package console tests `atoll console` with API servers in memory; the pages are tested by scripts/test-console.
+// Package console tests `atoll console` with API servers in memory; the scenario console looks at the pages.
 package console
 
 import (
@@ -58,7 +58,7 @@ type cluster struct {
 	client client.Client
 	// gone means that the API server does not answer; refused is a path that it forbids.
 	gone    atomic.Bool
-	refused string
+	refused atomic.Pointer[string]
 }
 
 // RoundTrip lets requests pass unless the API server is gone.
@@ -67,7 +67,7 @@ func (c *cluster) RoundTrip(next http.RoundTripper) http.RoundTripper {
 		switch {
 		case c.gone.Load():
 			return nil, errors.New("no route to " + c.id)
-		case c.refused != "" && strings.HasSuffix(r.URL.Path, c.refused):
+		case c.refused.Load() != nil && strings.HasSuffix(r.URL.Path, *c.refused.Load()):
 			status := apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", errors.New("not yours")).Status()
 			status.Kind, status.APIVersion = "Status", "v1"
 			w := httptest.NewRecorder()

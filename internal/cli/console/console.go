@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -93,7 +94,7 @@ func (o *options) run(cmd *cobra.Command, _ []string) error {
 func (o *options) write(ctx context.Context, c *console.Console) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	file, err := os.CreateTemp(".", ".atoll-console-*")
+	file, err := os.CreateTemp(filepath.Dir(o.snapshot), ".atoll-console-*")
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,12 @@ func (o *options) serve(ctx context.Context, c *console.Console, out, errOut io.
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	fmt.Fprintf(out, "%s\nThe address works once. Press Ctrl-C to end.\n", s.URL())
 	if !o.noBrowser {
-		if err := open(ctx, s.URL()); err != nil {
+		folder, err := os.MkdirTemp("", "atoll-console-")
+		if err == nil {
+			defer func() { _ = os.RemoveAll(folder) }()
+			err = open(ctx, folder, s.URL())
+		}
+		if err != nil {
 			fmt.Fprintln(errOut, "no browser was opened:", err)
 		}
 	}
@@ -125,10 +131,18 @@ func (o *options) serve(ctx context.Context, c *console.Console, out, errOut io.
 	return nil
 }
 
-// open opens the browser, unless this is a session without a display.
-func open(ctx context.Context, url string) error {
+// open opens the browser, unless this is a session without a display. The address is in a file that only this user can read: every
+// user of the machine sees the arguments of programs.
+func open(ctx context.Context, folder, url string) error {
+	page := filepath.Join(folder, "atoll-console.html")
+	if err := os.WriteFile(page, fmt.Appendf(nil, `<!doctype html><meta http-equiv="refresh" content="0; url=%s">`, url), 0o600); err != nil {
+		return err
+	}
+	url = page
 	var command []string
 	switch {
+	case os.Getenv("SSH_CONNECTION") != "":
+		return errors.New("this is a session over SSH. Forward the port, and open the address on your own machine")
 	case runtime.GOOS == "darwin":
 		command = []string{"open", url}
 	case runtime.GOOS == "windows":

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,11 +41,14 @@ type kind struct {
 	strip func(client.Object)
 	// service returns the service that an object belongs to; the zero value if it concerns all.
 	service func(client.Object) types.NamespacedName
+	// listed kinds are listed at each askInterval: members may not watch heartbeats (ADR 38).
+	listed bool
 }
 
 // feed keeps the objects of one API server current.
 type feed struct {
 	changed func(types.NamespacedName)
+	client  client.WithWatch
 	asks    discovery.DiscoveryInterface
 	kinds   map[string]*watched
 	order   []string
@@ -57,8 +62,48 @@ type feed struct {
 type watched struct {
 	kind
 	informer cache.SharedIndexInformer
-	mu       sync.Mutex
-	err      error
+	// told is synced when all objects of the first list have been reported.
+	told cache.ResourceEventHandlerRegistration
+
+	mu  sync.Mutex
+	err error
+	// all are the objects of a kind that is listed, and read says that they have been.
+	all  []client.Object
+	read bool
+}
+
+// synced reports whether all objects of the kind have been read once.
+func (w *watched) synced() bool {
+	if w.listed {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.read
+	}
+	return w.told.HasSynced()
+}
+
+// readList lists the objects of a kind that is not watched.
+func (w *watched) readList(ctx context.Context, c client.Reader) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	list := w.list.DeepCopyObject().(client.ObjectList)
+	if err := c.List(ctx, list, w.options...); err != nil {
+		return err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return err
+	}
+	var all []client.Object
+	for _, item := range items {
+		if o, ok := item.(client.Object); ok {
+			all = append(all, o)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all, w.read, w.err = all, true, nil
+	return nil
 }
 
 // byService is the index of objects by the service that they belong to.
@@ -78,10 +123,14 @@ func newFeed(config *rest.Config, kinds []kind, changed func(types.NamespacedNam
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %s: %w", config.Host, err)
 	}
-	f := &feed{changed: changed, asks: asks, kinds: map[string]*watched{}}
+	f := &feed{changed: changed, client: c, asks: asks, kinds: map[string]*watched{}}
 	for _, k := range kinds {
 		w := &watched{kind: k}
-		w.informer = cache.NewSharedIndexInformer(w.through(c), k.object, 0, cache.Indexers{byService: func(object any) ([]string, error) {
+		f.kinds[k.what], f.order = w, append(f.order, k.what)
+		if k.listed {
+			continue
+		}
+		w.informer = cache.NewSharedIndexInformer(w.through(c, changed), k.object, 0, cache.Indexers{byService: func(object any) ([]string, error) {
 			return []string{k.service(object.(client.Object)).String()}, nil
 		}})
 		note := func(object any) {
@@ -92,7 +141,7 @@ func newFeed(config *rest.Config, kinds []kind, changed func(types.NamespacedNam
 				changed(k.service(o))
 			}
 		}
-		_, err := w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		w.told, err = w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: note, DeleteFunc: note,
 			UpdateFunc: func(old, now any) {
 				if before, ok := old.(client.Object); ok && k.service(before) != k.service(now.(client.Object)) {
@@ -110,12 +159,11 @@ func newFeed(config *rest.Config, kinds []kind, changed func(types.NamespacedNam
 		if err := w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { w.failed(err, changed) }); err != nil {
 			return nil, fmt.Errorf("watching %s: %w", k.what, err)
 		}
-		f.kinds[k.what], f.order = w, append(f.order, k.what)
 	}
 	return f, nil
 }
 
-func (w *watched) through(c client.WithWatch) cache.ListerWatcher {
+func (w *watched) through(c client.WithWatch, changed func(types.NamespacedName)) cache.ListerWatcher {
 	with := func(o metav1.ListOptions) []client.ListOption {
 		return append([]client.ListOption{&client.ListOptions{Raw: &o}}, w.options...)
 	}
@@ -126,7 +174,11 @@ func (w *watched) through(c client.WithWatch) cache.ListerWatcher {
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, w.list.DeepCopyObject().(client.ObjectList), with(o)...)
+			stream, err := c.Watch(ctx, w.list.DeepCopyObject().(client.ObjectList), with(o)...)
+			if err == nil {
+				w.works(changed)
+			}
+			return stream, err
 		},
 	}
 }
@@ -142,7 +194,21 @@ func (w *watched) transform(object any) (any, error) {
 	return o, nil
 }
 
+// works notes that a watch has begun.
+func (w *watched) works(changed func(types.NamespacedName)) {
+	w.mu.Lock()
+	had := w.err != nil
+	w.err = nil
+	w.mu.Unlock()
+	if had {
+		changed(types.NamespacedName{})
+	}
+}
+
 func (w *watched) failed(err error, changed func(types.NamespacedName)) {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return // it is listed again
+	}
 	w.mu.Lock()
 	first := w.err == nil
 	w.err = fmt.Errorf("listing %s: %w", w.what, err)
@@ -152,27 +218,31 @@ func (w *watched) failed(err error, changed func(types.NamespacedName)) {
 	}
 }
 
-// unread returns why the kind has never been read, or nil.
+// unread returns why the kind has never been read, or may not be read any more; else nil. What was read stays while the API server
+// only does not answer: contact says so.
 func (w *watched) unread() error {
-	if w.informer.HasSynced() {
-		return nil
-	}
+	synced := w.synced()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if synced && !apierrors.IsForbidden(w.err) && !apierrors.IsUnauthorized(w.err) {
+		return nil
+	}
 	return w.err
 }
 
 // run watches until ctx is done, or stop returns true for an error of the API server.
 func (f *feed) run(ctx context.Context, stop func(error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var all sync.WaitGroup
 	for _, w := range f.kinds {
+		if w.listed {
+			continue
+		}
 		all.Go(func() { w.informer.RunWithContext(ctx) })
 		all.Go(func() {
 			select {
 			case <-ctx.Done():
-			case <-w.informer.HasSyncedChecker().Done():
+			case <-w.told.HasSyncedChecker().Done():
 				f.changed(types.NamespacedName{}) // no object may tell
 			}
 		})
@@ -182,9 +252,20 @@ func (f *feed) run(ctx context.Context, stop func(error) bool) {
 	every := time.NewTicker(askInterval)
 	defer every.Stop()
 	for {
-		if err := f.ask(); f.heard(err) {
+		err := f.ask()
+		news := f.heard(err)
+		for _, w := range f.kinds {
+			if w.listed && err == nil {
+				if failed := w.readList(ctx, f.client); failed != nil {
+					w.failed(failed, f.changed)
+				}
+				news = true
+			}
+		}
+		if news {
 			f.changed(types.NamespacedName{})
-		} else if err != nil && stop(err) {
+		}
+		if err != nil && stop(err) {
 			return
 		}
 		select {
@@ -226,7 +307,7 @@ func (f *feed) unread() (all []error, complete bool) {
 		w := f.kinds[what]
 		if err := w.unread(); err != nil {
 			all = append(all, err)
-		} else if !w.informer.HasSynced() {
+		} else if !w.synced() {
 			complete = false
 		}
 	}
@@ -236,6 +317,17 @@ func (f *feed) unread() (all []error, complete bool) {
 // objects returns the objects of a kind that belong to a service, or all if it is zero. They are not to be changed.
 func objects[T client.Object](f *feed, what string, service types.NamespacedName) []T {
 	w := f.kinds[what]
+	if w.listed {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		var all []T
+		for _, o := range w.all {
+			if t, ok := o.(T); ok {
+				all = append(all, t)
+			}
+		}
+		return all
+	}
 	found := w.informer.GetStore().List
 	if service != (types.NamespacedName{}) {
 		some, err := w.informer.GetIndexer().ByIndex(byService, service.String())

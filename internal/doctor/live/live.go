@@ -42,7 +42,9 @@ type Clusterset struct {
 
 	mu     sync.Mutex
 	broker *broker
-	why    error
+	// why is why there is no broker; nil while it is still looked for. attempts counts the connections.
+	why      error
+	attempts int
 }
 
 // Member is a cluster that is watched.
@@ -76,7 +78,7 @@ const OfBroker = -1
 // must not block.
 // The broker is reached as locate says, with the credentials of a member; direct, if not nil, is another way, with other rights.
 func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config, changed func(at int, service types.NamespacedName)) (*Clusterset, error) {
-	c := &Clusterset{locate: locate, direct: direct, changed: changed, why: errors.New("the broker has not been read yet")}
+	c := &Clusterset{locate: locate, direct: direct, changed: changed}
 	for at, t := range targets {
 		f, err := newFeed(t.Config, memberKinds(), func(service types.NamespacedName) { changed(at, service) })
 		if err != nil {
@@ -102,7 +104,10 @@ func (c *Clusterset) runBroker(ctx context.Context) {
 	for wait := firstWait; ctx.Err() == nil; wait = min(2*wait, askInterval) {
 		b, err := c.reach(ctx)
 		c.mu.Lock()
-		c.broker, c.why = b, err
+		if c.broker, c.why = b, err; err != nil && c.stillReads() {
+			c.why = nil // its name, or the credentials for it, may not have been read yet
+		}
+		c.attempts++
 		c.mu.Unlock()
 		c.changed(OfBroker, types.NamespacedName{})
 		if err == nil {
@@ -115,6 +120,29 @@ func (c *Clusterset) runBroker(ctx context.Context) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// stillReads reports whether a member that answers is being read for the first time.
+func (c *Clusterset) stillReads() bool {
+	return slices.ContainsFunc(c.Members, func(m *Member) bool {
+		contact := m.Contact()
+		return !contact.Complete && contact.Err == nil
+	})
+}
+
+// BrokerServices returns the services that the broker has, and the number of connections to it so far.
+func (c *Clusterset) BrokerServices() (all []types.NamespacedName, attempts int) {
+	c.mu.Lock()
+	b, attempts := c.broker, c.attempts
+	c.mu.Unlock()
+	if b != nil {
+		for _, key := range b.feed.kinds[exports].informer.GetIndexer().ListIndexFuncValues(byService) {
+			if namespace, name, found := strings.Cut(key, "/"); found {
+				all = append(all, types.NamespacedName{Namespace: namespace, Name: name})
+			}
+		}
+	}
+	return all, attempts
 }
 
 // reach finds the broker by the first member that knows it.
@@ -218,7 +246,19 @@ func (m *Member) Survey(general *survey.Survey, service types.NamespacedName) *s
 }
 
 // HasEndpoints reports whether the cluster's EndpointSlices have been read.
-func (m *Member) HasEndpoints() bool { return m.feed.kinds[endpoints].informer.HasSynced() }
+func (m *Member) HasEndpoints() bool { return m.has(endpoints) }
+
+// HasProperties reports whether the cluster's ClusterProperties, which have its id, have been read, and KnowsLost whether it is known
+// which clusters it does not reach.
+func (m *Member) HasProperties() bool { return m.has(properties) }
+
+// KnowsLost is described at HasProperties.
+func (m *Member) KnowsLost() bool { return m.has(lostClusters) }
+
+func (m *Member) has(what string) bool {
+	w := m.feed.kinds[what]
+	return w.synced() && w.unread() == nil
+}
 
 // Overview is Survey without services.
 func (m *Member) Overview() *survey.Survey {
@@ -250,19 +290,19 @@ func withoutManagers(o client.Object) { o.SetManagedFields(nil) }
 
 func memberKinds() []kind {
 	return []kind{
-		{exports, &mcsv1beta1.ServiceExport{}, &mcsv1beta1.ServiceExportList{}, nil, withoutManagers, itself},
-		{imports, &mcsv1beta1.ServiceImport{}, &mcsv1beta1.ServiceImportList{}, nil, withoutManagers, itself},
+		{exports, &mcsv1beta1.ServiceExport{}, &mcsv1beta1.ServiceExportList{}, nil, withoutManagers, itself, false},
+		{imports, &mcsv1beta1.ServiceImport{}, &mcsv1beta1.ServiceImportList{}, nil, withoutManagers, itself, false},
 		{
 			endpoints, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{},
 			[]client.ListOption{client.MatchingLabelsSelector{Selector: imported}}, stripSlice,
 			func(o client.Object) types.NamespacedName {
 				return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[names.LabelServiceName]}
-			},
+			}, false,
 		},
-		{properties, &aboutv1beta1.ClusterProperty{}, &aboutv1beta1.ClusterPropertyList{}, nil, withoutManagers, ofAll},
+		{properties, &aboutv1beta1.ClusterProperty{}, &aboutv1beta1.ClusterPropertyList{}, nil, withoutManagers, ofAll, false},
 		{
 			lostClusters, &corev1.ConfigMap{}, &corev1.ConfigMapList{},
-			[]client.ListOption{client.InNamespace(names.SystemNamespace), client.MatchingFields{"metadata.name": names.LostClusters}}, withoutManagers, ofAll,
+			[]client.ListOption{client.InNamespace(names.SystemNamespace), client.MatchingFields{"metadata.name": names.LostClusters}}, withoutManagers, ofAll, false,
 		},
 	}
 }
@@ -270,20 +310,20 @@ func memberKinds() []kind {
 func brokerKinds(clusterset string) []kind {
 	in := client.InNamespace(clusterset)
 	return []kind{
-		{members, &brokerv1alpha1.MemberCluster{}, &brokerv1alpha1.MemberClusterList{}, []client.ListOption{in}, withoutManagers, ofAll},
+		{members, &brokerv1alpha1.MemberCluster{}, &brokerv1alpha1.MemberClusterList{}, []client.ListOption{in}, withoutManagers, ofAll, false},
 		// Their managed fields have the broker's time of each heartbeat.
-		{heartbeats, &coordinationv1.Lease{}, &coordinationv1.LeaseList{}, []client.ListOption{in, client.HasLabels{names.LabelSourceCluster}}, nil, ofAll},
+		{heartbeats, &coordinationv1.Lease{}, &coordinationv1.LeaseList{}, []client.ListOption{in, client.HasLabels{names.LabelSourceCluster}}, nil, ofAll, true},
 		{
 			exports, &brokerv1alpha1.ExportedService{}, &brokerv1alpha1.ExportedServiceList{}, []client.ListOption{in}, withoutManagers,
-			func(o client.Object) types.NamespacedName { return o.(*brokerv1alpha1.ExportedService).Spec.Service() },
+			func(o client.Object) types.NamespacedName { return o.(*brokerv1alpha1.ExportedService).Spec.Service() }, false,
 		},
 		{
 			policies, &brokerv1alpha1.ServicePolicy{}, &brokerv1alpha1.ServicePolicyList{}, []client.ListOption{in}, withoutManagers,
-			func(o client.Object) types.NamespacedName { return o.(*brokerv1alpha1.ServicePolicy).Spec.Service() },
+			func(o client.Object) types.NamespacedName { return o.(*brokerv1alpha1.ServicePolicy).Spec.Service() }, false,
 		},
 		{
 			permitted, &corev1.ConfigMap{}, &corev1.ConfigMapList{},
-			[]client.ListOption{in, client.MatchingFields{"metadata.name": names.MemberPermissions}}, withoutManagers, ofAll,
+			[]client.ListOption{in, client.MatchingFields{"metadata.name": names.MemberPermissions}}, withoutManagers, ofAll, false,
 		},
 	}
 }
@@ -303,6 +343,6 @@ func stripSlice(o client.Object) {
 	slice.OwnerReferences = nil
 	for i := range slice.Endpoints {
 		e := &slice.Endpoints[i]
-		slice.Endpoints[i] = discoveryv1.Endpoint{Addresses: []string{strings.Clone(e.Addresses[0])}, Conditions: e.Conditions}
+		slice.Endpoints[i] = discoveryv1.Endpoint{Addresses: slices.Clone(e.Addresses[:min(1, len(e.Addresses))]), Conditions: e.Conditions}
 	}
 }

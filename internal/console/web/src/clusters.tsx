@@ -1,6 +1,6 @@
 // The page of clusters, and who reaches whom.
 
-import { age, get, membersOf, snapshot, span, stale, state, useLoaded, useStore } from "./store";
+import { age, get, membersOf, snapshot, stale, state, useLoaded, useStore } from "./store";
 import type { Cluster, Status } from "./types";
 import { Copy, Findings, Notice, Title, usePlace } from "./ui";
 
@@ -27,7 +27,7 @@ export function Clusters() {
   );
 }
 
-function BrokerLine() {
+export function BrokerLine() {
   const { broker } = state.overview!;
   if (broker.read && !broker.error) return <p>Broker: {broker.server}</p>;
   return (
@@ -39,19 +39,21 @@ function BrokerLine() {
 }
 
 function tone(c: Cluster) {
-  if (c.member?.state === "Lost" || c.member?.state === "Silent") return "bad";
+  if (c.member?.state === "Silent") return "bad";
   return c.member?.drained || c.unread?.length ? "warn" : "";
 }
 
 function Card({ c }: { c: Cluster }) {
   const m = c.member;
+  const { broker } = state.overview!;
+  const current = broker.read && !broker.error;
   const problems = [...state.services.values()].filter((row) => row.exports?.[c.id]?.p === "error" || row.imports?.[c.id]?.p === "error").length;
   const rows: [string, string | undefined][] = [
-    ["State", c.outside ? "not a member" : m ? m.state : "not on the broker"],
-    ["Heartbeat", m?.heartbeatSeconds === undefined ? undefined : `${span(m.heartbeatSeconds)} ago`],
+    ["State", c.outside ? "not a member" : !current ? `unknown${m ? `, last ${m.state}` : ""}` : m ? m.state : "not on the broker"],
+    ["Heartbeat", m?.heartbeatSeconds === undefined ? undefined : age(state.overview!.at - 1000 * m.heartbeatSeconds)],
     ["Kubernetes", m?.kubernetes],
     ["Agent", m?.agent],
-    ["Reached by", m && { "": "pod addresses", Pods: "pod addresses", ClusterIP: "one address for each Service" }[m.advertises] ? m.advertises || "Pods" : m?.advertises],
+    ["Reached by", m?.advertises],
     ["Region", m?.region],
     ["Drained", m?.drained],
     ["Exports", m && String(m.exports)],
@@ -89,7 +91,7 @@ function Card({ c }: { c: Cluster }) {
 }
 
 function ClusterStatus({ cluster }: { cluster: Cluster }) {
-  const loaded = useLoaded<Status>(cluster.id, async (signal) => {
+  const loaded = useLoaded<Status>(cluster.id, stale(cluster), 15, async (signal) => {
     if (!snapshot) return get("status", { cluster: cluster.id }, signal);
     const status = snapshot.status[cluster.id];
     if (!status) throw new Error(snapshot.errors[cluster.id] ?? "not in the snapshot");
@@ -103,6 +105,7 @@ function ClusterStatus({ cluster }: { cluster: Cluster }) {
       {loaded.error && <Notice>{loaded.error}</Notice>}
       {s && (
         <>
+          {!snapshot && <p class="small">read {age(loaded.at)}</p>}
           <p>
             {s.components.map((part) => `${part.name}: ${part.ready} of ${part.wanted} ready`).join("; ") || "No component of Atoll."}
             {s.dns?.length ? `; DNS: ${s.dns.join(", ")}` : ""}
@@ -120,13 +123,13 @@ const reachText: Record<string, [string, string]> = {
   silent: ["◐", "its endpoints do not answer; they are on standby"],
   withdrawn: ["×", "unreachable: its endpoints are withdrawn"],
   unproven: ["○", "none of its endpoints has ever answered"],
-  unknown: ["", "not read"],
+  unknown: ["?", "unknown"],
   self: ["·", ""],
 };
 
 function reach(from: Cluster, to: Cluster): string {
   if (from.id === to.id) return "self";
-  if (from.state !== "read") return "unknown";
+  if (from.state !== "read" || from.error || !from.knowsLost || from.member?.state !== "Ready") return "unknown";
   if (from.withdrawn?.[to.id]) return "withdrawn";
   if (from.silent?.[to.id]) return "silent";
   return from.unproven?.[to.id] ? "unproven" : "yes";
@@ -163,7 +166,7 @@ function Reach({ clusters }: { clusters: Cluster[] }) {
         </tbody>
       </table>
       <p class="small">
-        {["yes", "silent", "withdrawn", "unproven"].map((how) => (
+        {["yes", "silent", "withdrawn", "unproven", "unknown"].map((how) => (
           <span class="legend">
             {reachText[how]![0]} {reachText[how]![1]}
           </span>

@@ -1,6 +1,7 @@
 // The pages of conflicts, checks, events, and what if.
 
 import { useState } from "preact/hooks";
+import { BrokerLine } from "./clusters";
 import { age, get, membersOf, snapshot, useLoaded, useStore } from "./store";
 import type { CheckResult, KubernetesEvent, Prediction } from "./types";
 import { Copy, Mark, NotInSnapshot, Notice, Select, Title, serviceLink, setQuery, usePlace } from "./ui";
@@ -15,14 +16,14 @@ export function Conflicts() {
     <>
       <Title>Conflicts</Title>
       <p>Exports of one service that differ. The oldest export decides (KEP-1645).</p>
-      {!overview.broker.read && <Notice>The broker cannot be read, so conflicts are unknown.</Notice>}
+      {(!overview.broker.read || overview.broker.error) && <BrokerLine />}
       <form class="filter" role="search" onSubmit={(e) => e.preventDefault()}>
         <label>
           Filter <input type="search" value={text} onInput={(e) => setQuery({ q: e.currentTarget.value })} />
         </label>
         <output aria-live="polite">{all.length}</output>
       </form>
-      {overview.broker.read && all.length === 0 && <p class="good">No conflicts.</p>}
+      {overview.broker.read && !overview.broker.error && all.length === 0 && <p class="good">No conflicts.</p>}
       {all.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Conflicts">
           <table>
@@ -137,7 +138,12 @@ export function Events() {
 }
 
 function KubernetesEvents({ cluster }: { cluster: string }) {
-  const loaded = useLoaded<KubernetesEvent[]>(cluster, async (signal) => (snapshot ? (snapshot.events[cluster] ?? []) : get("events", { cluster }, signal)));
+  const loaded = useLoaded<KubernetesEvent[]>(cluster, "", 15, async (signal) => {
+    if (!snapshot) return get("events", { cluster }, signal);
+    const events = snapshot.events[cluster];
+    if (!events) throw new Error(snapshot.errors[cluster] ?? "not in the snapshot");
+    return events;
+  });
   return (
     <section aria-busy={loaded.loading}>
       {loaded.error && <Notice>{loaded.error}</Notice>}
@@ -179,11 +185,11 @@ export function WhatIf() {
 }
 
 function Predicted({ without, cluster }: { without: string; cluster: string }) {
-  const loaded = useLoaded<Prediction[] | null>(`${without} ${cluster}`, (signal) => get("without", { without, cluster }, signal));
-  if (loaded.loading) return <Notice>Reading {cluster}.</Notice>;
+  const loaded = useLoaded<Prediction[] | null>(`${without} ${cluster}`, "", 60, (signal) => get("without", { without, cluster }, signal));
+  if (loaded.loading && !loaded.value) return <Notice>Reading {cluster}.</Notice>;
   if (loaded.error) return <Notice>{loaded.error}</Notice>;
   const rows = (loaded.value ?? [])
-    .flatMap((p) => (p.ports ?? []).map((port) => ({ id: idOf(p.name), port })))
+    .flatMap((p) => (p.ports?.length ? p.ports : [{ family: "no endpoint now", served: false }]).map((port) => ({ id: idOf(p.name), port: port as NonNullable<Prediction["ports"]>[number] })))
     .sort((a, b) => Number(a.port.served) - Number(b.port.served) || (a.id < b.id ? -1 : 1));
   const lost = rows.filter((r) => !r.port.served).length;
   return (

@@ -1,7 +1,7 @@
 // The page of one service.
 
 import { Flow } from "./flow";
-import { get, membersOf, snapshot, stale, state, useLoaded, useStore } from "./store";
+import { age, get, membersOf, snapshot, stale, state, useLoaded, useStore } from "./store";
 import type { Cell, Detail, Row } from "./types";
 import { Copy, Findings, Mark, Notice, Select, Title, setQuery, usePlace } from "./ui";
 
@@ -23,7 +23,7 @@ export function Service() {
           <h2>
             <Select label="As seen from" value={cluster} of={read.map((c) => [c.id, c.id])} onChange={(c) => setQuery({ cluster: c })} />
           </h2>
-          <Explained id={id} cluster={cluster} seen={JSON.stringify(row ?? null)} />
+          <Explained id={id} cluster={cluster} seen={JSON.stringify(row ?? null) + overview.clusters.map(stale).join()} />
         </>
       )}
       {snapshot && <Conflicts row={row} />}
@@ -125,7 +125,7 @@ function Values({ all, why }: { all: { property: string; using: string; from: st
 }
 
 function Explained({ id, cluster, seen }: { id: string; cluster: string; seen: string }) {
-  const loaded = useLoaded<Detail>(`${id} ${cluster} ${seen}`, (signal) => get("explain", { service: id, cluster }, signal));
+  const loaded = useLoaded<Detail>(`${id} ${cluster}`, seen, 15, (signal) => get("explain", { service: id, cluster }, signal));
   const d = loaded.value;
   return (
     <section aria-busy={loaded.loading}>
@@ -135,7 +135,7 @@ function Explained({ id, cluster, seen }: { id: string; cluster: string; seen: s
         <>
           <p>
             <code>{d.name}</code>{" "}
-            <strong class={`verdict ${d.verdict === "works" ? "good" : d.verdict === "does not work" ? "bad" : "warn"}`}>{d.verdict}</strong> in {d.cluster}.
+            <strong class={`verdict ${d.verdict === "works" ? "good" : d.verdict === "does not work" ? "bad" : "warn"}`}>{d.verdict}</strong> in {d.cluster}. <span class="small">Read {age(loaded.at)}.</span>
           </p>
           <Flow detail={d} />
           <h3>Findings</h3>

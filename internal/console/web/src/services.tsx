@@ -154,6 +154,7 @@ function Both({ row, c }: { row: Row; c: Cluster }) {
   const text = [e && `exports: ${describe(e)}`, i && `imports: ${describe(i)}, ${i.u ? "endpoints unknown" : `${i.r ?? 0} of ${i.n ?? 0} endpoints ready`}${i.b ? `, ${i.b} on standby` : ""}`, stale(c)].filter(Boolean);
   return (
     <td class={`${worst ?? ""} ${stale(c) ? "stale" : ""}`} title={text.join("\n")}>
+      {!e && !i && c.unread?.length ? "?" : ""}
       {e && "↑"}
       {i && (i.u ? " ↓ ?" : ` ↓ ${i.r ?? 0}/${i.n ?? 0}`)}
       {i?.b ? ` +${i.b}` : ""}

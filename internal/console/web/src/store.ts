@@ -136,7 +136,7 @@ export function start() {
     apply(snapshot);
     return;
   }
-  const source = new EventSource("/api/live");
+  let source: EventSource;
   let heard = Date.now();
   const set = (connected: boolean) => {
     if (state.connected !== connected) {
@@ -144,14 +144,24 @@ export function start() {
       notify();
     }
   };
-  source.onmessage = (message) => {
+  const open = () => {
     heard = Date.now();
-    set(true);
-    apply(JSON.parse(message.data));
+    source = new EventSource("/api/live");
+    source.onmessage = (message) => {
+      heard = Date.now();
+      set(true);
+      apply(JSON.parse(message.data));
+    };
+    source.addEventListener("alive", () => (heard = Date.now()));
+    source.onerror = () => set(false);
   };
-  source.onerror = () => set(false);
+  open();
   setInterval(() => {
-    if (Date.now() - heard > silence && source.readyState !== EventSource.OPEN) set(false);
+    if (Date.now() - heard > silence) {
+      set(false); // also a connection that only seems to be open
+      source.close();
+      open();
+    }
     notify(); // ages
   }, 5000);
 }
@@ -167,21 +177,32 @@ export interface Loaded<T> {
   value?: T;
   error?: string;
   loading: boolean;
+  /** at is when the value was read. */
+  at: number;
 }
 
-/** useLoaded asks the server, again when key changes. The old value stays until the new one comes. */
-export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
-  const [loaded, setLoaded] = useState<Loaded<T> & { of?: string }>({ loading: true });
+/**
+ * useLoaded asks the server for something, again when its version changes, and each time that some seconds have passed while the page
+ * is visible. Its old value stays until the new one comes; that of something else does not.
+ */
+export function useLoaded<T>(of: string, version: string, seconds: number, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const [loaded, setLoaded] = useState<Loaded<T> & { of: string }>({ loading: true, of, at: 0 });
+  const [turn, setTurn] = useState(0);
   useEffect(() => {
     const ends = new AbortController();
-    setLoaded((before) => ({ ...before, loading: true }));
+    setLoaded((before) => (before.of === of ? { ...before, loading: true } : { of, loading: true, at: 0 }));
     load(ends.signal).then(
-      (value) => setLoaded({ value, loading: false, of: key }),
-      (error) => ends.signal.aborted || setLoaded({ error: String(error.message ?? error), loading: false, of: key }),
+      (value) => setLoaded({ value, loading: false, of, at: Date.now() }),
+      (error) => ends.signal.aborted || setLoaded({ error: String(error.message ?? error), loading: false, of, at: Date.now() }),
     );
     return () => ends.abort();
-  }, [key]);
-  return loaded;
+  }, [of, version, turn]);
+  useEffect(() => {
+    if (snapshot) return;
+    const timer = setInterval(() => document.visibilityState === "visible" && setTurn((n) => n + 1), seconds * 1000);
+    return () => clearInterval(timer);
+  }, [seconds]);
+  return loaded.of === of ? loaded : { loading: true, at: 0 };
 }
 
 /** membersOf returns the clusters that belong to the clusterset, or may. */
@@ -194,6 +215,7 @@ export function stale(c: Cluster): string {
   if (c.state === "unread") return c.context ? "not read" : "not read: no context is its own";
   if (c.state === "reading") return "reading";
   if (c.error) return `does not answer, last ${age(c.answered)}`;
+  if (c.unread?.length) return "not all can be read";
   return "";
 }
 

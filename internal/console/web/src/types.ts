@@ -31,6 +31,7 @@ export interface Cluster {
   error?: string;
   unread?: string[];
   member?: Member;
+  knowsLost?: boolean;
   withdrawn?: Record<string, string>;
   silent?: Record<string, string>;
   unproven?: Record<string, string>;
