@@ -1,4 +1,4 @@
-// Package console shows a clusterset in a browser: what packages live, report and checkup find, and nothing of its own. It writes
+// Package console shows in a browser what packages live, report and checkup find about a clusterset. It writes
 // nothing to any cluster.
 package console
 
@@ -96,16 +96,14 @@ func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config
 	return c, err
 }
 
-// Run keeps the view current until ctx is done.
+// Run keeps the view current until ctx is done, and ends all streams then.
 func (c *Console) Run(ctx context.Context) {
+	context.AfterFunc(ctx, func() { close(c.closed) })
 	var all sync.WaitGroup
 	all.Go(func() { c.set.Run(ctx) })
 	all.Go(func() { c.follow(ctx) })
 	all.Wait()
 }
-
-// close ends all streams.
-func (c *Console) close() { close(c.closed) }
 
 func (c *Console) changed(at int, service types.NamespacedName) {
 	c.mu.Lock()
@@ -197,8 +195,9 @@ func (c *Console) refresh(last *time.Time) {
 	for i, m := range c.set.Members {
 		general[i] = m.Overview()
 	}
+	broker := c.set.BrokerGeneral()
 	for some := range slices.Chunk(slices.Collect(maps.Keys(dirty)), 500) {
-		c.describe(some, dirty, general)
+		c.describe(some, dirty, general, broker)
 	}
 }
 
@@ -229,8 +228,8 @@ func (c *Console) rebase(o Overview) {
 		if before.broker != now.broker {
 			c.mark(service, live.OfBroker)
 		}
-		for at, m := range e.members {
-			if before.ids[at] != now.ids[at] || before.hasEndpoints[at] != now.hasEndpoints[at] || m.own != nil && before.broker != now.broker {
+		for at := range e.members {
+			if before.ids[at] != now.ids[at] || before.hasEndpoints[at] != now.hasEndpoints[at] {
 				c.mark(service, at)
 			}
 		}
@@ -238,7 +237,7 @@ func (c *Console) rebase(o Overview) {
 }
 
 // describe reads services again where they have changed, and tells the pages those that are different.
-func (c *Console) describe(services []types.NamespacedName, dirty map[types.NamespacedName]map[int]struct{}, general []*survey.Survey) {
+func (c *Console) describe(services []types.NamespacedName, dirty map[types.NamespacedName]map[int]struct{}, general []*survey.Survey, onBroker *survey.Broker) {
 	texts := make([]json.RawMessage, len(services))
 	for i, service := range services {
 		e := c.entries[service]
@@ -246,7 +245,7 @@ func (c *Console) describe(services []types.NamespacedName, dirty map[types.Name
 			e = &entry{members: map[int]memberEntry{}}
 			c.entries[service] = e
 		}
-		broker := c.set.BrokerOf(service)
+		broker := c.set.BrokerOf(onBroker, service)
 		for at := range dirty[service] {
 			if at == live.OfBroker {
 				e.readBroker(broker)

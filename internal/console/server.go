@@ -23,7 +23,10 @@ import (
 var assets embed.FS
 
 // policy lets a page load only what this program serves, and nobody frame it (Content Security Policy Level 3).
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const (
+	policy  = noForms + "; form-action 'none'"
+	noForms = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
+)
 
 // pages serves consoles. Requests end with life.
 type pages struct {

@@ -8,8 +8,13 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
+
+	"github.com/atoll-mcs/atoll/internal/broker/credential"
+	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
@@ -19,6 +24,20 @@ type Snapshot struct {
 	Status map[string]*report.Status `json:"status"`
 	Errors map[string]string         `json:"errors"`
 	Events map[string][]Event        `json:"events"`
+}
+
+// TakeSnapshot reads clusters, and writes one page that needs no server. locate and direct say how to reach the broker.
+func TakeSnapshot(ctx context.Context, targets []checkup.Target, locate credential.Locate, direct *rest.Config, w io.Writer) error {
+	c, err := New(targets, locate, direct)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { c.Run(ctx) })
+	defer all.Wait()
+	defer cancel()
+	return c.WriteSnapshot(ctx, w)
 }
 
 // WriteSnapshot waits until all clusters have been read, or do not answer, and writes one page that needs no server.

@@ -29,10 +29,10 @@ const (
 	maxViewers = 30
 	// askViewerTime limits the check of a token, and recheckTime is how often that is repeated: tokens expire.
 	askViewerTime, recheckTime = 10 * time.Second, time.Minute
-	// viewerCookie is the cookie of somebody who has logged in. Browsers accept the prefix only over TLS, and for this host alone.
+	// viewerCookie is the cookie of somebody who has logged in. Browsers accept the prefix only over TLS, and do not send the cookie to other hosts.
 	viewerCookie = "__Host-atoll-console"
 	// loginPolicy is policy with a form.
-	loginPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	loginPolicy = noForms + "; form-action 'self'"
 )
 
 // Viewers serves consoles in a cluster. Each viewer sees what the viewer's own token may read: it comes with each request from a
@@ -227,7 +227,6 @@ func (v *Viewers) expire(s *session, now bool) {
 		delete(v.cookies, value)
 	}
 	s.end()
-	s.console.close()
 }
 
 // withToken returns a configuration with a viewer's token.

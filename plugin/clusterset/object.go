@@ -153,16 +153,18 @@ func newEndpointSlice(o *discoveryv1.EndpointSlice) *endpointSlice {
 	hasStandby := o.Labels[names.LabelStandby]+o.Annotations[names.LabelStandby] != ""
 	for i := range o.Endpoints {
 		e := &o.Endpoints[i]
-		switch standby := hasStandby && endpoints.IsStandby(e); {
-		case standby, ptr.Deref(e.Conditions.Ready, true): // as kube-proxy reads the condition
+		if standby := hasStandby && endpoints.IsStandby(e); standby || ptr.Deref(e.Conditions.Ready, true) { // as kube-proxy reads the condition
 			s.appendEndpoint(e, o.AddressType, standby)
 		}
 	}
 	slices.SortFunc(s.addresses, func(a, b address) int {
-		if a.standby != b.standby && inOrder(&a, &b) == 0 {
-			return map[bool]int{true: 1, false: -1}[a.standby] // the ready one of two is kept
+		if order := inOrder(&a, &b); order != 0 || a.standby == b.standby {
+			return order
 		}
-		return inOrder(&a, &b)
+		if a.standby {
+			return 1 // the ready one of two is kept
+		}
+		return -1
 	})
 	s.addresses = slices.Clip(slices.CompactFunc(s.addresses, func(a, b address) bool { return inOrder(&a, &b) == 0 }))
 	if text, ok := o.Annotations[names.AnnotationLastChangeTriggerTime]; ok {

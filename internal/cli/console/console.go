@@ -20,6 +20,7 @@ import (
 
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/console"
+	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 )
 
 type options struct {
@@ -75,6 +76,9 @@ func (o *options) run(cmd *cobra.Command, _ []string) error {
 			return err
 		}
 	}
+	if o.snapshot != "" {
+		return o.write(cmd.Context(), targets, direct)
+	}
 	c, err := console.New(targets, o.Broker(), direct)
 	if err != nil {
 		return err
@@ -84,14 +88,11 @@ func (o *options) run(cmd *cobra.Command, _ []string) error {
 	all.Go(func() { c.Run(ctx) })
 	defer all.Wait()
 	defer cancel()
-	if o.snapshot != "" {
-		return o.write(ctx, c)
-	}
 	return o.serve(ctx, c, cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
 // write writes a snapshot. An existing file is replaced only by a whole one.
-func (o *options) write(ctx context.Context, c *console.Console) error {
+func (o *options) write(ctx context.Context, targets []checkup.Target, direct *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	file, err := os.CreateTemp(filepath.Dir(o.snapshot), ".atoll-console-*")
@@ -99,7 +100,7 @@ func (o *options) write(ctx context.Context, c *console.Console) error {
 		return err
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
-	if err := errors.Join(c.WriteSnapshot(ctx, file), file.Close()); err != nil {
+	if err := errors.Join(console.TakeSnapshot(ctx, targets, o.Broker(), direct, file), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(file.Name(), o.snapshot)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,17 +109,10 @@ const snapshotTime = 30 * time.Second
 
 // snapshot returns the page of `atoll console --snapshot`.
 func snapshot(ctx context.Context, clusters []checkup.Target, broker credential.Locate) ([]byte, error) {
-	c, err := console.New(clusters, broker, nil)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
-	var all sync.WaitGroup
-	all.Go(func() { c.Run(ctx) })
-	defer all.Wait()
 	defer cancel()
 	var page bytes.Buffer
-	err = c.WriteSnapshot(ctx, &page)
+	err := console.TakeSnapshot(ctx, clusters, broker, nil, &page)
 	return page.Bytes(), err
 }
 

@@ -61,6 +61,7 @@ type feed struct {
 // watched is a kind that is watched.
 type watched struct {
 	kind
+	changed  func(types.NamespacedName)
 	informer cache.SharedIndexInformer
 	// told is synced when all objects of the first list have been reported.
 	told cache.ResourceEventHandlerRegistration
@@ -125,12 +126,12 @@ func newFeed(config *rest.Config, kinds []kind, changed func(types.NamespacedNam
 	}
 	f := &feed{changed: changed, client: c, asks: asks, kinds: map[string]*watched{}}
 	for _, k := range kinds {
-		w := &watched{kind: k}
+		w := &watched{kind: k, changed: changed}
 		f.kinds[k.what], f.order = w, append(f.order, k.what)
 		if k.listed {
 			continue
 		}
-		w.informer = cache.NewSharedIndexInformer(w.through(c, changed), k.object, 0, cache.Indexers{byService: func(object any) ([]string, error) {
+		w.informer = cache.NewSharedIndexInformer(w.through(c), k.object, 0, cache.Indexers{byService: func(object any) ([]string, error) {
 			return []string{k.service(object.(client.Object)).String()}, nil
 		}})
 		note := func(object any) {
@@ -156,14 +157,14 @@ func newFeed(config *rest.Config, kinds []kind, changed func(types.NamespacedNam
 		if err := w.informer.SetTransform(w.transform); err != nil {
 			return nil, fmt.Errorf("watching %s: %w", k.what, err)
 		}
-		if err := w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { w.failed(err, changed) }); err != nil {
+		if err := w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { w.failed(err) }); err != nil {
 			return nil, fmt.Errorf("watching %s: %w", k.what, err)
 		}
 	}
 	return f, nil
 }
 
-func (w *watched) through(c client.WithWatch, changed func(types.NamespacedName)) cache.ListerWatcher {
+func (w *watched) through(c client.WithWatch) cache.ListerWatcher {
 	with := func(o metav1.ListOptions) []client.ListOption {
 		return append([]client.ListOption{&client.ListOptions{Raw: &o}}, w.options...)
 	}
@@ -176,7 +177,7 @@ func (w *watched) through(c client.WithWatch, changed func(types.NamespacedName)
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			stream, err := c.Watch(ctx, w.list.DeepCopyObject().(client.ObjectList), with(o)...)
 			if err == nil {
-				w.works(changed)
+				w.works()
 			}
 			return stream, err
 		},
@@ -195,17 +196,17 @@ func (w *watched) transform(object any) (any, error) {
 }
 
 // works notes that a watch has begun.
-func (w *watched) works(changed func(types.NamespacedName)) {
+func (w *watched) works() {
 	w.mu.Lock()
 	had := w.err != nil
 	w.err = nil
 	w.mu.Unlock()
 	if had {
-		changed(types.NamespacedName{})
+		w.changed(types.NamespacedName{})
 	}
 }
 
-func (w *watched) failed(err error, changed func(types.NamespacedName)) {
+func (w *watched) failed(err error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return // it is listed again
 	}
@@ -214,7 +215,7 @@ func (w *watched) failed(err error, changed func(types.NamespacedName)) {
 	w.err = fmt.Errorf("listing %s: %w", w.what, err)
 	w.mu.Unlock()
 	if first {
-		changed(types.NamespacedName{})
+		w.changed(types.NamespacedName{})
 	}
 }
 
@@ -257,7 +258,7 @@ func (f *feed) run(ctx context.Context, stop func(error) bool) {
 		for _, w := range f.kinds {
 			if w.listed && err == nil {
 				if failed := w.readList(ctx, f.client); failed != nil {
-					w.failed(failed, f.changed)
+					w.failed(failed)
 				}
 				news = true
 			}

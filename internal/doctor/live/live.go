@@ -180,51 +180,57 @@ func (c *Clusterset) access(ctx context.Context, m *Member) (*rest.Config, strin
 
 // Broker returns what was found on the broker, without EndpointSlices, and the broker's URL.
 func (c *Clusterset) Broker() (*survey.Broker, string, Contact) {
-	c.mu.Lock()
-	b, why := c.broker, c.why
-	c.mu.Unlock()
+	b, contact := c.connected()
 	if b == nil {
-		return nil, "", Contact{Err: why}
+		return nil, "", contact
 	}
-	contact := b.feed.state()
-	if !contact.Complete || len(contact.Unread) > 0 {
+	found := c.BrokerOf(c.BrokerGeneral(), types.NamespacedName{})
+	if found == nil {
 		return nil, b.server, contact
 	}
-	found := b.of(types.NamespacedName{})
 	found.Members = values(objects[*brokerv1alpha1.MemberCluster](b.feed, members, types.NamespacedName{}))
 	found.Members = slices.DeleteFunc(found.Members, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() })
 	found.Heartbeats = values(objects[*coordinationv1.Lease](b.feed, heartbeats, types.NamespacedName{}))
 	return found, b.server, contact
 }
 
-// BrokerOf returns a service's records on the broker, or nil if it cannot be read.
-func (c *Clusterset) BrokerOf(service types.NamespacedName) *survey.Broker {
+// connected returns the present connection to the broker, or nil, and whether it answers.
+func (c *Clusterset) connected() (*broker, Contact) {
 	c.mu.Lock()
-	b := c.broker
-	c.mu.Unlock()
-	if b == nil {
-		return nil
+	defer c.mu.Unlock()
+	if c.broker == nil {
+		return nil, Contact{Err: c.why}
 	}
-	if contact := b.feed.state(); !contact.Complete || len(contact.Unread) > 0 {
-		return nil
-	}
-	return b.of(service)
+	return c.broker, c.broker.feed.state()
 }
 
-// of returns the records of a service, or of all if it is zero.
-func (b *broker) of(service types.NamespacedName) *survey.Broker {
-	at, took := b.clock.Last()
-	found := &survey.Broker{
-		At: at, RoundTrip: took,
-		Exports:  values(objects[*brokerv1alpha1.ExportedService](b.feed, exports, service)),
-		Policies: values(objects[*brokerv1alpha1.ServicePolicy](b.feed, policies, service)),
+// BrokerGeneral returns what concerns all services on the broker but its lists: its time, and the members' permissions. It is nil if the
+// broker cannot be read.
+func (c *Clusterset) BrokerGeneral() *survey.Broker {
+	b, contact := c.connected()
+	if b == nil || !contact.Complete || len(contact.Unread) > 0 {
+		return nil
 	}
-	found.Exports = slices.DeleteFunc(found.Exports, func(e brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&e) })
-	found.Policies = slices.DeleteFunc(found.Policies, func(p brokerv1alpha1.ServicePolicy) bool { return layout.Withdrawn(&p) })
+	found := &survey.Broker{}
+	found.At, found.RoundTrip = b.clock.Last()
 	for _, config := range objects[*corev1.ConfigMap](b.feed, permitted, types.NamespacedName{}) {
 		found.Permissions, _ = permissions.Read(config)
 	}
 	return found
+}
+
+// BrokerOf adds to a BrokerGeneral the records of a service, or of all if it is zero.
+func (c *Clusterset) BrokerOf(general *survey.Broker, service types.NamespacedName) *survey.Broker {
+	b, _ := c.connected()
+	if b == nil || general == nil {
+		return nil
+	}
+	found := *general
+	found.Exports = values(objects[*brokerv1alpha1.ExportedService](b.feed, exports, service))
+	found.Exports = slices.DeleteFunc(found.Exports, func(e brokerv1alpha1.ExportedService) bool { return layout.Withdrawn(&e) })
+	found.Policies = values(objects[*brokerv1alpha1.ServicePolicy](b.feed, policies, service))
+	found.Policies = slices.DeleteFunc(found.Policies, func(p brokerv1alpha1.ServicePolicy) bool { return layout.Withdrawn(&p) })
+	return &found
 }
 
 // Contact says whether the cluster answers.

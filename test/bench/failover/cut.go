@@ -3,6 +3,7 @@ package failover
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/atoll-mcs/atoll/lab"
@@ -51,17 +52,27 @@ func (b *bench) cuts(ctx context.Context, c *figure.Case) error {
 	return nil
 }
 
+// ofVictim are the connections of the victim.
+var ofVictim = []lab.Pair{{victim, near}, {victim, other}, {victim, lab.Broker}}
+
+func (b *bench) cutPairs(ctx context.Context, pairs []lab.Pair) error {
+	for _, p := range pairs {
+		if err := b.lab.Cut(ctx, p[0], p[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // cut cuts the victim off, and the broker too unless it is alive, until no request fails, and heals both.
 func (b *bench) cut(ctx context.Context, all []*traffic, alive bool) (took []time.Duration, err error) {
-	pairs := []lab.Pair{{victim, near}, {victim, other}, {victim, lab.Broker}}
+	pairs := slices.Clone(ofVictim)
 	if !alive {
 		pairs = append(pairs, lab.Pair{near, lab.Broker}, lab.Pair{other, lab.Broker})
 	}
 	began := time.Now()
-	for _, p := range pairs {
-		if err := b.lab.Cut(ctx, p[0], p[1]); err != nil {
-			return nil, err
-		}
+	if err := b.cutPairs(ctx, pairs); err != nil {
+		return nil, err
 	}
 	took, err = settleAll(ctx, all, began, requestTimeout+calm, 2*time.Minute, failed)
 	return took, errors.Join(err, b.lab.HealAll(ctx))

@@ -30,16 +30,13 @@ func (b *bench) outages(ctx context.Context, c *figure.Case) error {
 	if err := errors.Join(until(ctx, all, time.Now(), victim, time.Minute), bed.Pause(ctx, 30*time.Second)); err != nil {
 		return err
 	}
-	cut := func(ctx context.Context) error {
-		return errors.Join(b.lab.Cut(ctx, victim, near), b.lab.Cut(ctx, victim, other), b.lab.Cut(ctx, victim, lab.Broker))
-	}
 	for _, outage := range []struct {
 		name       string
 		begin, end func(context.Context) error
 	}{
 		{"broker", func(ctx context.Context) error { return b.lab.Kill(ctx, brokerServer) }, func(ctx context.Context) error { return b.lab.Start(ctx, brokerServer) }},
 		{"drain", func(ctx context.Context) error { return b.drain(ctx, true) }, func(ctx context.Context) error { return b.drain(ctx, false) }},
-		{"cluster", cut, b.lab.HealAll},
+		{"cluster", func(ctx context.Context) error { return b.cutPairs(ctx, ofVictim) }, b.lab.HealAll},
 	} {
 		b.Say("failover: outage of %s", outage.name)
 		if err := bed.Pause(ctx, before); err != nil {

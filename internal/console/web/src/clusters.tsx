@@ -2,7 +2,7 @@
 
 import { age, get, membersOf, snapshot, stale, state, useLoaded, useStore } from "./store";
 import type { Cluster, Status } from "./types";
-import { Copy, Findings, Notice, Title, usePlace } from "./ui";
+import { Copy, Findings, Notice, Table, Title, usePlace } from "./ui";
 
 export function Clusters() {
   const { overview } = useStore();
@@ -137,41 +137,31 @@ function reach(from: Cluster, to: Cluster): string {
 
 function Reach({ clusters }: { clusters: Cluster[] }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Who reaches whom">
-      <table class="reach">
-        <thead>
-          <tr>
-            <th scope="col">from \ to</th>
-            {clusters.map((c) => (
-              <th scope="col">{c.id}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {clusters.map((from) => (
-            <tr class={stale(from) ? "stale" : ""}>
-              <th scope="row">{from.id}</th>
-              {clusters.map((to) => {
-                const how = reach(from, to);
-                const [sign, text] = reachText[how]!;
-                return (
-                  <td class={how} title={text && `${from.id} → ${to.id}: ${text}`}>
-                    <span aria-hidden="true">{sign}</span>
-                    <span class="hidden">{text}</span>
-                  </td>
-                );
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <p class="small">
-        {["yes", "silent", "withdrawn", "unproven", "unknown"].map((how) => (
-          <span class="legend">
-            {reachText[how]![0]} {reachText[how]![1]}
-          </span>
-        ))}
-      </p>
-    </div>
+    <Table
+      label="Who reaches whom"
+      class="reach"
+      heads={["from \\ to", ...clusters.map((c) => c.id)]}
+      note={["yes", "silent", "withdrawn", "unproven", "unknown"].map((how) => (
+        <span class="legend">
+          {reachText[how]![0]} {reachText[how]![1]}
+        </span>
+      ))}
+    >
+      {clusters.map((from) => (
+        <tr class={stale(from) ? "stale" : ""}>
+          <th scope="row">{from.id}</th>
+          {clusters.map((to) => {
+            const how = reach(from, to);
+            const [sign, text] = reachText[how]!;
+            return (
+              <td class={how} title={text && `${from.id} → ${to.id}: ${text}`}>
+                <span aria-hidden="true">{sign}</span>
+                <span class="hidden">{text}</span>
+              </td>
+            );
+          })}
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -12,9 +12,9 @@ interface Part {
 const charWidth = 7.3;
 const lineHeight = 17;
 
-function parts(d: Detail): { nodes: Part[]; edges: [string, string, string?][] } {
+function parts(d: Detail): { nodes: Part[]; edges: [string, string][] } {
   const nodes: Part[] = [];
-  const edges: [string, string, string?][] = [];
+  const edges: [string, string][] = [];
   const exports = d.exports ?? [];
   exports.forEach((e, i) => {
     nodes.push({ id: `export ${e.cluster}`, lines: [`ServiceExport in ${e.cluster}`, e.status + (i === 0 && exports.length > 1 ? ", oldest" : ""), (e.ports ?? []).join(" ")], tone: ["Published", "Ready"].includes(e.status) ? "" : "warning" });

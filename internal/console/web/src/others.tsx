@@ -2,9 +2,9 @@
 
 import { useState } from "preact/hooks";
 import { BrokerLine } from "./clusters";
-import { age, get, membersOf, snapshot, useLoaded, useStore } from "./store";
+import { age, get, membersOf, readable, snapshot, useLoaded, useStore } from "./store";
 import type { CheckResult, KubernetesEvent, Prediction } from "./types";
-import { Copy, Mark, NotInSnapshot, Notice, Select, Title, serviceLink, setQuery, usePlace } from "./ui";
+import { Copy, Mark, NotInSnapshot, Notice, Select, Table, Title, others, serviceLink, setQuery, usePlace } from "./ui";
 
 export function Conflicts() {
   const { overview, sorted } = useStore();
@@ -25,18 +25,7 @@ export function Conflicts() {
       </form>
       {overview.broker.read && !overview.broker.error && all.length === 0 && <p class="good">No conflicts.</p>}
       {all.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Conflicts">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Service</th>
-                <th scope="col">Property</th>
-                <th scope="col">In use</th>
-                <th scope="col">From</th>
-                <th scope="col">Others want</th>
-              </tr>
-            </thead>
-            <tbody>
+        <Table label="Conflicts" heads={["Service", "Property", "In use", "From", "Others want"]} note={all.length > 500 && "The first 500."}>
               {all.slice(0, 500).map((c) => (
                 <tr>
                   <th scope="row">
@@ -46,16 +35,11 @@ export function Conflicts() {
                   <td>{c.using}</td>
                   <td>{c.from}</td>
                   <td>
-                    {Object.entries(c.others ?? {})
-                      .map(([cluster, value]) => `${cluster}: ${value}`)
-                      .join(", ")}
+                    {others(c)}
                   </td>
                 </tr>
               ))}
-            </tbody>
-          </table>
-          {all.length > 500 && <p class="small">The first 500.</p>}
-        </div>
+            </Table>
       )}
     </>
   );
@@ -111,7 +95,7 @@ export function Events() {
   const { log, overview } = useStore();
   const { query } = usePlace();
   if (!overview) return <Notice>Reading the clusters.</Notice>;
-  const read = membersOf(overview).filter((c) => c.context !== undefined && c.state !== "unread");
+  const read = readable(overview);
   const cluster = query.get("cluster") || read[0]?.id || "";
   return (
     <>
@@ -164,7 +148,7 @@ export function WhatIf() {
   const { query } = usePlace();
   if (!overview) return <Notice>Reading the clusters.</Notice>;
   const without = query.get("without") ?? "";
-  const read = membersOf(overview).filter((c) => c.context !== undefined && c.state !== "unread");
+  const read = readable(overview);
   const cluster = query.get("cluster") || read.find((c) => c.id !== without)?.id || "";
   return (
     <>
@@ -197,17 +181,7 @@ function Predicted({ without, cluster }: { without: string; cluster: string }) {
       <p role="status" class={lost ? "bad" : "good"}>
         Without {without}, {lost ? `${lost} of ${rows.length} ports would not be served` : `all ${rows.length} ports would be served`} in {cluster}.
       </p>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Predictions">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Service</th>
-              <th scope="col">Port</th>
-              <th scope="col">Served</th>
-              <th scope="col">By</th>
-            </tr>
-          </thead>
-          <tbody>
+      <Table label="Predictions" heads={["Service", "Port", "Served", "By"]} note={rows.length > 1000 && "The first 1000."}>
             {rows.slice(0, 1000).map((r) => (
               <tr class={r.port.served ? "" : "error"}>
                 <th scope="row">
@@ -222,10 +196,7 @@ function Predicted({ without, cluster }: { without: string; cluster: string }) {
                 </td>
               </tr>
             ))}
-          </tbody>
-        </table>
-        {rows.length > 1000 && <p class="small">The first 1000.</p>}
-      </div>
+          </Table>
     </>
   );
 }

@@ -1,9 +1,9 @@
 // The page of one service.
 
 import { Flow } from "./flow";
-import { age, get, membersOf, snapshot, stale, state, useLoaded, useStore } from "./store";
-import type { Cell, Detail, Row } from "./types";
-import { Copy, Findings, Mark, Notice, Select, Title, setQuery, usePlace } from "./ui";
+import { age, get, membersOf, readable, snapshot, stale, state, useLoaded, useStore } from "./store";
+import type { Cell, Choice, Detail, Row } from "./types";
+import { Copy, Findings, Mark, Notice, Select, Table, Title, others, setQuery, usePlace } from "./ui";
 
 export function Service() {
   const { overview, services } = useStore();
@@ -11,7 +11,7 @@ export function Service() {
   const id = rest.join("/");
   const row = services.get(id);
   if (!overview) return <Notice>Reading the clusters.</Notice>;
-  const read = membersOf(overview).filter((c) => c.context !== undefined && c.state !== "unread");
+  const read = readable(overview);
   const cluster = query.get("cluster") || (read.find((c) => row?.imports?.[c.id]) ?? read[0])?.id || "";
   return (
     <>
@@ -34,18 +34,7 @@ export function Service() {
 /** InAll shows a service in each cluster. */
 function InAll({ row }: { row: Row }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="The service in each cluster">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Cluster</th>
-            <th scope="col">Export</th>
-            <th scope="col">Import</th>
-            <th scope="col">Ready</th>
-            <th scope="col">From</th>
-          </tr>
-        </thead>
-        <tbody>
+    <Table label="The service in each cluster" heads={["Cluster", "Export", "Import", "Ready", "From"]}>
           {membersOf(state.overview!).map((c) => {
             const [e, i] = [row.exports?.[c.id], row.imports?.[c.id]];
             return (
@@ -65,9 +54,7 @@ function InAll({ row }: { row: Row }) {
               </tr>
             );
           })}
-        </tbody>
-      </table>
-    </div>
+        </Table>
   );
 }
 
@@ -90,19 +77,9 @@ function Conflicts({ row }: { row?: Row }) {
   );
 }
 
-function Values({ all, why }: { all: { property: string; using: string; from: string; others?: Record<string, string> }[]; why?: string }) {
+function Values({ all, why }: { all: Choice[]; why?: string }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Merged properties">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Property</th>
-            <th scope="col">Value</th>
-            <th scope="col">From</th>
-            <th scope="col">Others want</th>
-          </tr>
-        </thead>
-        <tbody>
+    <Table label="Merged properties" heads={["Property", "Value", "From", "Others want"]}>
           {all.map((v) => (
             <tr>
               <th scope="row">{v.property}</th>
@@ -112,15 +89,11 @@ function Values({ all, why }: { all: { property: string; using: string; from: st
                 {why && v.others ? ` (${why})` : ""}
               </td>
               <td>
-                {Object.entries(v.others ?? {})
-                  .map(([cluster, value]) => `${cluster}: ${value}`)
-                  .join(", ")}
+                {others(v)}
               </td>
             </tr>
           ))}
-        </tbody>
-      </table>
-    </div>
+        </Table>
   );
 }
 
@@ -147,18 +120,7 @@ function Explained({ id, cluster, seen }: { id: string; cluster: string; seen: s
             </>
           )}
           <h3>Endpoints</h3>
-          <div class="scroll" tabIndex={0} role="region" aria-label="Endpoints">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Address</th>
-                  <th scope="col">Cluster</th>
-                  <th scope="col">State</th>
-                  <th scope="col">Ports</th>
-                  <th scope="col">Zone</th>
-                </tr>
-              </thead>
-              <tbody>
+          <Table label="Endpoints" heads={["Address", "Cluster", "State", "Ports", "Zone"]}>
                 {(d.endpoints ?? []).slice(0, 500).map((e) => (
                   <tr>
                     <th scope="row">{e.addresses.join(" ")}</th>
@@ -168,9 +130,7 @@ function Explained({ id, cluster, seen }: { id: string; cluster: string; seen: s
                     <td>{e.zone}</td>
                   </tr>
                 ))}
-              </tbody>
-            </table>
-          </div>
+              </Table>
           {(d.endpoints?.length ?? 0) > 500 && <p class="small">The first 500 of {d.endpoints!.length}.</p>}
           <h3>Commands</h3>
           {d.commands.map((text) => (

@@ -115,7 +115,7 @@ function apply(change: Change) {
   }
   for (const [id, row] of Object.entries(change.services ?? {})) {
     const before = state.services.get(id);
-    // Until a second after the start, services are found, not new.
+    // In the first seconds, services are found, not new.
     if (!first && Date.now() - state.opened > 3000) noteRow(id, before, row);
     if (row) {
       moved ||= !before;
@@ -208,6 +208,11 @@ export function useLoaded<T>(of: string, version: string, seconds: number, load:
 /** membersOf returns the clusters that belong to the clusterset, or may. */
 export function membersOf(o: Overview): Cluster[] {
   return o.clusters.filter((c) => !c.outside);
+}
+
+/** readable returns the clusters that a page can ask about. */
+export function readable(o: Overview): Cluster[] {
+  return membersOf(o).filter((c) => c.context !== undefined && c.state !== "unread");
 }
 
 /** stale says that what is shown of a cluster is old, and since when. */

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { snapshot } from "./store";
-import type { Finding, Severity } from "./types";
+import type { Choice, Finding, Severity } from "./types";
 
 export interface Place {
   page: string;
@@ -37,8 +37,8 @@ export function setQuery(changes: Record<string, string>) {
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-export function serviceLink(id: string, cluster?: string) {
-  return `#/service/${id}${cluster ? `?cluster=${encodeURIComponent(cluster)}` : ""}`;
+export function serviceLink(id: string) {
+  return `#/service/${id}`;
 }
 
 const marks: Record<string, string> = { error: "×", warning: "‼", pending: "…", ok: "√", skipped: "–" };
@@ -93,6 +93,32 @@ export function Notice({ children }: { children: ComponentChildren }) {
       {children}
     </p>
   );
+}
+
+/** Table is a table that scrolls by itself, with a note below. */
+export function Table(props: { label: string; heads: string[]; class?: string; note?: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={props.label}>
+      <table class={props.class}>
+        <thead>
+          <tr>
+            {props.heads.map((head) => (
+              <th scope="col">{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{props.children}</tbody>
+      </table>
+      {props.note && <p class="small">{props.note}</p>}
+    </div>
+  );
+}
+
+/** others says who wants another value of a property. */
+export function others(of: Choice) {
+  return Object.entries(of.others ?? {})
+    .map(([cluster, value]) => `${cluster}: ${value}`)
+    .join(", ");
 }
 
 export function NotInSnapshot({ what }: { what: string }) {
