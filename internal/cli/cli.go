@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/atoll-mcs/atoll/internal/cli/bench"
@@ -51,6 +52,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	ctrllog.SetLogger(logr.Discard()) // else it prints a stack after 30 s, when the next client is made
+	klog.SetLogger(logr.Discard())    // commands report what fails themselves
 	begun := false
 	program, args := called(args)
 	root := NewRoot(program)

@@ -35,6 +35,7 @@ const (
 type Console struct {
 	targets []checkup.Target
 	locate  credential.Locate
+	direct  *rest.Config
 	set     *live.Clusterset
 	wake    chan struct{}
 
@@ -55,12 +56,16 @@ type Console struct {
 	checks   Checks
 	settled  bool // a first overview is there
 	closed   chan struct{}
+	// left is when the last page was closed.
+	left time.Time
+
+	checkNow chan struct{}
 }
 
 // basis is what all services' rows depend on.
 type basis struct {
-	// ids are the members' ids, or what is shown for them, and hasEndpoints says whose EndpointSlices have been read.
-	ids          []string
+	// members are what members are called, and hasEndpoints says whose EndpointSlices have been read.
+	members      []identity
 	hasEndpoints []bool
 	// broker has what decides what its records mean: whether it can be read, and the members' permissions.
 	broker string
@@ -85,13 +90,14 @@ type Change struct {
 // New returns a console of clusters. locate and direct say how to reach the broker, as in package live.
 func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config) (*Console, error) {
 	c := &Console{
-		targets: targets, locate: locate, wake: make(chan struct{}, 1), dirty: map[types.NamespacedName]map[int]struct{}{}, general: true,
+		targets: targets, locate: locate, direct: direct, wake: make(chan struct{}, 1), dirty: map[types.NamespacedName]map[int]struct{}{}, general: true,
 		entries: map[types.NamespacedName]*entry{}, pending: map[types.NamespacedName][]int{},
 		rows: map[string]json.RawMessage{}, viewers: map[*viewer]struct{}{}, closed: make(chan struct{}),
+		checkNow: make(chan struct{}),
 	}
 	var err error
 	if c.set, err = live.New(targets, locate, direct, c.changed); err == nil {
-		c.overview = overview(c.set, time.Now())
+		c.overview = overview(c.set, identify(c.set), time.Now())
 	}
 	return c, err
 }
@@ -102,6 +108,7 @@ func (c *Console) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { c.set.Run(ctx) })
 	all.Go(func() { c.follow(ctx) })
+	all.Go(func() { c.makeChecks(ctx) })
 	all.Wait()
 }
 
@@ -171,8 +178,9 @@ func (c *Console) refresh(last *time.Time) {
 	c.mu.Unlock()
 	if due {
 		*last = now
-		o := overview(c.set, now)
-		c.rebase(o)
+		members := identify(c.set)
+		o := overview(c.set, members, now)
+		c.rebase(o, members)
 		c.view.Lock()
 		o.Checks = c.checks
 		c.overview, c.settled = o, true
@@ -202,10 +210,10 @@ func (c *Console) refresh(last *time.Time) {
 }
 
 // rebase marks what depends on the clusters' ids, and on what decides what the broker's records mean.
-func (c *Console) rebase(o Overview) {
-	var now basis
+func (c *Console) rebase(o Overview, members []identity) {
+	now := basis{members: members}
 	for _, m := range c.set.Members {
-		now.ids, now.hasEndpoints = append(now.ids, idOf(m, m.Overview())), append(now.hasEndpoints, m.HasEndpoints())
+		now.hasEndpoints = append(now.hasEndpoints, m.HasEndpoints())
 	}
 	var permissions []any
 	for _, cluster := range o.Clusters {
@@ -229,7 +237,7 @@ func (c *Console) rebase(o Overview) {
 			c.mark(service, live.OfBroker)
 		}
 		for at := range e.members {
-			if before.ids[at] != now.ids[at] || before.hasEndpoints[at] != now.hasEndpoints[at] {
+			if before.members[at] != now.members[at] || before.hasEndpoints[at] != now.hasEndpoints[at] {
 				c.mark(service, at)
 			}
 		}
@@ -263,7 +271,7 @@ func (c *Console) describe(services []types.NamespacedName, dirty map[types.Name
 		} else {
 			delete(c.pending, service)
 		}
-		if r := e.row(service.String(), c.basis.ids); r != nil {
+		if r := e.row(service.String(), c.basis.members); r != nil {
 			texts[i] = encode(r)
 		} else {
 			delete(c.entries, service)
@@ -316,19 +324,41 @@ func (c *Console) Now() Change {
 	return Change{Overview: &o, Services: maps.Clone(c.rows), All: true}
 }
 
+// maxPages limits the pages of one console that are open.
+const maxPages = 30
+
+var errTooManyPages = fmt.Errorf("%d pages of this console are open: close some", maxPages)
+
 // watch returns a viewer and what it sees now. The caller ends it with leave.
-func (c *Console) watch() (*viewer, Change) {
+func (c *Console) watch() (*viewer, Change, error) {
 	v := &viewer{rows: map[string]struct{}{}, wake: make(chan struct{}, 1)}
 	c.view.Lock()
-	c.viewers[v] = struct{}{}
+	tooMany := len(c.viewers) >= maxPages
+	if !tooMany {
+		c.viewers[v] = struct{}{}
+	}
 	c.view.Unlock()
-	return v, c.Now()
+	if tooMany {
+		return nil, Change{}, errTooManyPages
+	}
+	return v, c.Now(), nil
 }
 
 func (c *Console) leave(v *viewer) {
 	c.view.Lock()
 	defer c.view.Unlock()
 	delete(c.viewers, v)
+	c.left = time.Now()
+}
+
+// unwatched returns for how long no page has been open.
+func (c *Console) unwatched() time.Duration {
+	c.view.Lock()
+	defer c.view.Unlock()
+	if len(c.viewers) > 0 {
+		return 0
+	}
+	return time.Since(c.left)
 }
 
 // next returns what has changed for a viewer.

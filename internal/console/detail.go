@@ -1,12 +1,12 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,22 +23,23 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
-// readTime is how long a page waits for one cluster.
-const readTime = 15 * time.Second
+// surveyTime is how long a page waits for one cluster.
+const surveyTime = 15 * time.Second
 
 // errUnread means that no context of the command line is the cluster.
 var errUnread = errors.New("this cluster is not read: no context of the command line is its own")
 
 // target returns the context of a cluster.
 func (c *Console) target(id string) (checkup.Target, error) {
-	for i, m := range c.set.Members {
-		if idOf(m, m.Overview()) != id {
+	for i, one := range identify(c.set) {
+		if one.id != id {
 			continue
 		}
-		if contact := m.Contact(); contact.Err != nil { // else a page would wait for it
+		if contact := c.set.Members[i].Contact(); contact.Err != nil { // else a page would wait for it
 			return checkup.Target{}, fmt.Errorf("cluster %s does not answer: %w", id, contact.Err)
 		}
 		return c.targets[i], nil
@@ -52,9 +53,9 @@ func (c *Console) read(ctx context.Context, id string, scope survey.Scope) (*sur
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTime)
+	ctx, cancel := context.WithTimeout(ctx, surveyTime)
 	defer cancel()
-	scope.Broker, scope.On = c.locate, on.On
+	scope.Broker, scope.Direct, scope.On = c.locate, c.direct, on.On
 	return survey.Read(ctx, on.Config, scope)
 }
 
@@ -129,8 +130,15 @@ func (c *Console) status(ctx context.Context, cluster string) (*report.Status, e
 	return &status, nil
 }
 
+// WhatIf is what happens to all services in one cluster without another.
+type WhatIf struct {
+	Predictions []report.Prediction `json:"predictions"`
+	// Unread are why objects could not be read on which the predictions depend.
+	Unread []string `json:"unread,omitempty"`
+}
+
 // without predicts for all services what happens in one cluster without another.
-func (c *Console) without(ctx context.Context, cluster, without string) ([]report.Prediction, error) {
+func (c *Console) without(ctx context.Context, cluster, without string) (*WhatIf, error) {
 	id, err := names.ParseClusterID(without)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBadRequest, err)
@@ -139,7 +147,21 @@ func (c *Console) without(ctx context.Context, cluster, without string) ([]repor
 	if err != nil {
 		return nil, err
 	}
-	return report.WithoutAll(s, id)
+	all, err := report.WithoutAll(s, id)
+	if err != nil {
+		return nil, err
+	}
+	found := &WhatIf{Predictions: all}
+	for _, err := range s.Unread {
+		found.Unread = append(found.Unread, err.Error())
+	}
+	return found, nil
+}
+
+// Events are a cluster's Events from Atoll, the newest first. More means that there are others.
+type Events struct {
+	All  []Event `json:"all"`
+	More bool    `json:"more,omitempty"`
 }
 
 // Event is an Event of Kubernetes about Atoll's objects.
@@ -152,36 +174,37 @@ type Event struct {
 	Message string      `json:"message"`
 }
 
-// maxEvents limits the Events of one cluster.
+// maxEvents limits the Events of one reporter in one cluster.
 const maxEvents = 2000
 
-// events returns a cluster's Events from Atoll, the newest first.
-func (c *Console) events(ctx context.Context, cluster string) ([]Event, error) {
+// events returns a cluster's Events from Atoll.
+func (c *Console) events(ctx context.Context, cluster string) (*Events, error) {
 	on, err := c.target(cluster)
 	if err != nil {
 		return nil, err
 	}
 	config := rest.CopyConfig(on.Config)
-	config.Timeout = readTime
+	config.Timeout = surveyTime
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
-	list, err := kube.EventsV1().Events(corev1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: maxEvents})
-	if err != nil {
-		return nil, fmt.Errorf("listing Events: %w", err)
-	}
-	all := []Event{}
-	for _, e := range list.Items {
-		if strings.Contains(e.ReportingController, "atoll") {
-			all = append(all, Event{
+	found := &Events{All: []Event{}}
+	for _, reporter := range []string{"atoll-agent", "atoll-hub"} {
+		list, err := kube.EventsV1().Events(corev1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: maxEvents, FieldSelector: "reportingController=" + reporter})
+		if err != nil {
+			return nil, fmt.Errorf("listing Events: %w", err)
+		}
+		found.More = found.More || list.Continue != ""
+		for _, e := range list.Items {
+			found.All = append(found.All, Event{
 				Cluster: cluster, At: lastTime(e), About: strings.ToLower(e.Regarding.Kind) + " " + e.Regarding.Namespace + "/" + e.Regarding.Name,
 				Type: e.Type, Reason: e.Reason, Message: e.Note,
 			})
 		}
 	}
-	slices.SortFunc(all, func(a, b Event) int { return b.At.Compare(a.At.Time) })
-	return all, nil
+	slices.SortFunc(found.All, func(a, b Event) int { return b.At.Compare(a.At.Time) })
+	return found, nil
 }
 
 func lastTime(e eventsv1.Event) metav1.Time {
@@ -210,32 +233,52 @@ type Checks struct {
 // checkTime limits a run of checks.
 const checkTime = 2 * time.Minute
 
-// runChecks makes checks, unless a run has not ended.
-func (c *Console) runChecks(ctx context.Context) {
-	c.view.Lock()
-	running := c.checks.Running
-	c.checks.Running = true
-	c.view.Unlock()
-	if running {
-		return
+// startChecks makes the checks, unless they are being made.
+func (c *Console) startChecks() {
+	select {
+	case c.checkNow <- struct{}{}:
+	default:
 	}
+}
+
+// makeChecks makes checks when startChecks asks for them.
+func (c *Console) makeChecks(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.checkNow:
+			c.runChecks(ctx)
+		}
+	}
+}
+
+func (c *Console) runChecks(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	state := Checks{Running: true, Of: len(c.targets), Command: "atoll check"}
-	for _, t := range c.targets {
-		state.Command += " " + cmp.Or(t.Context, "")
-	}
+	state := Checks{Running: true, Of: len(c.targets), Command: checkCommand(c.targets)}
 	c.show(state)
-	var evidence check.Evidence
-	evidence.NoPods = true
-	for _, t := range c.targets { // one after the other, to show the progress
-		found, _ := checkup.Gather(ctx, []checkup.Target{t}, checkup.Options{Broker: c.locate, NoPods: true, Timeout: checkTime, Say: func(string, ...any) {}})
-		evidence.Clusters = append(evidence.Clusters, found.Clusters...)
-		state.Read, state.Results = len(evidence.Clusters), check.Evaluate(evidence)
+	var mu sync.Mutex
+	evidence, _ := checkup.Gather(ctx, c.targets, checkup.Options{Broker: c.locate, NoPods: true, Timeout: checkTime, Progress: func(read int) {
+		mu.Lock()
+		defer mu.Unlock()
+		state.Read = max(read, state.Read)
 		c.show(state)
-	}
-	state.Running, state.Ended, state.Error = false, time.Now().UnixMilli(), errorText(ctx.Err())
+	}})
+	state.Running, state.Ended, state.Error, state.Results = false, time.Now().UnixMilli(), errorText(ctx.Err()), check.Evaluate(*evidence)
 	c.show(state)
+}
+
+// checkCommand returns the command for all checks of clusters.
+func checkCommand(targets []checkup.Target) string {
+	contexts, flags := "", ""
+	for _, t := range targets {
+		rest, isNamed := strings.CutSuffix(string(t.On), string(command.At("", t.Context)))
+		if flags = rest; isNamed && t.Context != "" {
+			contexts += " " + command.Quoted(t.Context)
+		}
+	}
+	return "atoll check" + contexts + flags
 }
 
 // show shows the state of the checks to all pages.

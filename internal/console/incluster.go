@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -42,7 +41,8 @@ func (o *InCluster) Run(life context.Context) error {
 	if o.broker != "" {
 		viewers.Broker = &rest.Config{Host: o.broker, TLSClientConfig: rest.TLSClientConfig{CAFile: o.brokerCA}}
 	}
-	server := &http.Server{Addr: o.listen, Handler: viewers.Handler(life), ReadHeaderTimeout: 10 * time.Second}
+	server := NewHTTPServer(viewers.Handler(life))
+	server.Addr = o.listen
 	context.AfterFunc(life, func() { _ = server.Close() })
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -35,8 +36,6 @@ type pages struct {
 	find func(*http.Request) *Console
 	// unknown answers others.
 	unknown http.HandlerFunc
-	// hold, if not nil, is called when a stream begins, and what it returns when it ends.
-	hold func(*http.Request) (release func())
 }
 
 // Server serves a console on a loopback address. Every user of the machine can connect there, so a page needs a cookie, which the
@@ -72,7 +71,7 @@ func (s *Server) Handler() http.Handler {
 		return nil
 	}, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "Open the address that atoll console has printed.", http.StatusUnauthorized)
-	}, nil}
+	}}
 	mux := p.mux()
 	mux.HandleFunc("GET /login", s.login)
 	_, port, _ := net.SplitHostPort(s.host)
@@ -99,7 +98,7 @@ func (p pages) mux() *http.ServeMux {
 		return c.without(r.Context(), r.FormValue("cluster"), r.FormValue("without"))
 	}))
 	mux.Handle("POST /api/checks", p.with(func(c *Console, w http.ResponseWriter, _ *http.Request) {
-		go c.runChecks(p.life)
+		c.startChecks()
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	return mux
@@ -118,7 +117,7 @@ func guard(next http.Handler, policy, linked string, hosts ...string) http.Handl
 		switch origin := r.Header.Get("Origin"); {
 		case !slices.Contains(hosts, r.Host):
 			http.Error(w, "The console answers only at "+strings.Join(hosts, " and "), http.StatusMisdirectedRequest)
-		case origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host, r.Header.Get("Sec-Fetch-Site") == "cross-site" && (r.Method != http.MethodGet || r.URL.Path != linked):
+		case origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host, isForeign(r) && (r.Method != http.MethodGet || r.URL.Path != linked):
 			http.Error(w, "The console answers only to its own pages.", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
@@ -126,8 +125,18 @@ func guard(next http.Handler, policy, linked string, hosts ...string) http.Handl
 	})
 }
 
+// isForeign reports whether a page of another origin sends a request: also one of another port or name of this host (Fetch Metadata, section 2.4).
+func isForeign(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site != "" && site != "same-origin" && site != "none"
+}
+
 // login exchanges the token for a cookie, once.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet { // HEAD also comes here
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	given := r.URL.Query().Get("token")
@@ -211,25 +220,39 @@ func serviceOf(r *http.Request) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
+const (
+	// readTime is how long a client may take to send a request's header, or its body, and writeTime to accept an answer or a change.
+	readTime, writeTime = 10 * time.Second, time.Minute
+	// idleConnection is how long a connection is kept without a request.
+	idleConnection = 2 * time.Minute
+)
+
+// NewHTTPServer returns a server that waits for no client forever.
+func NewHTTPServer(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleConnection}
+}
+
 // aliveTime is how often an idle stream is written to, so that a page notices that the program has ended.
 const aliveTime = 10 * time.Second
 
 // live streams the view and its changes as server-sent events (HTML Standard, section 9.2).
 func (p pages) live(c *Console, w http.ResponseWriter, r *http.Request) {
+	v, now, err := c.watch()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusTooManyRequests)
+		return
+	}
+	defer c.leave(v)
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
-	if p.hold != nil {
-		defer p.hold(r)()
+	send := func(text string) bool {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTime))
+		_, err := io.WriteString(w, text)
+		return err == nil && control.Flush() == nil
 	}
-	v, now := c.watch()
-	defer c.leave(v)
 	write := func(change any) bool {
 		text, err := json.Marshal(change)
-		if err != nil {
-			return false
-		}
-		_, err = fmt.Fprintf(w, "data: %s\n\n", text)
-		return err == nil && control.Flush() == nil
+		return err == nil && send("data: "+string(text)+"\n\n")
 	}
 	if !write(now) {
 		return
@@ -245,7 +268,7 @@ func (p pages) live(c *Console, w http.ResponseWriter, r *http.Request) {
 		case <-c.closed:
 			return
 		case <-alive.C:
-			if _, err := fmt.Fprint(w, "event: alive\ndata: {}\n\n"); err != nil || control.Flush() != nil {
+			if !send("event: alive\ndata: {}\n\n") {
 				return
 			}
 		case <-v.wake:

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"net"
 	"net/http"
@@ -49,6 +51,27 @@ func login(t *testing.T, s *Server) string {
 	return ""
 }
 
+// TestBundleIsSmall: the pages load over slow connections.
+func TestBundleIsSmall(t *testing.T) {
+	const limit = 200_000 // bytes
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	files, err := assets.ReadDir("assets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := assets.ReadFile("assets/" + f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write(text)
+	}
+	if err := w.Close(); err != nil || len(files) < 3 || packed.Len() > limit {
+		t.Errorf("%d files are %d bytes when compressed, want at most %d (%v)", len(files), packed.Len(), limit, err)
+	}
+}
+
 // paths are everything that is served.
 var paths = map[string]string{
 	"/": "GET", "/app.js": "GET", "/app.css": "GET", "/api/live": "GET", "/api/explain?cluster=c1&service=shop/web": "GET", "/api/status?cluster=c1": "GET",
@@ -82,6 +105,9 @@ func TestTokenWorksOnce(t *testing.T) {
 			t.Errorf("%s: %s, %v", wrong, got.Status, got.Cookies())
 		}
 	}
+	if got := ask(t, s, "HEAD", url); len(got.Cookies()) > 0 {
+		t.Errorf("HEAD uses the token: %s", got.Status)
+	}
 	cookie := login(t, s)
 	for _, again := range []string{url, here + "/login?token="} {
 		if got := ask(t, s, "GET", again); got.StatusCode != http.StatusForbidden || len(got.Cookies()) > 0 {
@@ -108,6 +134,7 @@ func TestRefusesOtherSites(t *testing.T) {
 		{"Origin: null"},
 		{"Origin: http://localhost:7777"},
 		{"Sec-Fetch-Site: cross-site"},
+		{"Sec-Fetch-Site: same-site"},
 	} {
 		for path, method := range paths {
 			if got := ask(t, s, method, here+path, append(headers, cookie)...); got.StatusCode != http.StatusMisdirectedRequest && got.StatusCode != http.StatusForbidden {

@@ -23,7 +23,7 @@ type Snapshot struct {
 	Change
 	Status map[string]*report.Status `json:"status"`
 	Errors map[string]string         `json:"errors"`
-	Events map[string][]Event        `json:"events"`
+	Events map[string]*Events        `json:"events"`
 }
 
 // TakeSnapshot reads clusters, and writes one page that needs no server. locate and direct say how to reach the broker.
@@ -45,7 +45,7 @@ func (c *Console) WriteSnapshot(ctx context.Context, w io.Writer) error {
 	if err := c.settle(ctx); err != nil {
 		return err
 	}
-	s := Snapshot{Change: c.Now(), Status: map[string]*report.Status{}, Errors: map[string]string{}, Events: map[string][]Event{}}
+	s := Snapshot{Change: c.Now(), Status: map[string]*report.Status{}, Errors: map[string]string{}, Events: map[string]*Events{}}
 	for _, cluster := range s.Overview.Clusters {
 		if cluster.State != stateRead {
 			continue
@@ -79,7 +79,10 @@ func (c *Console) WriteSnapshot(ctx context.Context, w io.Writer) error {
 
 // settle waits until no cluster is still being read, and the services are described.
 func (c *Console) settle(ctx context.Context) error {
-	v, _ := c.watch()
+	v, _, err := c.watch()
+	if err != nil {
+		return err
+	}
 	defer c.leave(v)
 	every := time.NewTicker(collectTime)
 	defer every.Stop()

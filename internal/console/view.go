@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/live"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
+	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
 
 // Overview is what pages show beside the services.
@@ -41,9 +43,9 @@ type Cluster struct {
 	// Context is its kubeconfig context, and On its flags for commands. They are empty for clusters that are not read.
 	Context string `json:"context,omitempty"`
 	On      string `json:"on,omitempty"`
-	// State is read, reading or unread. Outside means that it is not a member of a clusterset.
+	// State is read, reading or unread. Outside is why its services are not shown: it is not a member, or the same cluster as another.
 	State    string `json:"state"`
-	Outside  bool   `json:"outside,omitempty"`
+	Outside  string `json:"outside,omitempty"`
 	Answered int64  `json:"answered,omitempty"`
 	// Error is why it does not answer now, and Unread why kinds could not be read.
 	Error  string   `json:"error,omitempty"`
@@ -87,21 +89,39 @@ const (
 	stateRead, stateReading, stateUnread = "read", "reading", "unread"
 )
 
-// idOf returns a member's id, or its context while that is unknown.
-func idOf(m *live.Member, s *survey.Survey) string {
-	switch {
-	case s.ClusterID != "":
-		return s.ClusterID.String()
-	case m.Context != "":
-		return m.Context
+// identity is what a member is called, and why its services are not shown; "" if they are.
+type identity struct{ id, outside string }
+
+// identify names the members: by their ids, or by their contexts while these are unknown or those of another clusterset.
+func identify(set *live.Clusterset) []identity {
+	all := make([]identity, len(set.Members))
+	first := map[names.ClusterID]*live.Member{}
+	shown := set.Name()
+	for i, m := range set.Members {
+		s := m.Overview()
+		same := first[s.ClusterID]
+		switch {
+		case s.ClusterID == "" && m.HasProperties():
+			all[i].outside = "not a member of a clusterset"
+		case s.ClusterID == "":
+		case s.Clusterset != "" && s.Clusterset != shown:
+			all[i].outside = fmt.Sprintf("cluster %s of clusterset %s: these pages show clusterset %s", s.ClusterID, s.Clusterset, shown)
+		case same != nil:
+			all[i].outside = fmt.Sprintf("has the id %s, as %s has, which is shown", s.ClusterID, same)
+		default:
+			first[s.ClusterID] = m
+			all[i].id = s.ClusterID.String()
+			continue
+		}
+		all[i].id = m.String()
 	}
-	return "current context"
+	return all
 }
 
 // overview describes the clusters and the broker.
-func overview(set *live.Clusterset, now time.Time) Overview {
+func overview(set *live.Clusterset, members []identity, now time.Time) Overview {
 	broker, server, contact := set.Broker()
-	o := Overview{At: now.UnixMilli(), Broker: Broker{Server: server, Answered: millis(contact.Answered), Read: broker != nil}}
+	o := Overview{At: now.UnixMilli(), Clusterset: set.Name(), Broker: Broker{Server: server, Answered: millis(contact.Answered), Read: broker != nil}}
 	o.Broker.Error = errorText(contact.Err)
 	for _, err := range contact.Unread {
 		o.Broker.Error = err.Error()
@@ -112,10 +132,10 @@ func overview(set *live.Clusterset, now time.Time) Overview {
 			known[m.Cluster] = &m
 		}
 	}
-	for _, m := range set.Members {
+	for i, m := range set.Members {
 		s, contact := m.Overview(), m.Contact()
 		c := Cluster{
-			ID: idOf(m, s), Context: m.Context, On: string(m.On), State: stateRead, Answered: millis(contact.Answered), Error: errorText(contact.Err),
+			ID: members[i].id, Outside: members[i].outside, Context: m.Context, On: string(m.On), State: stateRead, Answered: millis(contact.Answered), Error: errorText(contact.Err),
 			Withdrawn: s.Cluster.Withdrawn, Silent: s.Cluster.Silent, Unproven: s.Cluster.Unproven,
 		}
 		for _, err := range contact.Unread {
@@ -127,14 +147,10 @@ func overview(set *live.Clusterset, now time.Time) Overview {
 		case !contact.Complete:
 			c.State = stateReading
 		}
-		c.Outside = m.HasProperties() && s.ClusterID == ""
 		c.KnowsLost = m.KnowsLost()
 		c.Member = known[c.ID]
 		delete(known, c.ID)
 		o.Clusters = append(o.Clusters, c)
-		if o.Clusterset == "" {
-			o.Clusterset = s.Clusterset
-		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		o.Clusters = append(o.Clusters, Cluster{ID: id, State: stateUnread, Member: known[id]})
@@ -196,15 +212,18 @@ func (e *entry) readMember(at int, s *survey.Survey, hasEndpoints bool) {
 }
 
 // row returns a service as pages show it; nil if no cluster has it.
-func (e *entry) row(id string, ids []string) *Row {
+func (e *entry) row(id string, members []identity) *Row {
 	r := &Row{ID: id, Type: e.kind, Exports: map[string]Cell{}, Imports: map[string]Cell{}, Conflicts: e.conflicts}
 	maps.Copy(r.Exports, e.published)
 	for at, m := range e.members {
+		if members[at].outside != "" {
+			continue
+		}
 		if m.own != nil {
-			r.Exports[ids[at]] = *m.own
+			r.Exports[members[at].id] = *m.own
 		}
 		if m.imported != nil {
-			r.Imports[ids[at]], r.Type = *m.imported, cmp.Or(r.Type, m.kind)
+			r.Imports[members[at].id], r.Type = *m.imported, cmp.Or(r.Type, m.kind)
 		}
 	}
 	if len(r.Exports)+len(r.Imports) == 0 {
@@ -235,10 +254,10 @@ func importCell(i report.Import, all []report.Endpoint) Cell {
 			c.From = map[string][2]int{}
 		}
 		from := c.From[e.Cluster]
-		switch e.State {
-		case report.EndpointReady:
+		switch {
+		case i.IsServedBy(e):
 			from[0]++
-		case report.EndpointStandby:
+		case e.State == report.EndpointStandby:
 			c.Standby++
 			from[1]++
 		}

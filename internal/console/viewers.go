@@ -23,10 +23,14 @@ import (
 )
 
 const (
-	// idleTime is how long a viewer's console is kept after the last request.
+	// idleTime is how long a viewer's console is kept after the last request, and after its last page was closed.
 	idleTime = 10 * time.Minute
-	// maxViewers limits the viewers at the same time: each has watches of its own.
-	maxViewers = 30
+	// maxSessions limits the sessions, each of which has watches, and maxOfUser those of one user: tokens of a user change.
+	maxSessions, maxOfUser = 30, 3
+	// maxCookies limits the cookies of one session.
+	maxCookies = 10
+	// maxAsking limits the tokens that are checked at the same time.
+	maxAsking = 10
 	// askViewerTime limits the check of a token, and recheckTime is how often that is repeated: tokens expire.
 	askViewerTime, recheckTime = 10 * time.Second, time.Minute
 	// viewerCookie is the cookie of somebody who has logged in. Browsers accept the prefix only over TLS, and do not send the cookie to other hosts.
@@ -44,6 +48,8 @@ type Viewers struct {
 	// Hosts are the names, with ports unless they are the usual ones, at which browsers open the console.
 	Hosts []string
 
+	asking chan struct{} // limits
+
 	mu      sync.Mutex
 	by      map[[sha256.Size]byte]*session // by token
 	cookies map[string]*session
@@ -54,20 +60,21 @@ type session struct {
 	console *Console
 	end     context.CancelFunc
 	key     [sha256.Size]byte
+	user    string
+	began   time.Time
 	cookies []string
-	streams int
 	idle    *time.Timer
 }
 
 // Handler serves the pages until life ends.
 func (v *Viewers) Handler(life context.Context) http.Handler {
-	v.by, v.cookies = map[[sha256.Size]byte]*session{}, map[string]*session{}
+	v.asking, v.by, v.cookies = make(chan struct{}, maxAsking), map[[sha256.Size]byte]*session{}, map[string]*session{}
 	p := pages{life, func(r *http.Request) *Console {
 		if s := v.find(life, r); s != nil {
 			return s.console
 		}
 		return nil
-	}, v.ask, func(r *http.Request) func() { return v.hold(life, r) }}
+	}, v.ask}
 	mux := p.mux()
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { v.login(life, w, r) })
 	open := http.NewServeMux()
@@ -96,6 +103,7 @@ func askFor(w http.ResponseWriter, r *http.Request, code int, problem string) {
 // login exchanges a token for a cookie.
 func (v *Viewers) login(life context.Context, w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
 	s, err := v.open(life, strings.TrimSpace(r.PostFormValue("token")))
 	if err != nil {
 		askFor(w, r, http.StatusForbidden, err.Error())
@@ -103,7 +111,12 @@ func (v *Viewers) login(life context.Context, w http.ResponseWriter, r *http.Req
 	}
 	value := rand.Text()
 	v.mu.Lock()
-	v.cookies[value], s.cookies = s, append(s.cookies, value)
+	if v.by[s.key] == s { // else it has just ended: the page asks again
+		if v.cookies[value], s.cookies = s, append(s.cookies, value); len(s.cookies) > maxCookies {
+			delete(v.cookies, s.cookies[0])
+			s.cookies = s.cookies[1:]
+		}
+	}
 	v.mu.Unlock()
 	http.SetCookie(w, &http.Cookie{Name: viewerCookie, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -129,22 +142,6 @@ func (v *Viewers) find(life context.Context, r *http.Request) *session {
 	return nil
 }
 
-// hold keeps the session of a request while its stream is open. It returns what ends that.
-func (v *Viewers) hold(life context.Context, r *http.Request) func() {
-	s := v.find(life, r)
-	if s == nil {
-		return func() {}
-	}
-	add := func(n int) {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		s.streams += n
-		s.idle.Reset(idleTime)
-	}
-	add(1)
-	return func() { add(-1) }
-}
-
 // open returns the session of a token, which it begins if the API server knows the token.
 func (v *Viewers) open(life context.Context, token string) (*session, error) {
 	key := sha256.Sum256([]byte(token))
@@ -155,7 +152,8 @@ func (v *Viewers) open(life context.Context, token string) (*session, error) {
 		return nil, errors.New("the token is missing")
 	}
 	config := withToken(v.Cluster, token)
-	if err := known(life, config); err != nil {
+	user, err := v.known(life, config)
+	if err != nil {
 		return nil, fmt.Errorf("the API server does not accept the token: %w", err)
 	}
 	var direct *rest.Config
@@ -171,16 +169,33 @@ func (v *Viewers) open(life context.Context, token string) (*session, error) {
 	if s := v.by[key]; s != nil {
 		return s, nil // another request was faster
 	}
-	if len(v.by) >= maxViewers {
-		return nil, fmt.Errorf("%d others look at the console. Try again later", maxViewers)
+	v.makeRoom(user)
+	if len(v.by) >= maxSessions {
+		return nil, fmt.Errorf("%d others look at the console. Try again later", maxSessions)
 	}
 	ctx, cancel := context.WithCancel(life)
-	s := &session{console: made, end: cancel, key: key}
-	s.idle = time.AfterFunc(idleTime, func() { v.expire(s, false) })
+	s := &session{console: made, end: cancel, key: key, user: user, began: time.Now()}
+	s.idle = time.AfterFunc(idleTime, func() { v.expire(s) })
 	v.by[key] = s
 	go made.Run(ctx)
 	go v.recheck(ctx, s, config)
 	return s, nil
+}
+
+// makeRoom ends a user's oldest session if the user has too many. The caller holds the lock.
+func (v *Viewers) makeRoom(user string) {
+	var oldest *session
+	n := 0
+	for _, s := range v.by {
+		if s.user == user {
+			if n++; oldest == nil || s.began.Before(oldest.began) {
+				oldest = s
+			}
+		}
+	}
+	if n >= maxOfUser {
+		v.drop(oldest)
+	}
 }
 
 // opened returns the session of a token that has one.
@@ -203,23 +218,30 @@ func (v *Viewers) recheck(ctx context.Context, s *session, config *rest.Config) 
 		case <-ctx.Done():
 			return
 		case <-every.C:
-			if apierrors.IsUnauthorized(known(ctx, config)) {
-				v.expire(s, true)
+			if _, err := v.known(ctx, config); apierrors.IsUnauthorized(err) {
+				v.mu.Lock()
+				v.drop(s)
+				v.mu.Unlock()
 			}
 		}
 	}
 }
 
-// expire ends a session, unless a page is open and it need not end now.
-func (v *Viewers) expire(s *session, now bool) {
+// expire ends a session, unless a page is open or was until a moment ago.
+func (v *Viewers) expire(s *session) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if left := idleTime - s.console.unwatched(); left > 0 {
+		s.idle.Reset(left)
+		return
+	}
+	v.drop(s)
+}
+
+// drop ends a session. The caller holds the lock.
+func (v *Viewers) drop(s *session) {
 	if v.by[s.key] != s {
 		return // it has ended
-	}
-	if s.streams > 0 && !now {
-		s.idle.Reset(idleTime)
-		return
 	}
 	s.idle.Stop()
 	delete(v.by, s.key)
@@ -236,14 +258,23 @@ func withToken(config *rest.Config, token string) *rest.Config {
 	return config
 }
 
-// known reports why the API server does not know a token.
-func known(ctx context.Context, config *rest.Config) error {
+// known returns the user to whom the API server says that a token belongs.
+func (v *Viewers) known(ctx context.Context, config *rest.Config) (user string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, askViewerTime)
 	defer cancel()
+	select {
+	case v.asking <- struct{}{}:
+		defer func() { <-v.asking }()
+	case <-ctx.Done():
+		return "", errors.New("too many tokens are being checked. Try again later")
+	}
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	return err
+	review, err := kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	return review.Status.UserInfo.Username, nil
 }

@@ -5,8 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
+	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
@@ -75,6 +78,80 @@ func TestClusterGoesAway(t *testing.T) {
 	p.until("c1 answers again", func() bool { return p.cluster("c1").Error == "" })
 }
 
+// TestCredentialsExpire: while the broker does not know the credentials, what it had stays, as old.
+func TestCredentialsExpire(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.register("c9")
+	w.create(w.broker, record("c9", "shop", "web", ""))
+	_, p := w.open(w.members[0])
+	isShown := func() bool { return p.services["shop/web"].Exports["c9"].Status == "Published" }
+	p.until("the broker's records are read", isShown)
+	w.broker.unknown.Store(true)
+	p.until("the credentials are no longer accepted", func() bool { return p.overview.Broker.Error != "" })
+	if !isShown() || !p.overview.Broker.Read || !strings.Contains(p.overview.Broker.Error, "credentials") {
+		t.Errorf("%+v, shown: %v", p.overview.Broker, isShown())
+	}
+	w.broker.unknown.Store(false)
+	p.until("a new connection is complete", func() bool {
+		if !isShown() {
+			t.Error("the rows were away")
+		}
+		return p.overview.Broker.Error == ""
+	})
+	w.create(w.broker, record("c9", "shop", "db", ""))
+	p.until("it is current", func() bool { return p.services["shop/db"].Exports["c9"].Status == "Published" })
+}
+
+// TestContextsOfOtherClusters: a cluster of another clusterset, and a second context of a cluster, say so, and mix nothing.
+func TestContextsOfOtherClusters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	c1 := w.members[0]
+	again := &cluster{id: "again", api: c1.api, client: c1.client}
+	other, none := newCluster(t, "elsewhere", 8), newCluster(t, "none", 9)
+	w.property(other, aboutv1beta1.ClusterIDProperty, "c1")
+	w.property(other, aboutv1beta1.ClustersetProperty, "another")
+	w.create(c1, serviceImport("shop", "web", ""))
+	w.create(other, serviceImport("shop", "web", "a problem elsewhere"))
+	w.create(other, serviceImport("shop", "db", ""))
+	_, p := w.open(c1, again, other, none)
+	why := func(context string) string { return p.cluster("context context-" + context).Outside }
+	p.until("all are known", func() bool {
+		return p.cluster("c1").State == "read" && why("again") != "" && why("elsewhere") != "" && why("none") != "" && p.services["shop/web"].Imports["c1"].Status == "Ready"
+	})
+	for context, want := range map[string]string{"again": "has the id c1, as context context-c1 has", "elsewhere": "cluster c1 of clusterset another", "none": "not a member"} {
+		if !strings.Contains(why(context), want) {
+			t.Errorf("%s: %q", context, why(context))
+		}
+	}
+	p.until("only c1 is shown", func() bool { return len(p.services) == 1 && len(p.services["shop/web"].Imports) == 1 })
+}
+
+// TestMemberOfAnotherVersion: what a member writes that this program does not know is shown as it is, and the rest works.
+func TestMemberOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	future := &brokerv1alpha1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Namespace: clusterset, Name: "c9"}}
+	future.Spec.AgentVersion, future.Spec.AdvertiseMode, future.Spec.Isolation = "v99.0.0", "Teleport", "<b>Perfect</b>"
+	w.create(w.broker, future)
+	odd := record("c9", "shop", "web", "")
+	odd.Spec.Type, odd.Spec.SessionAffinity = "Quantum", "Entangled"
+	w.create(w.broker, odd)
+	w.create(w.broker, record("c1", "shop", "web", ""))
+	broken := serviceImport("shop", "web", "")
+	broken.Spec.Type, broken.Status.Conditions[0].Reason = "Quantum", "Superposition"
+	w.create(w.members[0], broken)
+	_, p := w.open(w.members...)
+	p.until("all is shown", func() bool {
+		row := p.services["shop/web"]
+		return len(row.Exports) == 2 && row.Imports["c1"].Status != "" && len(row.Conflicts) > 0
+	})
+	if m := p.cluster("c9").Member; m.Agent != "v99.0.0" || m.Advertises != "Teleport" || m.State != report.MemberJoining {
+		t.Errorf("%+v", m)
+	}
+}
+
 // TestNotAllCanBeRead: a notice says what is missing, and the rest works.
 func TestNotAllCanBeRead(t *testing.T) {
 	t.Parallel()
@@ -88,7 +165,7 @@ func TestNotAllCanBeRead(t *testing.T) {
 	}
 	_, p := w.open(c1, c2, c3)
 	p.until("the rest is shown", func() bool {
-		return p.services["shop/web"].Imports["c1"].Ready == 1 && p.services["shop/web"].Imports["c2"].Unknown && len(p.services["shop/web"].Imports) == 2 && len(p.cluster("c2").Unread) == 1 && p.cluster("context-c3").State == "unread"
+		return p.services["shop/web"].Imports["c1"].Ready == 1 && p.services["shop/web"].Imports["c2"].Unknown && len(p.services["shop/web"].Imports) == 2 && len(p.cluster("c2").Unread) == 1 && p.cluster("context context-c3").State == "unread"
 	})
 	if c := p.cluster("c2"); c.State != "read" || !strings.Contains(c.Unread[0], "listing EndpointSlices") || !strings.Contains(c.Unread[0], "not yours") {
 		t.Errorf("%+v", c)

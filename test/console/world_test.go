@@ -56,9 +56,9 @@ type cluster struct {
 	id     string
 	api    *apiserver.Server
 	client client.Client
-	// gone means that the API server does not answer; refused is a path that it forbids.
-	gone    atomic.Bool
-	refused atomic.Pointer[string]
+	// gone means that the API server does not answer, unknown that it does not know the token; refused is a path that it forbids.
+	gone, unknown atomic.Bool
+	refused       atomic.Pointer[string]
 }
 
 // RoundTrip lets requests pass unless the API server is gone.
@@ -67,17 +67,24 @@ func (c *cluster) RoundTrip(next http.RoundTripper) http.RoundTripper {
 		switch {
 		case c.gone.Load():
 			return nil, errors.New("no route to " + c.id)
+		case c.unknown.Load():
+			return refuse(apierrors.NewUnauthorized("Unauthorized")), nil
 		case c.refused.Load() != nil && strings.HasSuffix(r.URL.Path, *c.refused.Load()):
-			status := apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", errors.New("not yours")).Status()
-			status.Kind, status.APIVersion = "Status", "v1"
-			w := httptest.NewRecorder()
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusForbidden)
-			_ = json.NewEncoder(w).Encode(status)
-			return w.Result(), nil
+			return refuse(apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", errors.New("not yours"))), nil
 		}
 		return next.RoundTrip(r)
 	})
+}
+
+// refuse is an API server's answer to a request that it refuses.
+func refuse(err *apierrors.StatusError) *http.Response {
+	status := err.Status()
+	status.Kind, status.APIVersion = "Status", "v1"
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status)
+	return w.Result()
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -105,11 +112,15 @@ func newWorld(t testing.TB, n int) *world {
 	for i := range n {
 		c := newCluster(t, fmt.Sprintf("c%d", i+1), byte(i+1))
 		w.members = append(w.members, c)
-		w.create(c, &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: aboutv1beta1.ClusterIDProperty}, Spec: aboutv1beta1.ClusterPropertySpec{Value: c.id}})
-		w.create(c, &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: aboutv1beta1.ClustersetProperty}, Spec: aboutv1beta1.ClusterPropertySpec{Value: clusterset}})
+		w.property(c, aboutv1beta1.ClusterIDProperty, c.id)
+		w.property(c, aboutv1beta1.ClustersetProperty, clusterset)
 		w.register(c.id)
 	}
 	return w
+}
+
+func (w *world) property(c *cluster, name, value string) {
+	w.create(c, &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: aboutv1beta1.ClusterPropertySpec{Value: value}})
 }
 
 // register makes a cluster a member on the broker.

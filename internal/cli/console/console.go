@@ -113,7 +113,7 @@ func (o *options) serve(ctx context.Context, c *console.Console, out, errOut io.
 		return fmt.Errorf("%w: choose another --port", err)
 	}
 	s := console.NewServer(ctx, c, listener.Addr())
-	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	server := console.NewHTTPServer(s.Handler())
 	fmt.Fprintf(out, "%s\nThe address works once. Press Ctrl-C to end.\n", s.URL())
 	if !o.noBrowser {
 		folder, err := os.MkdirTemp("", "atoll-console-")
@@ -153,5 +153,10 @@ func open(ctx context.Context, folder, url string) error {
 	default:
 		command = []string{"xdg-open", url}
 	}
-	return exec.CommandContext(ctx, command[0], command[1:]...).Start()
+	browser := exec.CommandContext(ctx, command[0], command[1:]...)
+	if err := browser.Start(); err != nil {
+		return err
+	}
+	go func() { _ = browser.Wait() }()
+	return nil
 }

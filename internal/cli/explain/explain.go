@@ -74,7 +74,7 @@ The first line is the verdict, which also determines the exit status:
 	}
 	cluster.AddFlags(command.Flags())
 	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the service; default is the namespace of the kubeconfig context")
-	command.Flags().StringVar(&without, "without", "", "instead of explaining, show which clusters would serve the service without this exporting cluster, as of now; the exit status is 79 if some port would not be served")
+	command.Flags().StringVar(&without, "without", "", "instead of explaining, show which clusters would serve the service without this exporting cluster, as of now; the exit status is 79 if some port would not be served, and 81 if not all that decides it could be read")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
 }
@@ -95,6 +95,9 @@ func predict(w io.Writer, format output.Format, found *survey.Survey, service ty
 	if slices.ContainsFunc(p.Ports, func(port report.PredictedPort) bool { return !port.Served }) {
 		return target.Exit(target.ExitFailed)
 	}
+	if len(p.Unread) > 0 {
+		return target.Exit(exitStatus[report.CannotTell])
+	}
 	return nil
 }
 
@@ -113,7 +116,13 @@ func printPrediction(w io.Writer, p report.Prediction) error {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s (%s)\t%d\t%s\n", port.Family, output.Text(port.Port), c.Cluster, c.Role, c.Reason, c.Ready, share)
 		}
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, why := range p.Unread {
+		fmt.Fprintln(w, "This is not certain:", printable.Line(why))
+	}
+	return nil
 }
 
 // exitStatus maps the verdict to the exit status.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 
 	"github.com/atoll-mcs/atoll/internal/doctor/checkup"
 	"github.com/atoll-mcs/atoll/internal/doctor/trial"
@@ -76,13 +78,27 @@ func (s *Scoped) Configs(contexts []string) ([]checkup.Target, error) {
 		}
 		one := Cluster{Kubeconfig: s.Kubeconfig, Context: context}
 		config, err := one.Config()
-		if err != nil {
+		switch {
+		case err == nil:
+		case s.everywhere: // the others are usable
+			config = failing(err)
+		default:
 			return nil, err
 		}
 		all = append(all, checkup.Target{Context: context, On: one.Command(), Config: config})
 	}
 	return all, nil
 }
+
+// failing is a configuration whose requests fail with an error.
+func failing(err error) *rest.Config {
+	return &rest.Config{Host: "https://unusable.invalid", Transport: failure{err}}
+}
+
+type failure struct{ error }
+
+// RoundTrip implements http.RoundTripper.
+func (f failure) RoundTrip(*http.Request) (*http.Response, error) { return nil, f.error }
 
 // Members returns these clusters as members, whose pods run image; "" means the agents' image.
 func (s *Scoped) Members(ctx context.Context, contexts []string, image string) ([]trial.Member, error) {

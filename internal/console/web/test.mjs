@@ -3,7 +3,7 @@
 // pixels, be readable in light and dark, have no serious accessibility problem, and load nothing from elsewhere. With a folder for
 // PICTURES, it saves some there. ATOLL, ATOLL_LAB and KUBECONFIG name the program and the lab.
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -130,11 +130,19 @@ try {
   await until('the checks have ended', () => /\d+ passed/.test(document.body.innerText) && [...document.querySelectorAll('button')].some((b) => b.textContent === 'Run the checks'))
   await look('checks', true)
 
+  // Which services are active, and which are old, by filter.
+  await go('#/services?state=active')
+  await until('the service is active', () => !document.querySelector('.filter output').textContent.startsWith('0 of'))
+  await go('#/services?state=stale')
+  await until('nothing is old', () => document.querySelector('.filter output').textContent.startsWith('0 of'))
+
   // A cluster that stops answering is old, and everything else goes on.
   await go('#/clusters')
   quiet = true
   atoll('lab', 'kill', '--name', lab, 'c2/apiserver')
   await until('c2 is old', () => [...document.querySelectorAll('.card.stale')].some((c) => /^c2[\s\S]*does not answer/.test(c.innerText.trim())))
+  await go('#/services?state=stale&cluster=c2')
+  await until('what is old', () => !document.querySelector('.filter output').textContent.startsWith('0 of'))
   await go(`#/service/${service}?cluster=c2`)
   await until('why c2 cannot be read', () => document.querySelector('.notice')?.innerText.length > 20)
   await go(`#/service/${service}?cluster=c3`)
@@ -148,11 +156,22 @@ try {
   // A snapshot is a file that shows the same.
   const folder = mkdtempSync(join(tmpdir(), 'atoll-console-'))
   const file = join(folder, 'snapshot.html')
-  atoll('console', '--context', 'c1', '--context', 'c3', '--snapshot', file)
+  const evil = '<img src=x onerror=alert(1)>' // also a context that does not answer
+  const kubeconfig = join(folder, 'config')
+  writeFileSync(kubeconfig, readFileSync(process.env.KUBECONFIG))
+  const set = (...args) => execFileSync('kubectl', ['--kubeconfig', kubeconfig, 'config', ...args])
+  set('set-cluster', 'nowhere', '--server', 'https://127.0.0.1:1')
+  set('set-context', evil, '--cluster', 'nowhere')
+  atoll('console', '--kubeconfig', kubeconfig, '--context', 'c1', '--context', 'c3', '--context', evil, '--snapshot', file)
   await page.goto(pathToFileURL(file).href + '#/services')
   await has(service)
   await go('#/clusters?cluster=c1')
   await has('snapshot of')
+  await has(evil)
+  if (await page.evaluate(() => document.querySelector('main img'))) wrong('a context has become markup')
+  await go('#/%E0%A4%A') // an address that somebody has broken
+  await has('There is no page')
+  await go('#/clusters?cluster=c1')
   await has('atoll-agent: ')
   await look('snapshot', true)
   rmSync(folder, { recursive: true })

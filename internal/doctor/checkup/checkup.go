@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,6 +57,8 @@ type Options struct {
 	Timeout time.Duration
 	// Say prints progress.
 	Say func(format string, args ...any)
+	// Progress, if not nil, gets the number of clusters whose API servers have answered all, or failed.
+	Progress func(int)
 	// Read, if not nil, gets the API servers' results before pods start.
 	Read func(check.Evidence)
 }
@@ -64,11 +67,15 @@ type Options struct {
 // to be. problems lists those that are not.
 func Gather(ctx context.Context, targets []Target, o Options) (evidence *check.Evidence, problems []error) {
 	e := &check.Evidence{Before: o.Before, Image: o.Image, NoPods: o.NoPods, Clusters: make([]check.Cluster, len(targets))}
+	var done atomic.Int32
 	each(len(targets), func(i int) {
 		config := rest.CopyConfig(targets[i].Config)
 		config.Timeout = answerTime
 		e.Clusters[i].Context, e.Clusters[i].On = targets[i].Context, targets[i].On
 		e.Clusters[i].Unreached = read(ctx, &e.Clusters[i], config, o)
+		if n := int(done.Add(1)); o.Progress != nil {
+			o.Progress(n)
+		}
 	})
 	call(e)
 	if o.Read != nil {

@@ -42,7 +42,7 @@ type Clusterset struct {
 
 	mu     sync.Mutex
 	broker *broker
-	// why is why there is no broker; nil while it is still looked for. attempts counts the connections.
+	// why is why there is no new connection to the broker; nil while it is still looked for. attempts counts the connections.
 	why      error
 	attempts int
 }
@@ -70,6 +70,9 @@ type Contact struct {
 	Unread   []error
 	Complete bool
 }
+
+// isWhole reports whether all has been read.
+func (c Contact) isWhole() bool { return c.Complete && len(c.Unread) == 0 }
 
 // OfBroker is the place of changes on the broker. Other places are indexes of Members.
 const OfBroker = -1
@@ -103,22 +106,41 @@ func (c *Clusterset) Run(ctx context.Context) {
 func (c *Clusterset) runBroker(ctx context.Context) {
 	for wait := firstWait; ctx.Err() == nil; wait = min(2*wait, askInterval) {
 		b, err := c.reach(ctx)
-		c.mu.Lock()
-		if c.broker, c.why = b, err; err != nil && c.stillReads() {
-			c.why = nil // its name, or the credentials for it, may not have been read yet
+		if err == nil {
+			c.take(b)
+		} else {
+			c.mu.Lock()
+			if c.why = err; c.stillReads() {
+				c.why = nil // its name, or the credentials for it, may not have been read yet
+			}
+			c.mu.Unlock()
 		}
-		c.attempts++
-		c.mu.Unlock()
 		c.changed(OfBroker, types.NamespacedName{})
 		if err == nil {
 			b.feed.run(ctx, apierrors.IsUnauthorized)
-			wait = firstWait
-			continue
+			if b.feed.state().isWhole() {
+				wait = firstWait
+			}
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
 		}
+	}
+}
+
+// take makes a connection the one that is shown. One before stays, as old, until all has been read from the new one, or the API
+// server refuses to show it.
+func (c *Clusterset) take(b *broker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broker == b {
+		return
+	}
+	contact := b.feed.state()
+	if c.broker == nil || contact.isWhole() || slices.ContainsFunc(contact.Unread, apierrors.IsForbidden) {
+		c.broker, c.why = b, nil
+		c.attempts++
 	}
 }
 
@@ -128,6 +150,19 @@ func (c *Clusterset) stillReads() bool {
 		contact := m.Contact()
 		return !contact.Complete && contact.Err == nil
 	})
+}
+
+// Name returns the clusterset's name: as the broker has it, or as the first member does; "" while it is unknown.
+func (c *Clusterset) Name() string {
+	if b, _ := c.connected(); b != nil {
+		return b.clusterset
+	}
+	for _, m := range c.Members {
+		if s := m.Overview(); s.Clusterset != "" {
+			return s.Clusterset
+		}
+	}
+	return ""
 }
 
 // BrokerServices returns the services that the broker has, and the number of connections to it so far.
@@ -156,11 +191,12 @@ func (c *Clusterset) reach(ctx context.Context) (*broker, error) {
 		}
 		clock := &survey.Clock{}
 		config.Wrap(clock.Wrap)
-		f, err := newFeed(config, brokerKinds(clusterset), func(service types.NamespacedName) { c.changed(OfBroker, service) })
-		if err != nil {
-			return nil, err
-		}
-		return &broker{f, clock, clusterset, config.Host}, nil
+		b := &broker{clock: clock, clusterset: clusterset, server: config.Host}
+		b.feed, err = newFeed(config, brokerKinds(clusterset), func(service types.NamespacedName) {
+			c.take(b)
+			c.changed(OfBroker, service)
+		})
+		return b, err
 	}
 	return nil, errors.Join(failed...)
 }
@@ -201,14 +237,18 @@ func (c *Clusterset) connected() (*broker, Contact) {
 	if c.broker == nil {
 		return nil, Contact{Err: c.why}
 	}
-	return c.broker, c.broker.feed.state()
+	contact := c.broker.feed.state()
+	if c.why != nil {
+		contact.Err = c.why
+	}
+	return c.broker, contact
 }
 
 // BrokerGeneral returns what concerns all services on the broker but its lists: its time, and the members' permissions. It is nil if the
 // broker cannot be read.
 func (c *Clusterset) BrokerGeneral() *survey.Broker {
 	b, contact := c.connected()
-	if b == nil || !contact.Complete || len(contact.Unread) > 0 {
+	if b == nil || !contact.isWhole() {
 		return nil
 	}
 	found := &survey.Broker{}

@@ -11,6 +11,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
+	"github.com/atoll-mcs/atoll/internal/mcs/share"
 )
 
 // silent is how late a heartbeat may be if its Lease has no duration: the agents' default.
@@ -30,8 +31,9 @@ type Member struct {
 	IPFamilies       []string `json:"ipFamilies,omitempty"`
 	PodCIDRs         []string `json:"podCIDRs,omitempty"`
 	ServiceCIDRs     []string `json:"serviceCIDRs,omitempty"`
-	// Exports is the number of exported services.
-	Exports int `json:"exports"`
+	// Exports is the number of exported services, and ExportsLimit how many of one cluster count.
+	Exports      int `json:"exports"`
+	ExportsLimit int `json:"exportsLimit"`
 	// Namespaces are the patterns of namespaces that the broker permits to export; ["*"] for all.
 	Namespaces []string `json:"namespaces"`
 	// AllowedRanges are the permitted ranges of its endpoints; absent without a restriction.
@@ -75,7 +77,7 @@ func Members(s *survey.Survey) []Member {
 		member := Member{
 			Cluster: m.Name, State: MemberJoining, Kubernetes: m.Spec.KubernetesVersion, Agent: m.Spec.AgentVersion, Region: m.Spec.Region,
 			Advertises: string(m.Spec.AdvertiseMode), IPFamilies: texts(m.Spec.IPFamilies), PodCIDRs: m.Spec.PodCIDRs, ServiceCIDRs: m.Spec.ServiceCIDRs,
-			Exports: exports[m.Name], Isolation: string(m.Spec.Isolation), Self: m.Name == s.ClusterID.String(),
+			Exports: exports[m.Name], ExportsLimit: share.Records, Isolation: string(m.Spec.Isolation), Self: m.Name == s.ClusterID.String(),
 		}
 		member.Drained = drained(s, m.Name)
 		member.permissions(s.Broker.Permissions.Of(names.ClusterID(m.Name)))

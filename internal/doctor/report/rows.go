@@ -115,6 +115,9 @@ type Import struct {
 // Problem returns how bad the import's status is; "" if it is in effect.
 func (i Import) Problem() Severity { return i.problem }
 
+// IsServedBy reports whether an endpoint of the import is one of its ReadyEndpoints.
+func (i *Import) IsServedBy(e Endpoint) bool { return e.canServe(i.isHeadless(), i.keys) }
+
 // isHeadless reports whether the import has no clusterset IP.
 func (i *Import) isHeadless() bool { return i.Type == string(mcsv1beta1.Headless) }
 
@@ -144,7 +147,7 @@ func Imports(s *survey.Survey) []Import {
 			row.keys, row.numbers = append(row.keys, key), append(row.numbers, p.Port)
 		}
 		for _, e := range endpoints[key] {
-			if e.canServe(row.isHeadless(), row.keys) {
+			if row.IsServedBy(e) {
 				row.ReadyEndpoints++
 			}
 		}

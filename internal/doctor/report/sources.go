@@ -52,7 +52,7 @@ func (x *Explanation) sources(s *survey.Survey, service types.NamespacedName, ex
 		return total, ready
 	}
 	serves := func(e Endpoint) bool {
-		return e.State == EndpointReady && (x.Import == nil || e.canServe(x.Import.isHeadless(), x.Import.keys))
+		return e.State == EndpointReady && (x.Import == nil || x.Import.IsServedBy(e))
 	}
 	for _, slice := range s.Cluster.Slices { // including clusters without an export on the broker
 		if id := slice.Labels[names.LabelSourceCluster]; !slices.Contains(clusters, id) {

@@ -31,6 +31,8 @@ type Prediction struct {
 	Without string `json:"without"`
 	// Ports are sorted. A headless service has one for each family, without name.
 	Ports []PredictedPort `json:"ports"`
+	// Unread are why objects could not be read on which the prediction depends.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // PredictedPort is the prediction for one port of one address family.
@@ -62,6 +64,9 @@ func Without(s *survey.Survey, service types.NamespacedName, without names.Clust
 	exports := notRefused(s, service, constituents(s, service))
 	if !slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID == without.String() }) {
 		return p, fmt.Errorf("cluster %s does not export %s, or cluster %s does not import from it", without, service, p.Cluster)
+	}
+	for _, err := range s.Unread {
+		p.Unread = append(p.Unread, err.Error())
 	}
 	input, _ := choiceOf(s, service, exports)
 	for i := range input.Clusters {
@@ -104,7 +109,7 @@ func WithoutAll(s *survey.Survey, without names.ClusterID) ([]Prediction, error)
 		}
 		one, broker := *s, *s.Broker
 		broker.Exports, broker.Slices = exports, published[service]
-		one.Broker, one.Cluster.Imports, one.Cluster.AcceptWeights = &broker, imported[service], accepted[service.Namespace]
+		one.Broker, one.Cluster.Imports, one.Cluster.AcceptWeights, one.Unread = &broker, imported[service], accepted[service.Namespace], nil
 		if p, err := Without(&one, service, without); err == nil { // else the queried cluster does not import from it
 			all = append(all, p)
 		}

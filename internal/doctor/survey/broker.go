@@ -41,7 +41,7 @@ func ReadDrain(ctx context.Context, cluster *install.Target, scope Scope) (*Surv
 
 // readBroker reads the broker with the cluster's member credentials.
 func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope Scope) (*Broker, error) {
-	config, err := s.access(ctx, cluster, scope.Broker)
+	config, err := s.access(ctx, cluster, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +70,18 @@ func BrokerAccess(ctx context.Context, config *rest.Config, on command.Cluster, 
 		return nil, "", err
 	}
 	s := &Survey{On: on}
-	access, err := s.access(ctx, cluster, locate)
+	access, err := s.access(ctx, cluster, Scope{Broker: locate})
 	return access, s.Clusterset, err
 }
 
-// access reads the member's credentials.
-func (s *Survey) access(ctx context.Context, cluster *install.Target, locate credential.Locate) (*rest.Config, error) {
+// access returns how to reach the broker: directly, or by the member's credentials.
+func (s *Survey) access(ctx context.Context, cluster *install.Target, scope Scope) (*rest.Config, error) {
+	if scope.Direct != nil {
+		if s.Server = scope.Direct.Host; s.Clusterset == "" {
+			return nil, ErrNotJoined
+		}
+		return rest.CopyConfig(scope.Direct), nil
+	}
 	secret := &corev1.Secret{}
 	if err := cluster.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: credential.SecretName}, secret); err != nil {
 		if client.IgnoreNotFound(err) == nil {
@@ -95,7 +101,7 @@ func (s *Survey) access(ctx context.Context, cluster *install.Target, locate cre
 		}
 	}
 	config := broker.NewToken(m.Token, nil).Config(m)
-	config.Host = locate.URL(m)
+	config.Host = scope.Broker.URL(m)
 	return config, nil
 }
 

@@ -55,8 +55,9 @@ type Scope struct {
 	ClusterOnly bool
 	// Rights adds the member's permissions on the broker.
 	Rights bool
-	// Broker locates the broker for this program.
+	// Broker locates the broker for this program. Direct, if not nil, is read in place of what the member's credentials reach.
 	Broker credential.Locate
+	Direct *rest.Config
 	// On names the cluster in commands.
 	On command.Cluster
 	// own limits the records on the broker to those of this cluster, of all services.

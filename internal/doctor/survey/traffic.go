@@ -2,9 +2,11 @@ package survey
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
@@ -29,7 +31,10 @@ func (s *Survey) readTraffic(ctx context.Context, c client.Reader, scope Scope) 
 		return nil // Namespaces has the annotations
 	}
 	namespace := &corev1.Namespace{}
-	if err := c.Get(ctx, client.ObjectKey{Name: scope.Namespace}, namespace); client.IgnoreNotFound(err) != nil {
+	switch err := c.Get(ctx, client.ObjectKey{Name: scope.Namespace}, namespace); {
+	case apierrors.IsForbidden(err):
+		s.Unread = append(s.Unread, fmt.Errorf("reading namespace %s: %w", scope.Namespace, err))
+	case client.IgnoreNotFound(err) != nil:
 		return err
 	}
 	s.Cluster.AcceptWeights = namespace.Annotations[names.AnnotationAcceptWeights]

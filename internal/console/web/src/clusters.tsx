@@ -32,7 +32,7 @@ export function BrokerLine() {
   if (broker.read && !broker.error) return <p>Broker: {broker.server}</p>;
   return (
     <Notice>
-      The broker {broker.read ? `does not answer, last ${age(broker.answered)}` : "cannot be read"}: {broker.error || "connecting"}. Without it, conflicts, heartbeats
+      The broker {broker.read ? `cannot be read now, and has answered last ${age(broker.answered)}` : "cannot be read"}: {broker.error || "connecting"}. Without it, conflicts, heartbeats
       and the exports of clusters that are not read are unknown or old.
     </Notice>
   );
@@ -40,7 +40,7 @@ export function BrokerLine() {
 
 function tone(c: Cluster) {
   if (c.member?.state === "Silent") return "bad";
-  return c.member?.drained || c.unread?.length ? "warn" : "";
+  return c.member?.drained || c.member?.overBudgetOf?.length || c.unread?.length ? "warn" : "";
 }
 
 function Card({ c }: { c: Cluster }) {
@@ -49,17 +49,17 @@ function Card({ c }: { c: Cluster }) {
   const current = broker.read && !broker.error;
   const problems = [...state.services.values()].filter((row) => row.exports?.[c.id]?.p === "error" || row.imports?.[c.id]?.p === "error").length;
   const rows: [string, string | undefined][] = [
-    ["State", c.outside ? "not a member" : !current ? `unknown${m ? `, last ${m.state}` : ""}` : m ? m.state : "not on the broker"],
+    ["State", c.outside ? c.outside : !current ? `unknown${m ? `, last ${m.state}` : ""}` : m ? m.state : "not on the broker"],
     ["Heartbeat", m?.heartbeatSeconds === undefined ? undefined : age(state.overview!.at - 1000 * m.heartbeatSeconds)],
     ["Kubernetes", m?.kubernetes],
     ["Agent", m?.agent],
     ["Reached by", m?.advertises],
     ["Region", m?.region],
     ["Drained", m?.drained],
-    ["Exports", m && String(m.exports)],
+    ["Exports", m && `${m.exports} of at most ${m.exportsLimit}`],
     ["May export", m && !m.namespaces.includes("*") ? m.namespaces.join(", ") || "nothing" : undefined],
     ["Ranges", m?.allowedRanges?.join(", ")],
-    ["Over budget of", m?.overBudgetOf?.join(", ")],
+    ["Budget", m?.overBudgetOf?.length ? `exceeds that of ${m.overBudgetOf.join(", ")}` : undefined],
   ];
   return (
     <>

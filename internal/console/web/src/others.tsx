@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { BrokerLine } from "./clusters";
 import { age, get, membersOf, readable, snapshot, useLoaded, useStore } from "./store";
-import type { CheckResult, KubernetesEvent, Prediction } from "./types";
+import type { CheckResult, KubernetesEvents as Found, Prediction, WhatIf as Predictions } from "./types";
 import { Copy, Mark, NotInSnapshot, Notice, Select, Table, Title, others, serviceLink, setQuery, usePlace } from "./ui";
 
 export function Conflicts() {
@@ -122,7 +122,7 @@ export function Events() {
 }
 
 function KubernetesEvents({ cluster }: { cluster: string }) {
-  const loaded = useLoaded<KubernetesEvent[]>(cluster, "", 15, async (signal) => {
+  const loaded = useLoaded<Found>(cluster, "", 15, async (signal) => {
     if (!snapshot) return get("events", { cluster }, signal);
     const events = snapshot.events[cluster];
     if (!events) throw new Error(snapshot.errors[cluster] ?? "not in the snapshot");
@@ -131,9 +131,10 @@ function KubernetesEvents({ cluster }: { cluster: string }) {
   return (
     <section aria-busy={loaded.loading}>
       {loaded.error && <Notice>{loaded.error}</Notice>}
-      {loaded.value?.length === 0 && <p>Atoll has no Events there.</p>}
+      {loaded.value?.all.length === 0 && <p>Atoll has no Events there.</p>}
+      {loaded.value?.more && <Notice>There are more Events than are shown: some are missing.</Notice>}
       <ol class="log">
-        {(loaded.value ?? []).slice(0, 300).map((e) => (
+        {(loaded.value?.all ?? []).slice(0, 300).map((e) => (
           <li class={e.type === "Warning" ? "worse" : ""}>
             <time dateTime={e.at}>{new Date(e.at).toLocaleString()}</time> <strong>{e.about}</strong> {e.reason}: {e.message}
           </li>
@@ -169,16 +170,17 @@ export function WhatIf() {
 }
 
 function Predicted({ without, cluster }: { without: string; cluster: string }) {
-  const loaded = useLoaded<Prediction[] | null>(`${without} ${cluster}`, "", 60, (signal) => get("without", { without, cluster }, signal));
+  const loaded = useLoaded<Predictions>(`${without} ${cluster}`, "", 60, (signal) => get("without", { without, cluster }, signal));
   if (loaded.loading && !loaded.value) return <Notice>Reading {cluster}.</Notice>;
   if (loaded.error) return <Notice>{loaded.error}</Notice>;
-  const rows = (loaded.value ?? [])
+  const rows = (loaded.value?.predictions ?? [])
     .flatMap((p) => (p.ports?.length ? p.ports : [{ family: "no endpoint now", served: false }]).map((port) => ({ id: idOf(p.name), port: port as NonNullable<Prediction["ports"]>[number] })))
     .sort((a, b) => Number(a.port.served) - Number(b.port.served) || (a.id < b.id ? -1 : 1));
   const lost = rows.filter((r) => !r.port.served).length;
   return (
     <>
-      <p role="status" class={lost ? "bad" : "good"}>
+      {loaded.value?.unread?.map((why) => <Notice>This is not certain: {why}</Notice>)}
+      <p role="status" class={lost ? "bad" : loaded.value?.unread ? "" : "good"}>
         Without {without}, {lost ? `${lost} of ${rows.length} ports would not be served` : `all ${rows.length} ports would be served`} in {cluster}.
       </p>
       <Table label="Predictions" heads={["Service", "Port", "Served", "By"]} note={rows.length > 1000 && "The first 1000."}>
@@ -192,7 +194,7 @@ function Predicted({ without, cluster }: { without: string; cluster: string }) {
                 </td>
                 <td>{r.port.served ? "yes" : "no"}</td>
                 <td>
-                  {(r.port.clusters ?? []).map((c) => `${c.cluster}: ${c.role} (${c.reason})${c.active ? ` ${c.sharePercent}%` : ""}`).join(", ")}
+                  {(r.port.clusters ?? []).map((c) => `${c.cluster}: ${c.role} (${c.reason})${c.active ? ` ${Math.round(c.sharePercent)}%` : ""}`).join(", ")}
                 </td>
               </tr>
             ))}

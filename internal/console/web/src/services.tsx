@@ -10,16 +10,28 @@ const extra = 10;
 
 const states: [string, string][] = [
   ["", "all"],
+  ["exported", "exported"],
+  ["imported", "imported"],
   ["problem", "with problems"],
   ["conflict", "in conflict"],
+  ["active", "active: with a ready endpoint"],
   ["standby", "with standby"],
   ["unserved", "without a ready endpoint"],
+  ["stale", "stale: of a cluster that does not answer"],
 ];
 
-/** has reports whether a service is in a state, in one cluster if that is given. */
-function has(row: Row, what: string, cluster: string): boolean {
+/** has reports whether a service is in a state, in one cluster if that is given. old are the clusters of which what is shown is old. */
+function has(row: Row, what: string, cluster: string, old: Set<string>): boolean {
   const cells = (all?: Record<string, Cell>) => (cluster ? [all?.[cluster]].filter((c) => c !== undefined) : Object.values(all ?? {}));
   switch (what) {
+    case "exported":
+      return cells(row.exports).length > 0;
+    case "imported":
+      return cells(row.imports).length > 0;
+    case "active":
+      return cells(row.imports).some((c) => c.r);
+    case "stale":
+      return [...Object.keys(row.exports ?? {}), ...Object.keys(row.imports ?? {})].some((id) => (!cluster || id === cluster) && old.has(id));
     case "problem":
       return [...cells(row.exports), ...cells(row.imports)].some((c) => c.p);
     case "conflict":
@@ -32,10 +44,10 @@ function has(row: Row, what: string, cluster: string): boolean {
   return !cluster || cells(row.exports).length + cells(row.imports).length > 0;
 }
 
-export function filter(rows: Row[], text: string, namespace: string, what: string, cluster: string): Row[] {
+export function filter(rows: Row[], text: string, namespace: string, what: string, cluster: string, old: Set<string>): Row[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter(
-    (row) => (!namespace || row.id.startsWith(namespace + "/")) && words.every((word) => row.id.includes(word)) && ((!what && !cluster) || has(row, what, cluster)),
+    (row) => (!namespace || row.id.startsWith(namespace + "/")) && words.every((word) => row.id.includes(word)) && ((!what && !cluster) || has(row, what, cluster, old)),
   );
 }
 
@@ -44,7 +56,8 @@ export function Services() {
   const { query } = usePlace();
   const [text, namespace, what, cluster] = ["q", "ns", "state", "cluster"].map((key) => query.get(key) ?? "") as [string, string, string, string];
   const search = useRef<HTMLInputElement>(null);
-  const shown = useMemo(() => filter(sorted, text, namespace, what, cluster), [version, text, namespace, what, cluster]);
+  const old = new Set(overview?.clusters.filter((c) => stale(c)).map((c) => c.id));
+  const shown = useMemo(() => filter(sorted, text, namespace, what, cluster, old), [version, text, namespace, what, cluster]);
   const namespaces = useMemo(() => [...new Set(sorted.map((row) => row.id.split("/")[0]!))], [sorted]);
   useEffect(() => {
     const slash = (e: KeyboardEvent) => {
@@ -128,6 +141,7 @@ function Table({ rows, clusters }: { rows: Row[]; clusters: Cluster[] }) {
                 <a href={serviceLink(row.id)} onFocus={() => setAt(first + i)}>
                   {row.id}
                 </a>
+                {row.type === "Headless" && <span class="tag">headless</span>}
                 {row.conflicts?.length ? (
                   <a class="tag conflict" href={`#/conflicts?q=${row.id}`} aria-label={`${row.conflicts.length} conflicts`} tabIndex={-1}>
                     ≠

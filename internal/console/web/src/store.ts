@@ -24,7 +24,6 @@ export const state = {
   sorted: [] as Row[],
   log: [] as LogEntry[],
   connected: false,
-  opened: Date.now(),
   version: 0,
 };
 
@@ -60,6 +59,21 @@ function note(about: string, text: string, worse = false) {
   state.log.length = Math.min(state.log.length, logLength);
 }
 
+/** found has since when clusters, and the broker (""), are read. What comes a moment later is found, not new. */
+const found = new Map<string, number>();
+const settling = 3000;
+
+function noteRead(o: Overview) {
+  const note = (id: string, isRead: boolean) => {
+    if (!isRead) found.delete(id);
+    else if (!found.has(id)) found.set(id, Date.now());
+  };
+  note("", o.broker.read);
+  for (const c of o.clusters) note(c.id, c.context ? c.state === "read" : o.broker.read);
+}
+
+const settled = (cluster: string) => Date.now() - (found.get(cluster) ?? Date.now()) > settling;
+
 /** noteRow notes how a service differs from before. */
 function noteRow(id: string, before: Row | undefined, now: Row | null) {
   const kinds = [
@@ -72,6 +86,7 @@ function noteRow(id: string, before: Row | undefined, now: Row | null) {
     for (const cluster of new Set([...Object.keys(had), ...Object.keys(has)])) {
       const a = had[cluster];
       const b = has[cluster];
+      if (!settled(cluster)) continue;
       if (!b) note(id, `${what} in ${cluster} is gone`, true);
       else if (!a) note(id, `new ${what} in ${cluster}: ${b.s}`, b.p === "error");
       else if (a.s !== b.s) note(id, `${what} in ${cluster}: ${a.s} → ${b.s}`, b.p === "error");
@@ -79,6 +94,7 @@ function noteRow(id: string, before: Row | undefined, now: Row | null) {
         note(id, `${cluster}: ${endpoints(a)} → ${endpoints(b)}`, (b.r ?? 0) === 0);
     }
   }
+  if (!settled("")) return;
   const conflicts = [before?.conflicts?.length ?? 0, now?.conflicts?.length ?? 0];
   if (conflicts[0] !== conflicts[1]) note(id, `${conflicts[0]} → ${conflicts[1]} conflicts`, conflicts[1]! > conflicts[0]!);
 }
@@ -90,8 +106,10 @@ function endpoints(c: { r?: number; b?: number; n?: number }) {
 function noteClusters(before: Overview, now: Overview) {
   const had = new Map(before.clusters.map((c) => [c.id, c]));
   for (const c of now.clusters) {
-    const old = had.get(c.id);
+    // The id of a context is found later than the context.
+    const old = had.get(c.id) ?? before.clusters.find((b) => c.context && b.context === c.context);
     had.delete(c.id);
+    if (old) had.delete(old.id);
     if (!old) note(c.id, "new cluster");
     else {
       if (!old.error !== !c.error) note(c.id, c.error ? `does not answer: ${c.error}` : "answers again", !!c.error);
@@ -107,6 +125,7 @@ function apply(change: Change) {
   if (change.overview) {
     if (state.overview && !change.all) noteClusters(state.overview, change.overview);
     state.overview = change.overview;
+    noteRead(change.overview);
   }
   let moved = false;
   if (change.all) {
@@ -115,8 +134,7 @@ function apply(change: Change) {
   }
   for (const [id, row] of Object.entries(change.services ?? {})) {
     const before = state.services.get(id);
-    // In the first seconds, services are found, not new.
-    if (!first && Date.now() - state.opened > 3000) noteRow(id, before, row);
+    if (!first) noteRow(id, before, row);
     if (row) {
       moved ||= !before;
       state.services.set(id, row);

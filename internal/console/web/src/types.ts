@@ -14,6 +14,7 @@ export interface Member {
   podCIDRs?: string[];
   serviceCIDRs?: string[];
   exports: number;
+  exportsLimit: number;
   namespaces: string[];
   allowedRanges?: string[];
   overBudgetOf?: string[];
@@ -26,7 +27,8 @@ export interface Cluster {
   context?: string;
   on?: string;
   state: "read" | "reading" | "unread";
-  outside?: boolean;
+  /** outside is why the cluster's services are not shown. */
+  outside?: string;
   answered?: number;
   error?: string;
   unread?: string[];
@@ -127,10 +129,15 @@ export interface KubernetesEvent {
   message: string;
 }
 
+export interface KubernetesEvents {
+  all: KubernetesEvent[];
+  more?: boolean;
+}
+
 export interface Snapshot extends Change {
   status: Record<string, Status>;
   errors: Record<string, string>;
-  events: Record<string, KubernetesEvent[]>;
+  events: Record<string, KubernetesEvents>;
 }
 
 export interface Detail {
@@ -155,4 +162,9 @@ export interface Prediction {
   cluster: string;
   without: string;
   ports: { family: string; port?: string; served: boolean; clusters?: { cluster: string; role: string; reason: string; ready: number; active: number; sharePercent: number }[] }[] | null;
+}
+
+export interface WhatIf {
+  predictions: Prediction[] | null;
+  unread?: string[];
 }

@@ -14,8 +14,16 @@ export interface Place {
 /** place reads the address: #/page/rest?query. */
 export function place(): Place {
   const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const [page = "", ...rest] = path.split("/").map(decodeURIComponent);
+  const [page = "", ...rest] = path.split("/").map(decode);
   return { page: page || "clusters", rest, query: new URLSearchParams(query) };
+}
+
+function decode(text: string) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // the address was written by hand
+  }
 }
 
 export function usePlace(): Place {
