@@ -158,7 +158,7 @@ try {
   const file = join(folder, 'snapshot.html')
   const evil = '<img src=x onerror=alert(1)>' // also a context that does not answer
   const kubeconfig = join(folder, 'config')
-  writeFileSync(kubeconfig, readFileSync(process.env.KUBECONFIG))
+  writeFileSync(kubeconfig, execFileSync('kubectl', ['config', 'view', '--flatten', '--raw']))
   const set = (...args) => execFileSync('kubectl', ['--kubeconfig', kubeconfig, 'config', ...args])
   set('set-cluster', 'nowhere', '--server', 'https://127.0.0.1:1')
   set('set-context', evil, '--cluster', 'nowhere')
