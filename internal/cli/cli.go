@@ -51,6 +51,7 @@ const (
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop)      // the first signal lets commands clean up, the second ends them
 	ctrllog.SetLogger(logr.Discard()) // else it prints a stack after 30 s, when the next client is made
 	klog.SetLogger(logr.Discard())    // commands report what fails themselves
 	begun := false

@@ -10,6 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -118,12 +119,23 @@ func (t *Target) apply(ctx context.Context, object *unstructured.Unstructured) e
 	switch {
 	case before == nil:
 		t.Report(Created, object, "")
-	case before.GetResourceVersion() != object.GetResourceVersion():
+	case hasChanged(before, object):
 		t.Report(Changed, object, "")
 	default:
 		t.Report(Unchanged, object, "")
 	}
 	return nil
+}
+
+// hasChanged reports whether an object differs in more than who has applied its fields and when: the first apply after another writer's
+// changes only these.
+func hasChanged(before, after *unstructured.Unstructured) bool {
+	before, after = before.DeepCopy(), after.DeepCopy()
+	for _, o := range []*unstructured.Unstructured{before, after} {
+		o.SetManagedFields(nil)
+		o.SetResourceVersion("")
+	}
+	return !equality.Semantic.DeepEqual(before.Object, after.Object)
 }
 
 // read returns the existing object, or nil.

@@ -23,8 +23,20 @@ func Unready(d *appsv1.Deployment, pods []corev1.Pod) []string {
 			add(fmt.Sprintf("Kubernetes cannot create pods: %s", c.Message))
 		}
 	}
-	for i := range pods {
-		add(unreadyPod(&pods[i]))
+	called := map[string][]string{} // the pods with the same reason
+	var reasons []string
+	for _, p := range pods {
+		reason := unreadyPod(&p)
+		if reason == "" {
+			continue
+		}
+		if called[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		called[reason] = append(called[reason], p.Name)
+	}
+	for _, reason := range reasons {
+		add(strings.Join(called[reason], ", ") + ": " + reason)
 	}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
@@ -62,8 +74,5 @@ func unreadyPod(p *corev1.Pod) string {
 			why = append(why, "container "+c.Name+" runs but is not ready")
 		}
 	}
-	if len(why) == 0 {
-		return ""
-	}
-	return p.Name + ": " + strings.Join(why, ", ")
+	return strings.Join(why, ", ")
 }

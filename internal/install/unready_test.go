@@ -35,6 +35,10 @@ func TestUnready(t *testing.T) {
 			{Type: corev1.PodScheduled, Status: "False", Message: "0/1 nodes"},
 		}})}, "p: 0/1 nodes"},
 		"no image": {nil, []corev1.Pod{container(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "denied"}}, corev1.ContainerState{})}, "p: ErrImagePull denied"},
+		"no image for two pods": {nil, []corev1.Pod{
+			container(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "denied"}}, corev1.ContainerState{}),
+			container(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "denied"}}, corev1.ContainerState{}),
+		}, "p, p: ErrImagePull denied"},
 		"out of memory": {nil, []corev1.Pod{container(
 			corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 			corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}},

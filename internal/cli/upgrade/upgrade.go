@@ -2,9 +2,11 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -91,11 +93,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	if o.dryRun {
-		table := output.NewTable(cmd.OutOrStdout(), "CONTEXT", "PART", "IMAGES")
-		for _, p := range parts {
-			fmt.Fprintf(table, "%s\t%s\t%s\n", p.cluster.Target, p.What(), output.Text(p.cluster.have.Images))
-		}
-		return table.Flush()
+		return preview(cmd.OutOrStdout(), parts)
 	}
 	for i, p := range parts {
 		if err := o.upgrade(cmd, p); err != nil {
@@ -110,6 +108,28 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 		}
 	}
 	return nil
+}
+
+// preview prints the parts with each new image, and the image that runs now.
+func preview(w io.Writer, parts []part) error {
+	table := output.NewTable(w, "CONTEXT", "PART", "IMAGE", "NEW IMAGE")
+	for _, p := range parts {
+		images, err := p.Images()
+		if err != nil {
+			return err
+		}
+		if len(images) == 0 {
+			images = []string{""}
+		}
+		for _, image := range images {
+			present := ""
+			if i := slices.IndexFunc(p.cluster.have.Images, func(i string) bool { return nameOf(i) == nameOf(image) }); i >= 0 {
+				present = p.cluster.have.Images[i]
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", p.cluster.Target, p.What(), output.Text(present), output.Text(image))
+		}
+	}
+	return table.Flush()
 }
 
 // read reads what the clusters have of Atoll.
@@ -230,16 +250,23 @@ func (o *options) set(flags *pflag.FlagSet) error {
 // registryOf returns the registry of the image with a name, or "".
 func registryOf(images []string, name string) string {
 	for _, image := range images {
-		repository, _, _ := strings.Cut(image, "@")
-		if i := strings.LastIndex(repository, ":"); i > strings.LastIndex(repository, "/") {
-			repository = repository[:i]
-		}
-		if path.Base(repository) == name {
+		if repository := repositoryOf(image); path.Base(repository) == name {
 			return path.Dir(repository)
 		}
 	}
 	return ""
 }
+
+// repositoryOf returns an image's name with its registry, without tag and digest, and nameOf the last part of that.
+func repositoryOf(image string) string {
+	repository, _, _ := strings.Cut(image, "@")
+	if i := strings.LastIndex(repository, ":"); i > strings.LastIndex(repository, "/") {
+		repository = repository[:i]
+	}
+	return repository
+}
+
+func nameOf(image string) string { return path.Base(repositoryOf(image)) }
 
 // upgrade upgrades one part, or restores it.
 func (o *options) upgrade(cmd *cobra.Command, p part) error {
@@ -263,7 +290,7 @@ func (o *options) upgrade(cmd *cobra.Command, p part) error {
 	if err := p.Run(cmd.Context(), o.wait, works, steps.Say(cmd)); err != nil {
 		return fmt.Errorf("%s: %w", p.cluster.Target, err)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s %s has version %s\n", output.Good.On(cmd.OutOrStdout()), p, version.String())
+	fmt.Fprintf(cmd.OutOrStdout(), "%s %s has version %s\n", output.Good.On(cmd.OutOrStdout()), p, cmp.Or(o.tag, version.String()))
 	return nil
 }
 

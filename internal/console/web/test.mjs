@@ -74,6 +74,7 @@ try {
   await until('three clusters are ready', () => [...document.querySelectorAll('.card')].filter((c) => /State\s*Ready/.test(c.innerText)).length === 3)
   await go('#/clusters?cluster=c1')
   await has('atoll-agent: ')
+  await until('the picture of who reaches whom', () => document.querySelectorAll('svg.flow .edge.good').length === 3)
   await look('clusters')
 
   // A change shows by itself.

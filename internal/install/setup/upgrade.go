@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/atoll-mcs/atoll/internal/broker/credential"
@@ -93,6 +94,24 @@ type Upgrade struct {
 // What names the part.
 func (u *Upgrade) What() string { return u.what }
 
+// Images returns the new images, sorted.
+func (u *Upgrade) Images() (all []string, _ error) {
+	for _, o := range u.objects {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		d := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
+			return nil, fmt.Errorf("reading the new Deployment %s: %w", o.GetName(), err)
+		}
+		for _, c := range d.Spec.Template.Spec.Containers {
+			all = append(all, c.Image)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
 // UpgradeBroker prepares the upgrade of a clusterset on its broker.
 func UpgradeBroker(ctx context.Context, on *install.Target, namespace string, say Say) (*Upgrade, error) {
 	if err := supported(on); err != nil {
@@ -163,7 +182,7 @@ func (u *Upgrade) Run(ctx context.Context, patience time.Duration, works func(co
 	if err == nil {
 		return nil
 	}
-	say("rolling back %s", u.what)
+	say("rolling back %s. Interrupt once more to leave it half upgraded", u.what)
 	// Also after an interruption: half an upgrade is worse than none.
 	ctx = context.WithoutCancel(ctx)
 	back := before.Restore(ctx)

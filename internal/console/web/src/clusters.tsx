@@ -1,5 +1,6 @@
 // The page of clusters, and who reaches whom.
 
+import { Drawing, type Edge } from "./flow";
 import { age, get, membersOf, snapshot, stale, state, useLoaded, useStore } from "./store";
 import type { Cluster, Status } from "./types";
 import { Copy, Findings, Notice, Table, Title, usePlace } from "./ui";
@@ -56,7 +57,7 @@ function Card({ c }: { c: Cluster }) {
     ["Reached by", m?.advertises],
     ["Region", m?.region],
     ["Drained", m?.drained],
-    ["Exports", m && `${m.exports} of at most ${m.exportsLimit}`],
+    ["Exports", m && `${m.exports} (at most ${m.exportsLimit.toLocaleString()})`],
     ["May export", m && !m.namespaces.includes("*") ? m.namespaces.join(", ") || "nothing" : undefined],
     ["Ranges", m?.allowedRanges?.join(", ")],
     ["Budget", m?.overBudgetOf?.length ? `exceeds that of ${m.overBudgetOf.join(", ")}` : undefined],
@@ -135,7 +136,37 @@ function reach(from: Cluster, to: Cluster): string {
   return from.unproven?.[to.id] ? "unproven" : "yes";
 }
 
+/** mostDrawn is up to how many clusters a picture shows all connections: of more, only those that do not work. */
+const mostDrawn = 8;
+
+const tones: Record<string, string> = { yes: "good", silent: "warning", unproven: "warning", withdrawn: "error" };
+
+/** Picture draws who reaches whom: a line for two clusters that reach one another, else one for each direction. */
+function Picture({ clusters }: { clusters: Cluster[] }) {
+  const edges: Edge[] = [];
+  for (const [i, a] of clusters.entries()) {
+    for (const b of clusters.slice(i + 1)) {
+      const [there, back] = [reach(a, b), reach(b, a)];
+      if (there === back && (there === "unknown" || (there === "yes" && clusters.length > mostDrawn))) continue;
+      edges.push({ from: a.id, to: b.id, tone: tones[there], both: there === back });
+      if (there !== back) edges.push({ from: b.id, to: a.id, tone: tones[back] });
+    }
+  }
+  const nodes = clusters.map((c) => ({ id: c.id, lines: [c.id, stale(c) || c.member?.state || ""].filter(Boolean), tone: stale(c) ? "" : c.member?.state === "Ready" ? "good" : "warning" }));
+  if (!nodes.length) return null;
+  return <Drawing label="Picture of who reaches whom" nodes={nodes} edges={edges} words="The table below says the same." />;
+}
+
 function Reach({ clusters }: { clusters: Cluster[] }) {
+  return (
+    <>
+      <Picture clusters={clusters} />
+      <Reaches clusters={clusters} />
+    </>
+  );
+}
+
+function Reaches({ clusters }: { clusters: Cluster[] }) {
   return (
     <Table
       label="Who reaches whom"
