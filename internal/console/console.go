@@ -266,14 +266,13 @@ func (c *Console) describe(services []types.NamespacedName, dirty map[types.Name
 			}
 			c.readMember(e, at, service, general[at], broker)
 		}
-		if all := e.pendingAt(); len(all) > 0 {
-			c.pending[service] = all
-		} else {
-			delete(c.pending, service)
-		}
+		delete(c.pending, service)
 		if r := e.row(service.String(), c.basis.members); r != nil {
 			texts[i] = encode(r)
-		} else {
+			if all := e.pendingAt(); len(all) > 0 {
+				c.pending[service] = all
+			}
+		} else if len(e.members) == 0 { // else these are not shown now
 			delete(c.entries, service)
 		}
 	}

@@ -31,7 +31,7 @@ import (
 const surveyTime = 15 * time.Second
 
 // errUnread means that no context of the command line is the cluster.
-var errUnread = errors.New("this cluster is not read: no context of the command line is its own")
+var errUnread = errors.New("this cluster is not read")
 
 // target returns the context of a cluster.
 func (c *Console) target(id string) (checkup.Target, error) {
@@ -56,7 +56,9 @@ func (c *Console) read(ctx context.Context, id string, scope survey.Scope) (*sur
 	ctx, cancel := context.WithTimeout(ctx, surveyTime)
 	defer cancel()
 	scope.Broker, scope.Direct, scope.On = c.locate, c.direct, on.On
-	return survey.Read(ctx, on.Config, scope)
+	config := rest.CopyConfig(on.Config)
+	config.Timeout = surveyTime / 2 // of a request: discovery does not end with ctx
+	return survey.Read(ctx, config, scope)
 }
 
 // Detail is one service in one cluster.

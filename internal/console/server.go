@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"embed"
@@ -29,13 +28,12 @@ const (
 	noForms = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
 )
 
-// pages serves consoles. Requests end with life.
+// pages serves consoles.
 type pages struct {
-	life context.Context
-	// find returns the console of whoever sends a request, or nil.
-	find func(*http.Request) *Console
-	// unknown answers others.
-	unknown http.HandlerFunc
+	// find returns the console of whoever sends a request.
+	find func(*http.Request) (*Console, error)
+	// refuse answers those who have none.
+	refuse func(http.ResponseWriter, *http.Request, error)
 }
 
 // Server serves a console on a loopback address. Every user of the machine can connect there, so a page needs a cookie, which the
@@ -44,17 +42,16 @@ type Server struct {
 	console *Console
 	host    string // HOST:PORT
 	cookie  string // its name: cookies do not distinguish ports
-	life    context.Context
 
 	mu    sync.Mutex
 	token string // "" once it has been used
 	keys  map[string]struct{}
 }
 
-// NewServer returns the server for a listener's address. Requests and checks end with life.
-func NewServer(life context.Context, c *Console, at net.Addr) *Server {
+// NewServer returns the server for a listener's address. Streams end when the console no longer runs.
+func NewServer(c *Console, at net.Addr) *Server {
 	_, port, _ := net.SplitHostPort(at.String())
-	return &Server{console: c, host: at.String(), cookie: "atoll-console-" + port, token: rand.Text(), keys: map[string]struct{}{}, life: life}
+	return &Server{console: c, host: at.String(), cookie: "atoll-console-" + port, token: rand.Text(), keys: map[string]struct{}{}}
 }
 
 // URL is the address that opens the console once.
@@ -62,14 +59,14 @@ func (s *Server) URL() string { return "http://" + s.host + "/login?token=" + s.
 
 // Handler serves the pages.
 func (s *Server) Handler() http.Handler {
-	p := pages{s.life, func(r *http.Request) *Console {
+	p := pages{func(r *http.Request) (*Console, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.hasCookie(r) {
-			return s.console
+			return s.console, nil
 		}
-		return nil
-	}, func(w http.ResponseWriter, _ *http.Request) {
+		return nil, errNoToken
+	}, func(w http.ResponseWriter, _ *http.Request, _ error) {
 		http.Error(w, "Open the address that atoll console has printed.", http.StatusUnauthorized)
 	}}
 	mux := p.mux()
@@ -111,7 +108,7 @@ func guard(next http.Handler, policy, linked string, hosts ...string) http.Handl
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers send Origin: null with forms
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		switch origin := r.Header.Get("Origin"); {
@@ -170,10 +167,10 @@ func (s *Server) hasCookie(r *http.Request) bool {
 // with passes requests on with the console of whoever sends them.
 func (p pages) with(next func(*Console, http.ResponseWriter, *http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c := p.find(r); c != nil {
+		if c, err := p.find(r); err == nil {
 			next(c, w, r)
 		} else {
-			p.unknown(w, r)
+			p.refuse(w, r, err)
 		}
 	})
 }
@@ -210,6 +207,8 @@ func (p pages) answer(of func(*Console, *http.Request) (any, error)) http.Handle
 	})
 }
 
+var errNoToken = errors.New("the token is missing")
+
 var errBadRequest = errors.New("invalid request")
 
 func serviceOf(r *http.Request) (types.NamespacedName, error) {
@@ -244,6 +243,7 @@ func (p pages) live(c *Console, w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.leave(v)
 	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would collect changes
 	control := http.NewResponseController(w)
 	send := func(text string) bool {
 		_ = control.SetWriteDeadline(time.Now().Add(writeTime))
@@ -262,8 +262,6 @@ func (p pages) live(c *Console, w http.ResponseWriter, r *http.Request) {
 	for {
 		select {
 		case <-r.Context().Done():
-			return
-		case <-p.life.Done():
 			return
 		case <-c.closed:
 			return

@@ -17,7 +17,7 @@ func newTestServer(t *testing.T) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewServer(t.Context(), c, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7777})
+	return NewServer(c, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7777})
 }
 
 // ask sends a request to the server. Headers are NAME: VALUE.

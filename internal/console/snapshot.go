@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -26,8 +28,9 @@ type Snapshot struct {
 	Events map[string]*Events        `json:"events"`
 }
 
-// TakeSnapshot reads clusters, and writes one page that needs no server. locate and direct say how to reach the broker.
-func TakeSnapshot(ctx context.Context, targets []checkup.Target, locate credential.Locate, direct *rest.Config, w io.Writer) error {
+// TakeSnapshot reads clusters for at most patience, and writes one page that needs no server. What has not been read then is in it as
+// such. locate and direct say how to reach the broker. redact, if not nil, changes the texts of clusters.
+func TakeSnapshot(ctx context.Context, targets []checkup.Target, locate credential.Locate, direct *rest.Config, patience time.Duration, redact func([]byte) []byte, w io.Writer) error {
 	c, err := New(targets, locate, direct)
 	if err != nil {
 		return err
@@ -37,27 +40,38 @@ func TakeSnapshot(ctx context.Context, targets []checkup.Target, locate credenti
 	all.Go(func() { c.Run(ctx) })
 	defer all.Wait()
 	defer cancel()
-	return c.WriteSnapshot(ctx, w)
+	return c.WriteSnapshot(ctx, patience, redact, w)
 }
 
-// WriteSnapshot waits until all clusters have been read, or do not answer, and writes one page that needs no server.
-func (c *Console) WriteSnapshot(ctx context.Context, w io.Writer) error {
-	if err := c.settle(ctx); err != nil {
+// WriteSnapshot is TakeSnapshot for a console that runs.
+func (c *Console) WriteSnapshot(ctx context.Context, patience time.Duration, redact func([]byte) []byte, w io.Writer) error {
+	if err := c.settle(ctx, patience); err != nil {
 		return err
 	}
 	s := Snapshot{Change: c.Now(), Status: map[string]*report.Status{}, Errors: map[string]string{}, Events: map[string]*Events{}}
+	var mu sync.Mutex
+	var all sync.WaitGroup
 	for _, cluster := range s.Overview.Clusters {
 		if cluster.State != stateRead {
 			continue
 		}
-		status, err := c.status(ctx, cluster.ID)
-		if err != nil {
-			s.Errors[cluster.ID] = err.Error()
-			continue
-		}
-		s.Status[cluster.ID] = status
-		if s.Events[cluster.ID], err = c.events(ctx, cluster.ID); err != nil {
-			s.Errors[cluster.ID] = err.Error()
+		all.Go(func() {
+			status, err := c.status(ctx, cluster.ID)
+			events, failed := c.events(ctx, cluster.ID)
+			mu.Lock()
+			defer mu.Unlock()
+			s.Status[cluster.ID], s.Events[cluster.ID] = status, events
+			if err := errors.Join(err, failed); err != nil {
+				s.Errors[cluster.ID] = err.Error()
+			}
+		})
+	}
+	all.Wait()
+	data := encode(s)
+	if redact != nil {
+		var err error
+		if data, err = redacted(data, redact); err != nil {
+			return err
 		}
 	}
 	script, err := assets.ReadFile("assets/app.js")
@@ -73,17 +87,46 @@ func (c *Console) WriteSnapshot(ctx context.Context, w io.Writer) error {
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'">
 <title>%s</title><style>%s</style></head><body><div id="app"></div>
 <script type="application/json" id="snapshot">%s</script><script>%s</script></body></html>
-`, hash(script), hash(style), html.EscapeString("Atoll "+s.Overview.Clusterset), style, inScript(encode(s)), script)
+`, hash(script), hash(style), html.EscapeString("Atoll "+s.Overview.Clusterset), style, inScript(data), script)
 	return err
 }
 
-// settle waits until no cluster is still being read, and the services are described.
-func (c *Console) settle(ctx context.Context) error {
+// redacted changes the texts in JSON, but no keys: services can be called api-token.
+func redacted(data json.RawMessage, redact func([]byte) []byte) (json.RawMessage, error) {
+	var value any
+	read := json.NewDecoder(bytes.NewReader(data))
+	read.UseNumber()
+	if err := read.Decode(&value); err != nil {
+		return nil, err
+	}
+	var in func(any) any
+	in = func(value any) any {
+		switch v := value.(type) {
+		case string:
+			return string(redact([]byte(v)))
+		case []any:
+			for i := range v {
+				v[i] = in(v[i])
+			}
+		case map[string]any:
+			for key := range v {
+				v[key] = in(v[key])
+			}
+		}
+		return value
+	}
+	return encode(in(value)), nil
+}
+
+// settle waits until no cluster is still being read, and the services are described, but at most patience.
+func (c *Console) settle(ctx context.Context, patience time.Duration) error {
 	v, _, err := c.watch()
 	if err != nil {
 		return err
 	}
 	defer c.leave(v)
+	late := time.NewTimer(patience)
+	defer late.Stop()
 	every := time.NewTicker(collectTime)
 	defer every.Stop()
 	for {
@@ -103,6 +146,8 @@ func (c *Console) settle(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("reading the clusters: %w", ctx.Err())
+		case <-late.C:
+			return nil
 		case <-v.wake:
 		case <-every.C:
 		}

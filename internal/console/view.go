@@ -40,7 +40,8 @@ type Broker struct {
 type Cluster struct {
 	// ID is the cluster's id; its context while the id is unknown.
 	ID string `json:"id"`
-	// Context is its kubeconfig context, and On its flags for commands. They are empty for clusters that are not read.
+	// Named means that the command line has a context of it. Context is its name, "" for the current one, and On its flags for commands.
+	Named   bool   `json:"named,omitempty"`
 	Context string `json:"context,omitempty"`
 	On      string `json:"on,omitempty"`
 	// State is read, reading or unread. Outside is why its services are not shown: it is not a member, or the same cluster as another.
@@ -135,7 +136,7 @@ func overview(set *live.Clusterset, members []identity, now time.Time) Overview 
 	for i, m := range set.Members {
 		s, contact := m.Overview(), m.Contact()
 		c := Cluster{
-			ID: members[i].id, Outside: members[i].outside, Context: m.Context, On: string(m.On), State: stateRead, Answered: millis(contact.Answered), Error: errorText(contact.Err),
+			ID: members[i].id, Outside: members[i].outside, Named: true, Context: m.Context, On: string(m.On), State: stateRead, Answered: millis(contact.Answered), Error: errorText(contact.Err),
 			Withdrawn: s.Cluster.Withdrawn, Silent: s.Cluster.Silent, Unproven: s.Cluster.Unproven,
 		}
 		for _, err := range contact.Unread {

@@ -69,12 +69,13 @@ type session struct {
 // Handler serves the pages until life ends.
 func (v *Viewers) Handler(life context.Context) http.Handler {
 	v.asking, v.by, v.cookies = make(chan struct{}, maxAsking), map[[sha256.Size]byte]*session{}, map[string]*session{}
-	p := pages{life, func(r *http.Request) *Console {
-		if s := v.find(life, r); s != nil {
-			return s.console
+	p := pages{func(r *http.Request) (*Console, error) {
+		s, err := v.find(life, r)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	}, v.ask}
+		return s.console, nil
+	}, askFor}
 	mux := p.mux()
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { v.login(life, w, r) })
 	open := http.NewServeMux()
@@ -83,14 +84,22 @@ func (v *Viewers) Handler(life context.Context) http.Handler {
 	return open
 }
 
-// ask answers somebody without a token.
-func (v *Viewers) ask(w http.ResponseWriter, r *http.Request) {
-	askFor(w, r, http.StatusUnauthorized, "")
-}
+// tooMany is that others use what there is.
+type tooMany struct{ error }
 
-func askFor(w http.ResponseWriter, r *http.Request, code int, problem string) {
+// askFor answers somebody whose token is missing, is not accepted, or cannot be checked.
+func askFor(w http.ResponseWriter, r *http.Request, err error) {
+	code, problem := http.StatusServiceUnavailable, err.Error()
+	switch {
+	case errors.Is(err, errNoToken):
+		code, problem = http.StatusUnauthorized, ""
+	case apierrors.IsUnauthorized(err):
+		code = http.StatusUnauthorized
+	case errors.As(err, new(tooMany)):
+		code = http.StatusTooManyRequests
+	}
 	if r.URL.Path != "/" && r.URL.Path != "/login" {
-		http.Error(w, "No valid token.", http.StatusUnauthorized)
+		http.Error(w, err.Error(), code)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -106,7 +115,7 @@ func (v *Viewers) login(life context.Context, w http.ResponseWriter, r *http.Req
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
 	s, err := v.open(life, strings.TrimSpace(r.PostFormValue("token")))
 	if err != nil {
-		askFor(w, r, http.StatusForbidden, err.Error())
+		askFor(w, r, err)
 		return
 	}
 	value := rand.Text()
@@ -122,24 +131,20 @@ func (v *Viewers) login(life context.Context, w http.ResponseWriter, r *http.Req
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// find returns the session of whoever sends a request, or nil.
-func (v *Viewers) find(life context.Context, r *http.Request) *session {
-	if token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); found {
-		s, err := v.open(life, token)
-		if err != nil {
-			return nil
-		}
-		return s
+// find returns the session of whoever sends a request.
+func (v *Viewers) find(life context.Context, r *http.Request) (*session, error) {
+	if scheme, token, found := strings.Cut(r.Header.Get("Authorization"), " "); found && strings.EqualFold(scheme, "Bearer") {
+		return v.open(life, token)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, c := range r.CookiesNamed(viewerCookie) {
 		if s := v.cookies[c.Value]; s != nil {
 			s.idle.Reset(idleTime)
-			return s
+			return s, nil
 		}
 	}
-	return nil
+	return nil, errNoToken
 }
 
 // open returns the session of a token, which it begins if the API server knows the token.
@@ -149,12 +154,12 @@ func (v *Viewers) open(life context.Context, token string) (*session, error) {
 		return s, nil
 	}
 	if token == "" {
-		return nil, errors.New("the token is missing")
+		return nil, errNoToken
 	}
 	config := withToken(v.Cluster, token)
 	user, err := v.known(life, config)
 	if err != nil {
-		return nil, fmt.Errorf("the API server does not accept the token: %w", err)
+		return nil, fmt.Errorf("checking the token: %w", err)
 	}
 	var direct *rest.Config
 	if v.Broker != nil {
@@ -171,7 +176,7 @@ func (v *Viewers) open(life context.Context, token string) (*session, error) {
 	}
 	v.makeRoom(user)
 	if len(v.by) >= maxSessions {
-		return nil, fmt.Errorf("%d others look at the console. Try again later", maxSessions)
+		return nil, tooMany{fmt.Errorf("%d others look at the console. Try again later", maxSessions)}
 	}
 	ctx, cancel := context.WithCancel(life)
 	s := &session{console: made, end: cancel, key: key, user: user, began: time.Now()}
@@ -266,7 +271,7 @@ func (v *Viewers) known(ctx context.Context, config *rest.Config) (user string, 
 	case v.asking <- struct{}{}:
 		defer func() { <-v.asking }()
 	case <-ctx.Done():
-		return "", errors.New("too many tokens are being checked. Try again later")
+		return "", tooMany{errors.New("too many tokens are being checked. Try again later")}
 	}
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -79,7 +79,7 @@ func BenchmarkConsole(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := made.WriteSnapshot(b.Context(), file); err != nil {
+			if err := made.WriteSnapshot(b.Context(), patience, nil, file); err != nil {
 				b.Fatal(err)
 			}
 		}

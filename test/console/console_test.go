@@ -2,14 +2,20 @@ package console
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	brokerv1alpha1 "github.com/atoll-mcs/atoll/api/broker/v1alpha1"
+	"github.com/atoll-mcs/atoll/internal/console"
+	"github.com/atoll-mcs/atoll/internal/doctor/gather"
 	"github.com/atoll-mcs/atoll/internal/doctor/report"
 )
 
@@ -174,6 +180,56 @@ func TestNotAllCanBeRead(t *testing.T) {
 	p.until("c3 is read", func() bool { return p.cluster("c3").State == "read" })
 }
 
+// TestCurrentContext: a context without a name is one of the command line.
+func TestCurrentContext(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	_, p := w.open(&cluster{api: w.members[0].api, client: w.members[0].client})
+	p.until("it is read", func() bool { return p.cluster("c1").State == "read" && p.overview.Broker.Read })
+	if c := p.cluster("c1"); !c.Named || c.Context != "" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestNothingHangs: an API server that accepts connections and answers nothing delays neither the others, nor a snapshot, nor the end.
+func TestNothingHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.members[0].hangs.Store(true)
+		w.create(w.members[1], serviceImport("shop", "web", ""))
+		targets, broker := w.targets(w.members...)
+		began := time.Now() // in the test's own time
+		var file bytes.Buffer
+		if err := console.TakeSnapshot(t.Context(), targets, nil, broker, 30*time.Second, nil, &file); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("a snapshot takes %v", took)
+		}
+		if text := file.String(); !strings.Contains(text, `"shop/web"`) || !strings.Contains(text, `"read":true`) {
+			t.Errorf("the snapshot lacks the other cluster, or the broker: %.1000s", text[strings.Index(text, `id="snapshot"`):])
+		}
+		broken := w.members[1]
+		broken.hangs.Store(true)
+		w.broker.hangs.Store(true)
+		made, err := console.New(targets, nil, broker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { made.Run(ctx); close(ended) }()
+		<-time.After(time.Minute)
+		cancel()
+		began = time.Now()
+		<-ended
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("the end takes %v", took)
+		}
+	})
+}
+
 // TestRevoked: what may not be read any more is not shown as if it were current.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
@@ -222,7 +278,7 @@ func TestSnapshot(t *testing.T) {
 	w.members[1].refused.Store(ptr.To("/endpointslices"))
 	made, _ := w.open(w.members...)
 	var file bytes.Buffer
-	if err := made.WriteSnapshot(t.Context(), &file); err != nil {
+	if err := made.WriteSnapshot(t.Context(), patience, nil, &file); err != nil {
 		t.Fatal(err)
 	}
 	text := file.String()
@@ -234,5 +290,26 @@ func TestSnapshot(t *testing.T) {
 	}
 	if !strings.Contains(text, "script-src 'sha256-") || strings.Contains(text, "unsafe") {
 		t.Error("no strict policy")
+	}
+}
+
+// TestSnapshotWithoutSecrets: what looks like a secret is not in the file of `atoll gather`, and a service may be called like one.
+func TestSnapshotWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.create(w.members[0], serviceImport("shop", "api-token", "password: hunter2"))
+	made, _ := w.open(w.members...)
+	var file bytes.Buffer
+	if err := made.WriteSnapshot(t.Context(), patience, gather.Redact, &file); err != nil {
+		t.Fatal(err)
+	}
+	_, data, _ := strings.Cut(file.String(), `id="snapshot">`)
+	data, _, _ = strings.Cut(data, "</script>")
+	var page struct{ Services map[string]console.Row }
+	if err := json.Unmarshal([]byte(data), &page); err != nil || page.Services["shop/api-token"].ID != "shop/api-token" {
+		t.Errorf("%v: %+v", err, page)
+	}
+	if strings.Contains(data, "hunter2") {
+		t.Error("the file has a password")
 	}
 }

@@ -21,6 +21,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -57,8 +58,9 @@ type cluster struct {
 	api    *apiserver.Server
 	client client.Client
 	// gone means that the API server does not answer, unknown that it does not know the token; refused is a path that it forbids.
-	gone, unknown atomic.Bool
-	refused       atomic.Pointer[string]
+	// hangs means that it answers nothing.
+	gone, unknown, hangs atomic.Bool
+	refused              atomic.Pointer[string]
 }
 
 // RoundTrip lets requests pass unless the API server is gone.
@@ -67,6 +69,9 @@ func (c *cluster) RoundTrip(next http.RoundTripper) http.RoundTripper {
 		switch {
 		case c.gone.Load():
 			return nil, errors.New("no route to " + c.id)
+		case c.hangs.Load():
+			<-r.Context().Done()
+			return nil, r.Context().Err()
 		case c.unknown.Load():
 			return refuse(apierrors.NewUnauthorized("Unauthorized")), nil
 		case c.refused.Load() != nil && strings.HasSuffix(r.URL.Path, *c.refused.Load()):
@@ -213,16 +218,25 @@ func slice(namespace, service, from string, ready, standby int) *discoveryv1.End
 	return s
 }
 
-// open opens a console on some clusters, and returns a page that follows it.
-func (w *world) open(clusters ...*cluster) (*console.Console, *page) {
-	var targets []checkup.Target
+// targets returns clusters as the command line names them, and how to reach the broker. A cluster without an id is the current context.
+func (w *world) targets(clusters ...*cluster) (all []checkup.Target, broker *rest.Config) {
 	for _, c := range clusters {
+		context := ""
+		if c.id != "" {
+			context = "context-" + c.id
+		}
 		config := c.api.Config()
 		config.Wrap(c.RoundTrip)
-		targets = append(targets, checkup.Target{Context: "context-" + c.id, On: command.At("", "context-"+c.id), Config: config})
+		all = append(all, checkup.Target{Context: context, On: command.At("", context), Config: config})
 	}
-	direct := w.broker.api.Config()
-	direct.Wrap(w.broker.RoundTrip)
+	broker = w.broker.api.Config()
+	broker.Wrap(w.broker.RoundTrip)
+	return all, broker
+}
+
+// open opens a console on some clusters, and returns a page that follows it.
+func (w *world) open(clusters ...*cluster) (*console.Console, *page) {
+	targets, direct := w.targets(clusters...)
 	made, err := console.New(targets, nil, direct)
 	if err != nil {
 		w.t.Fatal(err)
@@ -233,7 +247,7 @@ func (w *world) open(clusters ...*cluster) (*console.Console, *page) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s := console.NewServer(ctx, made, listener.Addr())
+	s := console.NewServer(made, listener.Addr())
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
 	w.t.Cleanup(func() { _ = server.Close() })

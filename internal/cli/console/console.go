@@ -61,7 +61,7 @@ With --snapshot, the command writes one page to a file instead, which needs no s
 	flags.Uint16Var(&o.port, "port", 0, "port on 127.0.0.1; 0 selects a free port")
 	flags.BoolVar(&o.noBrowser, "no-browser", false, "do not open a browser")
 	flags.StringVar(&o.snapshot, "snapshot", "", "write one page to this file and end")
-	flags.DurationVar(&o.timeout, "timeout", time.Minute, "with --snapshot: maximum time to read the clusters")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "with --snapshot: maximum time to read the clusters; the page says what has not been read then")
 	return command
 }
 
@@ -93,14 +93,12 @@ func (o *options) run(cmd *cobra.Command, _ []string) error {
 
 // write writes a snapshot. An existing file is replaced only by a whole one.
 func (o *options) write(ctx context.Context, targets []checkup.Target, direct *rest.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
 	file, err := os.CreateTemp(filepath.Dir(o.snapshot), ".atoll-console-*")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
-	if err := errors.Join(console.TakeSnapshot(ctx, targets, o.Broker(), direct, file), file.Close()); err != nil {
+	if err := errors.Join(console.TakeSnapshot(ctx, targets, o.Broker(), direct, o.timeout, nil, file), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(file.Name(), o.snapshot)
@@ -112,11 +110,15 @@ func (o *options) serve(ctx context.Context, c *console.Console, out, errOut io.
 	if err != nil {
 		return fmt.Errorf("%w: choose another --port", err)
 	}
-	s := console.NewServer(ctx, c, listener.Addr())
+	s := console.NewServer(c, listener.Addr())
 	server := console.NewHTTPServer(s.Handler())
 	fmt.Fprintf(out, "%s\nThe address works once. Press Ctrl-C to end.\n", s.URL())
 	if !o.noBrowser {
-		folder, err := os.MkdirTemp("", "atoll-console-")
+		home, err := os.UserHomeDir() // browsers in sandboxes do not read /tmp
+		folder := ""
+		if err == nil {
+			folder, err = os.MkdirTemp(home, "atoll-console-")
+		}
 		if err == nil {
 			defer func() { _ = os.RemoveAll(folder) }()
 			err = open(ctx, folder, s.URL())

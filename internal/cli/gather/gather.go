@@ -109,10 +109,8 @@ const snapshotTime = 30 * time.Second
 
 // snapshot returns the page of `atoll console --snapshot`.
 func snapshot(ctx context.Context, clusters []checkup.Target, broker credential.Locate) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
-	defer cancel()
 	var page bytes.Buffer
-	err := console.TakeSnapshot(ctx, clusters, broker, nil, &page)
+	err := console.TakeSnapshot(ctx, clusters, broker, nil, snapshotTime, gather.Redact, &page)
 	return page.Bytes(), err
 }
 
@@ -136,7 +134,7 @@ func (o *options) collect(ctx context.Context, cmd *cobra.Command, clusters []ch
 	if page, err := snapshot(ctx, clusters, o.Broker()); err != nil {
 		archive.Miss("console.html: %v", err)
 	} else {
-		archive.Add("console.html", page)
+		archive.AddRedacted("console.html", page)
 	}
 	for i, c := range clusters {
 		folder := evidence.Clusters[i].Name

@@ -37,7 +37,11 @@ func NewArchive(w io.Writer, root string, at time.Time) *Archive {
 
 // Add adds a text. Close returns the first write error.
 func (a *Archive) Add(name string, text []byte) {
-	text = Redact(text)
+	a.AddRedacted(name, Redact(text))
+}
+
+// AddRedacted adds a text from which secrets have been removed.
+func (a *Archive) AddRedacted(name string, text []byte) {
 	if a.err == nil {
 		a.err = a.write(name, text)
 	}

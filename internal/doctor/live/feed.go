@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/atoll-mcs/atoll/internal/install"
 )
@@ -43,6 +44,8 @@ type kind struct {
 	service func(client.Object) types.NamespacedName
 	// listed kinds are listed at each askInterval: members may not watch heartbeats (ADR 38).
 	listed bool
+	// inNoNamespace kinds belong to the cluster.
+	inNoNamespace bool
 }
 
 // feed keeps the objects of one API server current.
@@ -114,7 +117,11 @@ const byService = "service"
 func newFeed(config *rest.Config, kinds []kind, changed func(types.NamespacedName)) (*feed, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Timeout = -1, 0
-	c, err := client.NewWithWatch(config, client.Options{Scheme: install.Scheme()})
+	mapper, err := mapperOf(kinds)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: install.Scheme(), Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %s: %w", config.Host, err)
 	}
@@ -162,6 +169,23 @@ func newFeed(config *rest.Config, kinds []kind, changed func(types.NamespacedNam
 		}
 	}
 	return f, nil
+}
+
+// mapperOf returns the resources of kinds. Asking the API server for them would not end with a context.
+func mapperOf(kinds []kind) (meta.RESTMapper, error) {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, k := range kinds {
+		gvk, err := apiutil.GVKForObject(k.object, install.Scheme())
+		if err != nil {
+			return nil, err
+		}
+		scope := meta.RESTScopeNamespace
+		if k.inNoNamespace {
+			scope = meta.RESTScopeRoot
+		}
+		mapper.Add(gvk, scope)
+	}
+	return mapper, nil
 }
 
 func (w *watched) through(c client.WithWatch) cache.ListerWatcher {

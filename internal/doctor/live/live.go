@@ -180,10 +180,17 @@ func (c *Clusterset) BrokerServices() (all []types.NamespacedName, attempts int)
 	return all, attempts
 }
 
-// reach finds the broker by the first member that knows it.
+// reach finds the broker by the first member that answers and knows it.
 func (c *Clusterset) reach(ctx context.Context) (*broker, error) {
 	var failed []error
 	for _, m := range c.Members {
+		switch contact := m.Contact(); {
+		case contact.Err != nil:
+			failed = append(failed, fmt.Errorf("%s: %w", m, contact.Err))
+			continue
+		case contact.Answered.IsZero():
+			continue // it is asked now
+		}
 		config, clusterset, err := c.access(ctx, m)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", m, err))
@@ -197,6 +204,9 @@ func (c *Clusterset) reach(ctx context.Context) (*broker, error) {
 			c.changed(OfBroker, service)
 		})
 		return b, err
+	}
+	if len(failed) == 0 {
+		return nil, errors.New("no cluster has answered yet")
 	}
 	return nil, errors.Join(failed...)
 }
@@ -336,19 +346,22 @@ func withoutManagers(o client.Object) { o.SetManagedFields(nil) }
 
 func memberKinds() []kind {
 	return []kind{
-		{exports, &mcsv1beta1.ServiceExport{}, &mcsv1beta1.ServiceExportList{}, nil, withoutManagers, itself, false},
-		{imports, &mcsv1beta1.ServiceImport{}, &mcsv1beta1.ServiceImportList{}, nil, withoutManagers, itself, false},
+		{what: exports, object: &mcsv1beta1.ServiceExport{}, list: &mcsv1beta1.ServiceExportList{}, strip: withoutManagers, service: itself},
+		{what: imports, object: &mcsv1beta1.ServiceImport{}, list: &mcsv1beta1.ServiceImportList{}, strip: withoutManagers, service: itself},
 		{
-			endpoints, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{},
-			[]client.ListOption{client.MatchingLabelsSelector{Selector: imported}}, stripSlice,
-			func(o client.Object) types.NamespacedName {
+			what: endpoints, object: &discoveryv1.EndpointSlice{}, list: &discoveryv1.EndpointSliceList{},
+			options: []client.ListOption{client.MatchingLabelsSelector{Selector: imported}}, strip: stripSlice,
+			service: func(o client.Object) types.NamespacedName {
 				return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[names.LabelServiceName]}
-			}, false,
+			},
 		},
-		{properties, &aboutv1beta1.ClusterProperty{}, &aboutv1beta1.ClusterPropertyList{}, nil, withoutManagers, ofAll, false},
 		{
-			lostClusters, &corev1.ConfigMap{}, &corev1.ConfigMapList{},
-			[]client.ListOption{client.InNamespace(names.SystemNamespace), client.MatchingFields{"metadata.name": names.LostClusters}}, withoutManagers, ofAll, false,
+			what: properties, object: &aboutv1beta1.ClusterProperty{}, list: &aboutv1beta1.ClusterPropertyList{},
+			strip: withoutManagers, service: ofAll, inNoNamespace: true,
+		},
+		{
+			what: lostClusters, object: &corev1.ConfigMap{}, list: &corev1.ConfigMapList{}, strip: withoutManagers, service: ofAll,
+			options: []client.ListOption{client.InNamespace(names.SystemNamespace), client.MatchingFields{"metadata.name": names.LostClusters}},
 		},
 	}
 }
@@ -356,20 +369,27 @@ func memberKinds() []kind {
 func brokerKinds(clusterset string) []kind {
 	in := client.InNamespace(clusterset)
 	return []kind{
-		{members, &brokerv1alpha1.MemberCluster{}, &brokerv1alpha1.MemberClusterList{}, []client.ListOption{in}, withoutManagers, ofAll, false},
-		// Their managed fields have the broker's time of each heartbeat.
-		{heartbeats, &coordinationv1.Lease{}, &coordinationv1.LeaseList{}, []client.ListOption{in, client.HasLabels{names.LabelSourceCluster}}, nil, ofAll, true},
 		{
-			exports, &brokerv1alpha1.ExportedService{}, &brokerv1alpha1.ExportedServiceList{}, []client.ListOption{in}, withoutManagers,
-			func(o client.Object) types.NamespacedName { return o.(*brokerv1alpha1.ExportedService).Spec.Service() }, false,
+			what: members, object: &brokerv1alpha1.MemberCluster{}, list: &brokerv1alpha1.MemberClusterList{},
+			options: []client.ListOption{in}, strip: withoutManagers, service: ofAll,
+		},
+		{ // their managed fields have the broker's time of each heartbeat
+			what: heartbeats, object: &coordinationv1.Lease{}, list: &coordinationv1.LeaseList{},
+			options: []client.ListOption{in, client.HasLabels{names.LabelSourceCluster}}, service: ofAll, listed: true,
 		},
 		{
-			policies, &brokerv1alpha1.ServicePolicy{}, &brokerv1alpha1.ServicePolicyList{}, []client.ListOption{in}, withoutManagers,
-			func(o client.Object) types.NamespacedName { return o.(*brokerv1alpha1.ServicePolicy).Spec.Service() }, false,
+			what: exports, object: &brokerv1alpha1.ExportedService{}, list: &brokerv1alpha1.ExportedServiceList{},
+			options: []client.ListOption{in}, strip: withoutManagers,
+			service: func(o client.Object) types.NamespacedName { return o.(*brokerv1alpha1.ExportedService).Spec.Service() },
 		},
 		{
-			permitted, &corev1.ConfigMap{}, &corev1.ConfigMapList{},
-			[]client.ListOption{in, client.MatchingFields{"metadata.name": names.MemberPermissions}}, withoutManagers, ofAll, false,
+			what: policies, object: &brokerv1alpha1.ServicePolicy{}, list: &brokerv1alpha1.ServicePolicyList{},
+			options: []client.ListOption{in}, strip: withoutManagers,
+			service: func(o client.Object) types.NamespacedName { return o.(*brokerv1alpha1.ServicePolicy).Spec.Service() },
+		},
+		{
+			what: permitted, object: &corev1.ConfigMap{}, list: &corev1.ConfigMapList{}, strip: withoutManagers, service: ofAll,
+			options: []client.ListOption{in, client.MatchingFields{"metadata.name": names.MemberPermissions}},
 		},
 	}
 }

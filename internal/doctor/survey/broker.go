@@ -11,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -65,9 +66,11 @@ func (s *Survey) readBroker(ctx context.Context, cluster *install.Target, scope 
 
 // BrokerAccess returns how to reach a member's broker with the member's credentials, and the clusterset's name there.
 func BrokerAccess(ctx context.Context, config *rest.Config, on command.Cluster, locate credential.Locate) (*rest.Config, string, error) {
-	cluster, err := install.NewTarget(config, nil)
+	mapper := meta.NewDefaultRESTMapper(nil) // asking the API server for it would not end with ctx
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	cluster, err := client.New(config, client.Options{Scheme: install.Scheme(), Mapper: mapper})
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("creating a client for %s: %w", config.Host, err)
 	}
 	s := &Survey{On: on}
 	access, err := s.access(ctx, cluster, Scope{Broker: locate})
@@ -75,7 +78,7 @@ func BrokerAccess(ctx context.Context, config *rest.Config, on command.Cluster, 
 }
 
 // access returns how to reach the broker: directly, or by the member's credentials.
-func (s *Survey) access(ctx context.Context, cluster *install.Target, scope Scope) (*rest.Config, error) {
+func (s *Survey) access(ctx context.Context, cluster client.Reader, scope Scope) (*rest.Config, error) {
 	if scope.Direct != nil {
 		if s.Server = scope.Direct.Host; s.Clusterset == "" {
 			return nil, ErrNotJoined

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -86,7 +88,7 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 		return err
 	}
 	say("removing Atoll")
-	if err := cluster.Delete(ctx, rest...); err != nil {
+	if err := cluster.Delete(ctx, append(ofViewers(), rest...)...); err != nil {
 		return err
 	}
 	if err := removeProperties(ctx, cluster, state); err != nil {
@@ -100,6 +102,18 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 		})
 	}
 	return cluster.RemoveCRDs(ctx, crds)
+}
+
+// ofViewers are the permissions of the console's viewers, which only the chart installs, outside the namespace that is deleted.
+func ofViewers() (all []*unstructured.Unstructured) {
+	for kind, namespace := range map[string]string{"ClusterRoleBinding": "", "ClusterRole": "", "RoleBinding": metav1.NamespaceSystem, "Role": metav1.NamespaceSystem} {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
+		o.SetNamespace(namespace)
+		o.SetName("atoll-viewer")
+		all = append(all, o)
+	}
+	return all
 }
 
 // ownRecords prepares the removal of the member's records on the broker. It returns nil if they stay.

@@ -1,7 +1,7 @@
 // The page of clusters, and who reaches whom.
 
 import { Drawing, type Edge } from "./flow";
-import { age, get, membersOf, snapshot, stale, state, useLoaded, useStore } from "./store";
+import { age, get, isOld, membersOf, snapshot, stale, state, useLoaded, useStore } from "./store";
 import type { Cluster, Status } from "./types";
 import { Copy, Findings, Notice, Table, Title, usePlace } from "./ui";
 
@@ -40,8 +40,11 @@ export function BrokerLine() {
 }
 
 function tone(c: Cluster) {
-  if (c.member?.state === "Silent") return "bad";
-  return c.member?.drained || c.member?.overBudgetOf?.length || c.unread?.length ? "warn" : "";
+  const { broker } = state.overview!;
+  if (!broker.read || broker.error || c.outside) return "";
+  if (c.member?.state === "Silent" || c.member?.state === "Lost") return "bad";
+  if (c.member?.drained || c.member?.overBudgetOf?.length || c.unread?.length) return "warn";
+  return c.member?.state === "Ready" ? "good" : "";
 }
 
 function Card({ c }: { c: Cluster }) {
@@ -51,7 +54,7 @@ function Card({ c }: { c: Cluster }) {
   const problems = [...state.services.values()].filter((row) => row.exports?.[c.id]?.p === "error" || row.imports?.[c.id]?.p === "error").length;
   const rows: [string, string | undefined][] = [
     ["State", c.outside ? c.outside : !current ? `unknown${m ? `, last ${m.state}` : ""}` : m ? m.state : "not on the broker"],
-    ["Heartbeat", m?.heartbeatSeconds === undefined ? undefined : age(state.overview!.at - 1000 * m.heartbeatSeconds)],
+    ["Heartbeat", m?.heartbeatSeconds === undefined ? undefined : age((broker.answered ?? 0) - 1000 * m.heartbeatSeconds)],
     ["Kubernetes", m?.kubernetes],
     ["Agent", m?.agent],
     ["Reached by", m?.advertises],
@@ -85,14 +88,14 @@ function Card({ c }: { c: Cluster }) {
           <a href={`#/services?state=problem&cluster=${encodeURIComponent(c.id)}`}>{problems} services with errors</a>
         </p>
       )}
-      {c.error && c.context && <p class="small">{c.error}</p>}
+      {c.error && c.named && <p class="small">{c.error}</p>}
       {c.unread?.map((text) => <p class="small">{text}</p>)}
     </>
   );
 }
 
 function ClusterStatus({ cluster }: { cluster: Cluster }) {
-  const loaded = useLoaded<Status>(cluster.id, stale(cluster), 15, async (signal) => {
+  const loaded = useLoaded<Status>(cluster.id, cluster.state + isOld(cluster), 15, async (signal) => {
     if (!snapshot) return get("status", { cluster: cluster.id }, signal);
     const status = snapshot.status[cluster.id];
     if (!status) throw new Error(snapshot.errors[cluster.id] ?? "not in the snapshot");
@@ -102,7 +105,7 @@ function ClusterStatus({ cluster }: { cluster: Cluster }) {
   return (
     <section aria-labelledby="status">
       <h2 id="status">Status of {cluster.id}</h2>
-      {loaded.loading && <Notice>Reading {cluster.id}.</Notice>}
+      {loaded.loading && !s && <Notice>Reading {cluster.id}.</Notice>}
       {loaded.error && <Notice>{loaded.error}</Notice>}
       {s && (
         <>
@@ -114,7 +117,7 @@ function ClusterStatus({ cluster }: { cluster: Cluster }) {
           <Findings all={s.findings} />
         </>
       )}
-      {cluster.on !== undefined && cluster.context && <Copy text={`atoll status${cluster.on}`} />}
+      {cluster.named && <Copy text={`atoll status${cluster.on ?? ""}`} />}
     </section>
   );
 }
@@ -138,22 +141,28 @@ function reach(from: Cluster, to: Cluster): string {
 
 /** mostDrawn is up to how many clusters a picture shows all connections: of more, only those that do not work. */
 const mostDrawn = 8;
+/** mostEdges is up to how many connections a picture is readable. */
+const mostEdges = 60;
+
+/** partTones are the tones of a cluster's card in a picture. */
+const partTones: Record<string, string> = { good: "good", warn: "warning", bad: "error" };
 
 const tones: Record<string, string> = { yes: "good", silent: "warning", unproven: "warning", withdrawn: "error" };
 
 /** Picture draws who reaches whom: a line for two clusters that reach one another, else one for each direction. */
 function Picture({ clusters }: { clusters: Cluster[] }) {
   const edges: Edge[] = [];
+  const isDrawn = (how: string) => how !== "unknown" && (how !== "yes" || clusters.length <= mostDrawn);
   for (const [i, a] of clusters.entries()) {
     for (const b of clusters.slice(i + 1)) {
       const [there, back] = [reach(a, b), reach(b, a)];
-      if (there === back && (there === "unknown" || (there === "yes" && clusters.length > mostDrawn))) continue;
-      edges.push({ from: a.id, to: b.id, tone: tones[there], both: there === back });
-      if (there !== back) edges.push({ from: b.id, to: a.id, tone: tones[back] });
+      if (isDrawn(there)) edges.push({ from: a.id, to: b.id, tone: tones[there], both: there === back });
+      if (isDrawn(back) && there !== back) edges.push({ from: b.id, to: a.id, tone: tones[back] });
     }
   }
-  const nodes = clusters.map((c) => ({ id: c.id, lines: [c.id, stale(c) || c.member?.state || ""].filter(Boolean), tone: stale(c) ? "" : c.member?.state === "Ready" ? "good" : "warning" }));
-  if (!nodes.length) return null;
+  const drawn = clusters.filter((c) => clusters.length <= mostDrawn || edges.some((e) => e.from === c.id || e.to === c.id));
+  const nodes = drawn.map((c) => ({ id: c.id, lines: [c.id], tone: stale(c) ? "" : partTones[tone(c)] }));
+  if (!nodes.length || edges.length > mostEdges) return null;
   return <Drawing label="Picture of who reaches whom" nodes={nodes} edges={edges} words="The table below says the same." />;
 }
 
@@ -161,12 +170,12 @@ function Reach({ clusters }: { clusters: Cluster[] }) {
   return (
     <>
       <Picture clusters={clusters} />
-      <Reaches clusters={clusters} />
+      <ReachTable clusters={clusters} />
     </>
   );
 }
 
-function Reaches({ clusters }: { clusters: Cluster[] }) {
+function ReachTable({ clusters }: { clusters: Cluster[] }) {
   return (
     <Table
       label="Who reaches whom"

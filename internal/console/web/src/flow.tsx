@@ -1,6 +1,7 @@
 // Pictures of parts and what leads from one to another, and that of a service's way: exports, merge, import, Service and DNS, endpoints.
 
 import dagre from "@dagrejs/dagre";
+import { useMemo } from "preact/hooks";
 import type { Detail } from "./types";
 
 export interface Part {
@@ -67,8 +68,19 @@ export function Flow({ detail }: { detail: Detail }) {
   return <Drawing label="The way of the service" {...parts(detail)} />;
 }
 
-/** Drawing draws parts from left to right. A screen reader reads its words. */
-export function Drawing({ label, nodes, edges, words }: { label: string; nodes: Part[]; edges: Edge[]; words?: string }) {
+interface Picture {
+  label: string;
+  nodes: Part[];
+  edges: Edge[];
+  words?: string;
+}
+
+/** Drawing draws parts from left to right, when they differ: that takes time. A screen reader reads its words. */
+export function Drawing(picture: Picture) {
+  return useMemo(() => draw(picture), [JSON.stringify(picture)]);
+}
+
+function draw({ label, nodes, edges, words }: Picture) {
   const graph = new dagre.graphlib.Graph().setGraph({ rankdir: "LR", nodesep: 12, ranksep: 36, marginx: 4, marginy: 4 }).setDefaultEdgeLabel(() => ({}));
   for (const n of nodes) graph.setNode(n.id, { width: Math.max(...n.lines.map((l) => l.length)) * charWidth + 20, height: n.lines.length * lineHeight + 14 });
   for (const e of edges) graph.setEdge(e.from, e.to);

@@ -16,7 +16,7 @@ const pages: Record<string, [string, () => preact.JSX.Element]> = {
 };
 
 function App() {
-  const { overview, connected } = useStore();
+  const { overview, connected, refused } = useStore();
   const { page } = usePlace();
   const Page = page === "service" ? Service : pages[page]?.[1];
   return (
@@ -38,7 +38,8 @@ function App() {
         </span>
       </header>
       <main id="main" tabIndex={-1} class={connected ? "" : "stale"}>
-        {!connected && overview && <Notice>atoll console does not answer: what is shown is old. If it has ended, run it again.</Notice>}
+        {refused && <Notice>{refused}</Notice>}
+        {!connected && !refused && overview && <Notice>atoll console does not answer: what is shown is old. If it has ended, run it again.</Notice>}
         {Page ? <Page /> : <Title>There is no page {page}</Title>}
       </main>
     </>

@@ -180,8 +180,8 @@ function Predicted({ without, cluster }: { without: string; cluster: string }) {
   return (
     <>
       {loaded.value?.unread?.map((why) => <Notice>This is not certain: {why}</Notice>)}
-      <p role="status" class={lost ? "bad" : loaded.value?.unread ? "" : "good"}>
-        Without {without}, {lost ? `${lost} of ${rows.length} ports would not be served` : `all ${rows.length} ports would be served`} in {cluster}.
+      <p role="status" class={lost ? "bad" : loaded.value?.unread || !rows.length ? "" : "good"}>
+        {rows.length === 0 ? `${cluster} imports nothing from ${without}.` : `Without ${without}, ${lost ? `${lost} of ${rows.length} ports would not be served` : `all ${rows.length} ports would be served`} in ${cluster}.`}
       </p>
       <Table label="Predictions" heads={["Service", "Port", "Served", "By"]} note={rows.length > 1000 && "The first 1000."}>
             {rows.slice(0, 1000).map((r) => (

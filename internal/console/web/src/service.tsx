@@ -1,7 +1,7 @@
 // The page of one service.
 
 import { Flow } from "./flow";
-import { age, get, membersOf, readable, snapshot, stale, state, useLoaded, useStore } from "./store";
+import { age, get, isOld, membersOf, readable, snapshot, stale, state, useLoaded, useStore } from "./store";
 import type { Cell, Choice, Detail, Row } from "./types";
 import { Copy, Findings, Mark, Notice, Select, Table, Title, others, setQuery, usePlace } from "./ui";
 
@@ -23,7 +23,7 @@ export function Service() {
           <h2>
             <Select label="As seen from" value={cluster} of={read.map((c) => [c.id, c.id])} onChange={(c) => setQuery({ cluster: c })} />
           </h2>
-          <Explained id={id} cluster={cluster} seen={JSON.stringify(row ?? null) + overview.clusters.map(stale).join()} />
+          <Explained id={id} cluster={cluster} seen={JSON.stringify(row ?? null) + overview.clusters.map((c) => c.state + isOld(c)).join()} />
         </>
       )}
       {snapshot && <Conflicts row={row} />}

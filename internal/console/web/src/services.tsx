@@ -1,7 +1,7 @@
 // The page of services: one row a service, one column a cluster. Only the rows in view are in the document.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { membersOf, stale, useStore } from "./store";
+import { isOld, membersOf, stale, useStore } from "./store";
 import type { Cell, Cluster, Row } from "./types";
 import { Notice, Select, Title, serviceLink, setQuery, usePlace } from "./ui";
 
@@ -56,7 +56,7 @@ export function Services() {
   const { query } = usePlace();
   const [text, namespace, what, cluster] = ["q", "ns", "state", "cluster"].map((key) => query.get(key) ?? "") as [string, string, string, string];
   const search = useRef<HTMLInputElement>(null);
-  const old = new Set(overview?.clusters.filter((c) => stale(c)).map((c) => c.id));
+  const old = new Set(overview?.clusters.filter(isOld).map((c) => c.id));
   const shown = useMemo(() => filter(sorted, text, namespace, what, cluster, old), [version, text, namespace, what, cluster]);
   const namespaces = useMemo(() => [...new Set(sorted.map((row) => row.id.split("/")[0]!))], [sorted]);
   useEffect(() => {

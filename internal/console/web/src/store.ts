@@ -24,6 +24,8 @@ export const state = {
   sorted: [] as Row[],
   log: [] as LogEntry[],
   connected: false,
+  /** refused is why the server sends nothing. */
+  refused: "",
   version: 0,
 };
 
@@ -69,7 +71,7 @@ function noteRead(o: Overview) {
     else if (!found.has(id)) found.set(id, Date.now());
   };
   note("", o.broker.read);
-  for (const c of o.clusters) note(c.id, c.context ? c.state === "read" : o.broker.read);
+  for (const c of o.clusters) note(c.id, c.named ? c.state === "read" : o.broker.read);
 }
 
 const settled = (cluster: string) => Date.now() - (found.get(cluster) ?? Date.now()) > settling;
@@ -107,7 +109,7 @@ function noteClusters(before: Overview, now: Overview) {
   const had = new Map(before.clusters.map((c) => [c.id, c]));
   for (const c of now.clusters) {
     // The id of a context is found later than the context.
-    const old = had.get(c.id) ?? before.clusters.find((b) => c.context && b.context === c.context);
+    const old = had.get(c.id) ?? before.clusters.find((b) => c.named && b.named && b.context === c.context);
     had.delete(c.id);
     if (old) had.delete(old.id);
     if (!old) note(c.id, "new cluster");
@@ -154,7 +156,7 @@ export function start() {
     apply(snapshot);
     return;
   }
-  let source: EventSource;
+  let source: EventSource | undefined;
   let heard = Date.now();
   const set = (connected: boolean) => {
     if (state.connected !== connected) {
@@ -167,21 +169,50 @@ export function start() {
     source = new EventSource("/api/live");
     source.onmessage = (message) => {
       heard = Date.now();
+      state.refused = "";
       set(true);
       apply(JSON.parse(message.data));
     };
     source.addEventListener("alive", () => (heard = Date.now()));
-    source.onerror = () => set(false);
+    source.onerror = () => {
+      set(false);
+      if (source?.readyState === EventSource.CLOSED) void askWhy();
+    };
   };
-  open();
+  const close = () => {
+    source?.close();
+    source = undefined;
+  };
+  // Browsers allow six connections to a host, so pages that nobody sees give theirs back.
+  const show = () => {
+    if (document.visibilityState !== "visible") close();
+    else if (!source) open();
+  };
+  show();
+  addEventListener("visibilitychange", show);
   setInterval(() => {
-    if (Date.now() - heard > silence) {
+    if (source && Date.now() - heard > silence) {
       set(false); // also a connection that only seems to be open
-      source.close();
+      close();
       open();
     }
     notify(); // ages
   }, 5000);
+}
+
+/** askWhy finds out why the server refuses a stream: a browser does not tell. */
+async function askWhy() {
+  const ends = new AbortController();
+  try {
+    const answer = await fetch("/api/live", { signal: ends.signal });
+    if (answer.status === 401) return location.reload(); // to log in
+    state.refused = answer.ok ? "" : (await answer.text()).trim();
+  } catch {
+    state.refused = ""; // it does not answer
+  } finally {
+    ends.abort();
+  }
+  notify();
 }
 
 /** get asks the server. An error has what the server says. */
@@ -230,12 +261,17 @@ export function membersOf(o: Overview): Cluster[] {
 
 /** readable returns the clusters that a page can ask about. */
 export function readable(o: Overview): Cluster[] {
-  return membersOf(o).filter((c) => c.context !== undefined && c.state !== "unread");
+  return membersOf(o).filter((c) => c.named && c.state !== "unread");
+}
+
+/** isOld says that what is shown of a cluster is from before it stopped to answer. */
+export function isOld(c: Cluster): boolean {
+  return c.state === "read" && !!c.error;
 }
 
 /** stale says that what is shown of a cluster is old, and since when. */
 export function stale(c: Cluster): string {
-  if (c.state === "unread") return c.context ? "not read" : "not read: no context is its own";
+  if (c.state === "unread") return c.named ? "not read" : "not read: no context is its own";
   if (c.state === "reading") return "reading";
   if (c.error) return `does not answer, last ${age(c.answered)}`;
   if (c.unread?.length) return "not all can be read";

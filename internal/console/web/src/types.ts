@@ -24,6 +24,8 @@ export interface Member {
 
 export interface Cluster {
   id: string;
+  /** named means that the command line has a context of it, which may be the current one, without a name. */
+  named?: boolean;
   context?: string;
   on?: string;
   state: "read" | "reading" | "unread";
