@@ -3,7 +3,9 @@ package agent
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -43,11 +45,17 @@ func (m *member) record(ctx context.Context, reason, action, text string) error 
 	if err != nil {
 		return err
 	}
+	name := deployment + "-" + strings.ToLower(rand.Text()) // an attempt may have succeeded without an answer
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, eventPause, eventPatience, true, func(ctx context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, eventTime)
 		defer cancel()
-		last = c.Create(ctx, deploymentEvent(ctx, c, m.membership.ClusterID.String(), corev1.EventTypeWarning, reason, action, text))
+		event := deploymentEvent(ctx, c, m.membership.ClusterID.String(), corev1.EventTypeWarning, reason, action, text)
+		event.Name = name
+		last = c.Create(ctx, event)
+		if apierrors.IsAlreadyExists(last) {
+			last = nil
+		}
 		return last == nil || apierrors.IsForbidden(last) || apierrors.IsNotFound(last) || apierrors.IsInvalid(last), nil
 	})
 	return cmp.Or(last, err)

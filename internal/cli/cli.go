@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/atoll-mcs/atoll/internal/cli/bench"
@@ -53,7 +52,6 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)      // the first signal lets commands clean up, the second ends them
 	ctrllog.SetLogger(logr.Discard()) // else it prints a stack after 30 s, when the next client is made
-	klog.SetLogger(logr.Discard())    // commands report what fails themselves
 	begun := false
 	program, args := called(args)
 	root := NewRoot(program)

@@ -93,7 +93,7 @@ func New(targets []checkup.Target, locate credential.Locate, direct *rest.Config
 		targets: targets, locate: locate, direct: direct, wake: make(chan struct{}, 1), dirty: map[types.NamespacedName]map[int]struct{}{}, general: true,
 		entries: map[types.NamespacedName]*entry{}, pending: map[types.NamespacedName][]int{},
 		rows: map[string]json.RawMessage{}, viewers: map[*viewer]struct{}{}, closed: make(chan struct{}),
-		checkNow: make(chan struct{}),
+		checkNow: make(chan struct{}), left: time.Now(),
 	}
 	var err error
 	if c.set, err = live.New(targets, locate, direct, c.changed); err == nil {

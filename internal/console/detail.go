@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -57,8 +58,21 @@ func (c *Console) read(ctx context.Context, id string, scope survey.Scope) (*sur
 	defer cancel()
 	scope.Broker, scope.Direct, scope.On = c.locate, c.direct, on.On
 	config := rest.CopyConfig(on.Config)
-	config.Timeout = surveyTime / 2 // of a request: discovery does not end with ctx
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bound{ctx, next} })
 	return survey.Read(ctx, config, scope)
+}
+
+// bound ends requests with a context, too: discovery does not pass one on.
+type bound struct {
+	ctx  context.Context
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bound) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	context.AfterFunc(b.ctx, cancel)
+	return b.next.RoundTrip(r.WithContext(ctx))
 }
 
 // Detail is one service in one cluster.
@@ -154,7 +168,7 @@ func (c *Console) without(ctx context.Context, cluster, without string) (*WhatIf
 		return nil, err
 	}
 	found := &WhatIf{Predictions: all}
-	for _, err := range s.Unread {
+	for _, err := range s.UnreadTraffic {
 		found.Unread = append(found.Unread, err.Error())
 	}
 	return found, nil
@@ -185,12 +199,12 @@ func (c *Console) events(ctx context.Context, cluster string) (*Events, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := rest.CopyConfig(on.Config)
-	config.Timeout = surveyTime
-	kube, err := kubernetes.NewForConfig(config)
+	kube, err := kubernetes.NewForConfig(on.Config)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, surveyTime)
+	defer cancel()
 	found := &Events{All: []Event{}}
 	for _, reporter := range []string{"atoll-agent", "atoll-hub"} {
 		list, err := kube.EventsV1().Events(corev1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: maxEvents, FieldSelector: "reportingController=" + reporter})

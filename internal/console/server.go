@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -222,6 +221,8 @@ func serviceOf(r *http.Request) (types.NamespacedName, error) {
 const (
 	// readTime is how long a client may take to send a request's header, or its body, and writeTime to accept an answer or a change.
 	readTime, writeTime = 10 * time.Second, time.Minute
+	// partSize is how much of a change a page must accept in writeTime, in bytes.
+	partSize = 1 << 18
 	// idleConnection is how long a connection is kept without a request.
 	idleConnection = 2 * time.Minute
 )
@@ -246,9 +247,13 @@ func (p pages) live(c *Console, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would collect changes
 	control := http.NewResponseController(w)
 	send := func(text string) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(writeTime))
-		_, err := io.WriteString(w, text)
-		return err == nil && control.Flush() == nil
+		for part := range slices.Chunk([]byte(text), partSize) { // the first message can be large
+			_ = control.SetWriteDeadline(time.Now().Add(writeTime))
+			if _, err := w.Write(part); err != nil || control.Flush() != nil {
+				return false
+			}
+		}
+		return true
 	}
 	write := func(change any) bool {
 		text, err := json.Marshal(change)

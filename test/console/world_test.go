@@ -57,10 +57,11 @@ type cluster struct {
 	id     string
 	api    *apiserver.Server
 	client client.Client
-	// gone means that the API server does not answer, unknown that it does not know the token; refused is a path that it forbids.
-	// hangs means that it answers nothing.
-	gone, unknown, hangs atomic.Bool
-	refused              atomic.Pointer[string]
+	// gone means that the API server does not answer, hangs that it does not even end connections.
+	gone, hangs atomic.Bool
+	// refused is the end of paths that it forbids, and unknown of those at which it does not know the token: said is how often.
+	refused, unknown atomic.Pointer[string]
+	said             atomic.Int32
 }
 
 // RoundTrip lets requests pass unless the API server is gone.
@@ -72,7 +73,8 @@ func (c *cluster) RoundTrip(next http.RoundTripper) http.RoundTripper {
 		case c.hangs.Load():
 			<-r.Context().Done()
 			return nil, r.Context().Err()
-		case c.unknown.Load():
+		case c.unknown.Load() != nil && strings.HasSuffix(r.URL.Path, *c.unknown.Load()):
+			c.said.Add(1)
 			return refuse(apierrors.NewUnauthorized("Unauthorized")), nil
 		case c.refused.Load() != nil && strings.HasSuffix(r.URL.Path, *c.refused.Load()):
 			return refuse(apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", errors.New("not yours"))), nil

@@ -120,7 +120,9 @@ func (o *options) serve(ctx context.Context, c *console.Console, out, errOut io.
 			folder, err = os.MkdirTemp(home, "atoll-console-")
 		}
 		if err == nil {
-			defer func() { _ = os.RemoveAll(folder) }()
+			remove := func() { _ = os.RemoveAll(folder) }
+			defer remove()
+			time.AfterFunc(openTime, remove) // also if nothing else does: a closed terminal ends the program
 			err = open(ctx, folder, s.URL())
 		}
 		if err != nil {
@@ -133,6 +135,9 @@ func (o *options) serve(ctx context.Context, c *console.Console, out, errOut io.
 	}
 	return nil
 }
+
+// openTime is how long a browser may take to read the file with the address.
+const openTime = 30 * time.Second
 
 // open opens the browser, unless this is a session without a display. The address is in a file that only this user can read: every
 // user of the machine sees the arguments of programs.

@@ -401,26 +401,25 @@ for(let[i,s]of r){let a=t?.[i]??{},u=n?.[i]??{};for(let l of new Set([...Object.
 n ${l}: ${d.s} \u2192 ${f.s}`,f.p==="error"):((d.r??0)!==(f.r??0)||(d.b??0)!==(f.b??0))&&K(e,`${l}: ${Un(d)} \u2192 ${Un(f)}`,(f.r??0)===0):K(e,`new ${s} in ${l}\
 : ${f.s}`,f.p==="error"):K(e,`${s} in ${l} is gone`,!0))}}if(!Vn(""))return;let o=[t?.conflicts?.length??0,n?.conflicts?.length??0];o[0]!==o[1]&&K(e,`${o[0]} \u2192 ${o[1]}\
  conflicts`,o[1]>o[0])}function Un(e){return`${e.r??0} of ${e.n??0} endpoints ready`+(e.b?`, ${e.b} on standby`:"")}function os(e,t){let n=new Map(e.clusters.map(
-r=>[r.id,r]));for(let r of t.clusters){let o=n.get(r.id)??e.clusters.find(i=>r.named&&i.named&&i.context===r.context);n.delete(r.id),o&&n.delete(o.id),o?(!o.error!=
+r=>[r.id,r]));for(let r of t.clusters){let o=e.clusters.find(i=>r.named&&i.named&&i.context===r.context)??n.get(r.id);n.delete(r.id),o&&n.delete(o.id),o?(!o.error!=
 !r.error&&K(r.id,r.error?`does not answer: ${r.error}`:"answers again",!!r.error),o.member?.state!==r.member?.state&&K(r.id,`${o.member?.state??"\u2013"} \u2192 ${r.
 member?.state??"\u2013"}`,r.member?.state!=="Ready"),(o.member?.drained??"")!==(r.member?.drained??"")&&K(r.id,r.member?.drained?`drained: ${r.member.drained}`:
-"no longer drained")):K(r.id,"new cluster")}for(let r of n.keys())K(r,"cluster is gone",!0)}function Yn(e){let t=!I.overview;e.overview&&(I.overview&&!e.all&&os(
-I.overview,e.overview),I.overview=e.overview,ns(e.overview));let n=!1;if(e.all){n=!0;for(let r of I.services.keys())e.services?.[r]||I.services.delete(r)}for(let[
-r,o]of Object.entries(e.services??{})){let i=I.services.get(r);t||rs(r,i,o),o?(n||=!i,I.services.set(r,o)):n=I.services.delete(r)||n}n?I.sorted=[...I.services.values()].
-sort((r,o)=>r.id<o.id?-1:1):e.services&&(I.sorted=I.sorted.map(r=>I.services.get(r.id)??r)),He()}function zn(){if(F){I.connected=!0,Yn(F);return}let e,t=Date.now(),
-n=s=>{I.connected!==s&&(I.connected=s,He())},r=()=>{t=Date.now(),e=new EventSource("/api/live"),e.onmessage=s=>{t=Date.now(),I.refused="",n(!0),Yn(JSON.parse(s.
-data))},e.addEventListener("alive",()=>t=Date.now()),e.onerror=()=>{n(!1),e?.readyState===EventSource.CLOSED&&is()}},o=()=>{e?.close(),e=void 0},i=()=>{document.
-visibilityState!=="visible"?o():e||r()};i(),addEventListener("visibilitychange",i),setInterval(()=>{e&&Date.now()-t>es&&(n(!1),o(),r()),He()},5e3)}async function is(){
-let e=new AbortController;try{let t=await fetch("/api/live",{signal:e.signal});if(t.status===401)return location.reload();I.refused=t.ok?"":(await t.text()).trim()}catch{
-I.refused=""}finally{e.abort()}He()}async function ae(e,t,n){let r=await fetch(`/api/${e}?${new URLSearchParams(t)}`,{signal:n});if(!r.ok)throw new Error((await r.
-text()).trim());return r.json()}function le(e,t,n,r){let[o,i]=q({loading:!0,of:e,at:0}),[s,a]=q(0);return X(()=>{let u=new AbortController;return i(l=>l.of===e?
-{...l,loading:!0}:{of:e,loading:!0,at:0}),r(u.signal).then(l=>i({value:l,loading:!1,of:e,at:Date.now()}),l=>u.signal.aborted||i({error:String(l.message??l),loading:!1,
-of:e,at:Date.now()})),()=>u.abort()},[e,t,s]),X(()=>{if(F)return;let u=setInterval(()=>document.visibilityState==="visible"&&a(l=>l+1),n*1e3);return()=>clearInterval(
-u)},[n]),o.of===e?o:{loading:!0,at:0}}function Q(e){return e.clusters.filter(t=>!t.outside)}function ke(e){return Q(e).filter(t=>t.named&&t.state!=="unread")}function pe(e){
-return e.state==="read"&&!!e.error}function B(e){return e.state==="unread"?e.named?"not read":"not read: no context is its own":e.state==="reading"?"reading":e.
-error?`does not answer, last ${Z(e.answered)}`:e.unread?.length?"not all can be read":""}function Z(e){return e?ss(((F?.overview?.at??Date.now())-e)/1e3)+" ago":
-"never"}function ss(e){let t=Math.max(0,Math.round(e));return t<120?`${t} s`:t<7200?`${Math.round(t/60)} min`:t<172800?`${Math.round(t/3600)} h`:`${Math.round(t/
-86400)} d`}function vt(){let[e="",t=""]=location.hash.replace(/^#\/?/,"").split("?"),[n="",...r]=e.split("/").map(as);return{page:n||"clusters",rest:r,query:new URLSearchParams(
+"no longer drained")):K(r.id,"new cluster")}for(let r of n.keys())K(r,"cluster is gone",!0)}function Yn(e){let t=!I.overview;e.overview&&(I.overview&&os(I.overview,
+e.overview),I.overview=e.overview,ns(e.overview));let n=!1;if(e.all){n=!0;for(let r of I.services.keys())e.services?.[r]||I.services.delete(r)}for(let[r,o]of Object.
+entries(e.services??{})){let i=I.services.get(r);t||rs(r,i,o),o?(n||=!i,I.services.set(r,o)):n=I.services.delete(r)||n}n?I.sorted=[...I.services.values()].sort(
+(r,o)=>r.id<o.id?-1:1):e.services&&(I.sorted=I.sorted.map(r=>I.services.get(r.id)??r)),He()}function zn(){if(F){I.connected=!0,Yn(F);return}let e,t=Date.now(),n=o=>{
+I.connected!==o&&(I.connected=o,He())},r=()=>{t=Date.now(),e=new EventSource("/api/live"),e.onmessage=o=>{t=Date.now(),I.refused="",n(!0),Yn(JSON.parse(o.data))},
+e.addEventListener("alive",()=>t=Date.now()),e.onerror=()=>{n(!1),e.readyState===EventSource.CLOSED&&is()}};r(),setInterval(()=>{Date.now()-t>es&&(n(!1),e.close(),
+r()),He()},5e3)}async function is(){let e=new AbortController;try{let t=await fetch("/api/live",{signal:e.signal});if(t.status===401)return location.reload();I.
+refused=t.ok?"":(await t.text()).trim()}catch{I.refused=""}finally{e.abort()}He()}async function ae(e,t,n){let r=await fetch(`/api/${e}?${new URLSearchParams(t)}`,
+{signal:n});if(!r.ok)throw new Error((await r.text()).trim());return r.json()}function le(e,t,n,r){let[o,i]=q({loading:!0,of:e,at:0}),[s,a]=q(0);return X(()=>{let u=new AbortController;
+return i(l=>l.of===e?{...l,loading:!0}:{of:e,loading:!0,at:0}),r(u.signal).then(l=>i({value:l,loading:!1,of:e,at:Date.now()}),l=>u.signal.aborted||i({error:String(
+l.message??l),loading:!1,of:e,at:Date.now()})),()=>u.abort()},[e,t,s]),X(()=>{if(F)return;let u=setInterval(()=>document.visibilityState==="visible"&&a(l=>l+1),
+n*1e3);return()=>clearInterval(u)},[n]),o.of===e?o:{loading:!0,at:0}}function Q(e){return e.clusters.filter(t=>!t.outside)}function ke(e){return Q(e).filter(t=>t.
+named&&t.state!=="unread")}function pe(e){return e.state==="read"&&!!e.error}function B(e){return e.state==="unread"?e.named?"not read":"not read: no context is\
+ its own":e.state==="reading"?"reading":e.error?`does not answer, last ${Z(e.answered)}`:e.unread?.length?"not all can be read":""}function Z(e){return e?ss(((F?.
+overview?.at??Date.now())-e)/1e3)+" ago":"never"}function ss(e){let t=Math.max(0,Math.round(e));return t<120?`${t} s`:t<7200?`${Math.round(t/60)} min`:t<172800?
+`${Math.round(t/3600)} h`:`${Math.round(t/86400)} d`}function vt(){let[e="",t=""]=location.hash.replace(/^#\/?/,"").split("?"),[n="",...r]=e.split("/").map(as);return{page:n||"clusters",rest:r,query:new URLSearchParams(
 t)}}function as(e){try{return decodeURIComponent(e)}catch{return e}}function U(){let[e,t]=q(vt);return X(()=>{let n=()=>t(vt());return addEventListener("hashcha\
 nge",n),()=>removeEventListener("hashchange",n)},[]),e}function Y(e){let{query:t}=vt();for(let[r,o]of Object.entries(e))o?t.set(r,o):t.delete(r);let n=t.toString();
 history.replaceState(null,"",location.hash.split("?")[0]+(n?`?${n}`:"")),dispatchEvent(new HashChangeEvent("hashchange"))}function ge(e){return`#/service/${e}`}
@@ -484,22 +483,22 @@ e":"polite",children:e.slice(0,300).map(i=>c("li",{class:i.worse?"worse":"",chil
 "/")?c("a",{href:ge(i.about),children:i.about}):c("strong",{children:i.about})," ",i.text]}))})]}),c("h2",{children:c(J,{label:"Events of",value:o,of:r.map(i=>[
 i.id,i.id]),onChange:i=>Y({cluster:i})})}),c(_s,{cluster:o})]})}function _s({cluster:e}){let t=le(e,"",15,async n=>{if(!F)return ae("events",{cluster:e},n);let r=F.
 events[e];if(!r)throw new Error(F.errors[e]??"not in the snapshot");return r});return c("section",{"aria-busy":t.loading,children:[t.error&&c(L,{children:t.error}),
-t.value?.all.length===0&&c("p",{children:"Atoll has no Events there."}),t.value?.more&&c(L,{children:"There are more Events than are shown: some are missing."}),
-c("ol",{class:"log",children:(t.value?.all??[]).slice(0,300).map(n=>c("li",{class:n.type==="Warning"?"worse":"",children:[c("time",{dateTime:n.at,children:new Date(
-n.at).toLocaleString()})," ",c("strong",{children:n.about})," ",n.reason,": ",n.message]}))})]})}function nr(){let{overview:e}=W(),{query:t}=U();if(!e)return c(
-L,{children:"Reading the clusters."});let n=t.get("without")??"",r=ke(e),o=t.get("cluster")||r.find(i=>i.id!==n)?.id||"";return c(j,{children:[c(V,{children:"Wh\
-at if"}),c("p",{children:"Who would serve each service without a cluster, as of now."}),c(bt,{what:"Predictions"}),!F&&c(j,{children:[c("form",{class:"filter",onSubmit:i=>i.
-preventDefault(),children:[c(J,{label:"Without",value:n,of:[["","choose a cluster"],...Q(e).map(i=>[i.id,i.id])],onChange:i=>Y({without:i})}),c(J,{label:"As see\
-n from",value:o,of:r.map(i=>[i.id,i.id]),onChange:i=>Y({cluster:i})})]}),n&&c(ms,{without:n,cluster:o})]})]})}function ms({without:e,cluster:t}){let n=le(`${e} ${t}`,
-"",60,i=>ae("without",{without:e,cluster:t},i));if(n.loading&&!n.value)return c(L,{children:["Reading ",t,"."]});if(n.error)return c(L,{children:n.error});let r=(n.
-value?.predictions??[]).flatMap(i=>(i.ports?.length?i.ports:[{family:"no endpoint now",served:!1}]).map(s=>({id:vs(i.name),port:s}))).sort((i,s)=>Number(i.port.
-served)-Number(s.port.served)||(i.id<s.id?-1:1)),o=r.filter(i=>!i.port.served).length;return c(j,{children:[n.value?.unread?.map(i=>c(L,{children:["This is not \
-certain: ",i]})),c("p",{role:"status",class:o?"bad":n.value?.unread||!r.length?"":"good",children:r.length===0?`${t} imports nothing from ${e}.`:`Without ${e}, ${o?
-`${o} of ${r.length} ports would not be served`:`all ${r.length} ports would be served`} in ${t}.`}),c(ee,{label:"Predictions",heads:["Service","Port","Served",
-"By"],note:r.length>1e3&&"The first 1000.",children:r.slice(0,1e3).map(i=>c("tr",{class:i.port.served?"":"error",children:[c("th",{scope:"row",children:c("a",{href:ge(
-i.id),children:i.id})}),c("td",{children:[i.port.port," ",i.port.family]}),c("td",{children:i.port.served?"yes":"no"}),c("td",{children:(i.port.clusters??[]).map(
-s=>`${s.cluster}: ${s.role} (${s.reason})${s.active?` ${Math.round(s.sharePercent)}%`:""}`).join(", ")})]}))})]})}function vs(e){let[t,n]=e.split(".svc.")[0].split(
-/\.(?=[^.]*$)/);return`${n}/${t}`}function or(){let{overview:e,services:t}=W(),{rest:n,query:r}=U(),o=n.join("/"),i=t.get(o);if(!e)return c(L,{children:"Reading the clusters."});let s=ke(e),a=r.
+t.value?.all.length===0&&c("p",{children:"Atoll has no Events there."}),(t.value?.more||(t.value?.all.length??0)>300)&&c(L,{children:["There are more Events tha\
+n are shown: some are missing",t.value?.more&&", perhaps the newest","."]}),c("ol",{class:"log",children:(t.value?.all??[]).slice(0,300).map(n=>c("li",{class:n.
+type==="Warning"?"worse":"",children:[c("time",{dateTime:n.at,children:new Date(n.at).toLocaleString()})," ",c("strong",{children:n.about})," ",n.reason,": ",n.
+message]}))})]})}function nr(){let{overview:e}=W(),{query:t}=U();if(!e)return c(L,{children:"Reading the clusters."});let n=t.get("without")??"",r=ke(e),o=t.get(
+"cluster")||r.find(i=>i.id!==n)?.id||"";return c(j,{children:[c(V,{children:"What if"}),c("p",{children:"Who would serve each service without a cluster, as of n\
+ow."}),c(bt,{what:"Predictions"}),!F&&c(j,{children:[c("form",{class:"filter",onSubmit:i=>i.preventDefault(),children:[c(J,{label:"Without",value:n,of:[["","cho\
+ose a cluster"],...Q(e).map(i=>[i.id,i.id])],onChange:i=>Y({without:i})}),c(J,{label:"As seen from",value:o,of:r.map(i=>[i.id,i.id]),onChange:i=>Y({cluster:i})})]}),
+n&&c(ms,{without:n,cluster:o})]})]})}function ms({without:e,cluster:t}){let n=le(`${e} ${t}`,"",60,i=>ae("without",{without:e,cluster:t},i));if(n.loading&&!n.value)
+return c(L,{children:["Reading ",t,"."]});if(n.error)return c(L,{children:n.error});let r=(n.value?.predictions??[]).flatMap(i=>(i.ports?.length?i.ports:[{family:"\
+no endpoint now",served:!1}]).map(s=>({id:vs(i.name),port:s}))).sort((i,s)=>Number(i.port.served)-Number(s.port.served)||(i.id<s.id?-1:1)),o=r.filter(i=>!i.port.
+served).length;return c(j,{children:[n.value?.unread?.map(i=>c(L,{children:["This is not certain: ",i]})),c("p",{role:"status",class:o?"bad":n.value?.unread||!r.
+length?"":"good",children:r.length===0?`${t} imports nothing from ${e}.`:`Without ${e}, ${o?`${o} of ${r.length} ports would not be served`:`all ${r.length} por\
+ts would be served`} in ${t}.`}),c(ee,{label:"Predictions",heads:["Service","Port","Served","By"],note:r.length>1e3&&"The first 1000.",children:r.slice(0,1e3).map(
+i=>c("tr",{class:i.port.served?"":"error",children:[c("th",{scope:"row",children:c("a",{href:ge(i.id),children:i.id})}),c("td",{children:[i.port.port," ",i.port.
+family]}),c("td",{children:i.port.served?"yes":"no"}),c("td",{children:(i.port.clusters??[]).map(s=>`${s.cluster}: ${s.role} (${s.reason})${s.active?` ${Math.round(
+s.sharePercent)}%`:""}`).join(", ")})]}))})]})}function vs(e){let[t,n]=e.split(".svc.")[0].split(/\.(?=[^.]*$)/);return`${n}/${t}`}function or(){let{overview:e,services:t}=W(),{rest:n,query:r}=U(),o=n.join("/"),i=t.get(o);if(!e)return c(L,{children:"Reading the clusters."});let s=ke(e),a=r.
 get("cluster")||(s.find(u=>i?.imports?.[u.id])??s[0])?.id||"";return c(j,{children:[c(V,{children:o}),!i&&c(L,{children:"No cluster that is read exports or impo\
 rts this service."}),i&&c(bs,{row:i}),!F&&s.length>0&&c(j,{children:[c("h2",{children:c(J,{label:"As seen from",value:a,of:s.map(u=>[u.id,u.id]),onChange:u=>Y({
 cluster:u})})}),c(ys,{id:o,cluster:a,seen:JSON.stringify(i??null)+e.clusters.map(u=>u.state+pe(u)).join()})]}),F&&c(ws,{row:i})]})}function bs({row:e}){return c(

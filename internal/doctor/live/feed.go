@@ -249,7 +249,7 @@ func (w *watched) unread() error {
 	synced := w.synced()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if synced && !apierrors.IsForbidden(w.err) && !apierrors.IsUnauthorized(w.err) {
+	if synced && !apierrors.IsForbidden(w.err) {
 		return nil
 	}
 	return w.err

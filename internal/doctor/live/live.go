@@ -106,14 +106,13 @@ func (c *Clusterset) Run(ctx context.Context) {
 func (c *Clusterset) runBroker(ctx context.Context) {
 	for wait := firstWait; ctx.Err() == nil; wait = min(2*wait, askInterval) {
 		b, err := c.reach(ctx)
+		c.mu.Lock()
+		if c.why = err; c.stillReads() {
+			c.why = nil // its name, or the credentials for it, may not have been read yet
+		}
+		c.mu.Unlock()
 		if err == nil {
 			c.take(b)
-		} else {
-			c.mu.Lock()
-			if c.why = err; c.stillReads() {
-				c.why = nil // its name, or the credentials for it, may not have been read yet
-			}
-			c.mu.Unlock()
 		}
 		c.changed(OfBroker, types.NamespacedName{})
 		if err == nil {
@@ -138,11 +137,14 @@ func (c *Clusterset) take(b *broker) {
 		return
 	}
 	contact := b.feed.state()
-	if c.broker == nil || contact.isWhole() || slices.ContainsFunc(contact.Unread, apierrors.IsForbidden) {
-		c.broker, c.why = b, nil
+	if c.broker == nil || contact.Complete && !slices.ContainsFunc(contact.Unread, mayPass) {
+		c.broker = b
 		c.attempts++
 	}
 }
+
+// mayPass reports whether an error may end without anybody's doing.
+func mayPass(err error) bool { return !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) }
 
 // stillReads reports whether a member that answers is being read for the first time.
 func (c *Clusterset) stillReads() bool {
@@ -183,13 +185,19 @@ func (c *Clusterset) BrokerServices() (all []types.NamespacedName, attempts int)
 // reach finds the broker by the first member that answers and knows it.
 func (c *Clusterset) reach(ctx context.Context) (*broker, error) {
 	var failed []error
+	name := ""
+	if b, _ := c.connected(); b != nil {
+		name = b.clusterset
+	}
 	for _, m := range c.Members {
 		switch contact := m.Contact(); {
 		case contact.Err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", m, contact.Err))
 			continue
-		case contact.Answered.IsZero():
-			continue // it is asked now
+		case contact.Answered.IsZero() || m.isReading(properties): // the first member decides, not the fastest
+			return nil, fmt.Errorf("%s: it is being read", m)
+		case name != "" && m.Overview().Clusterset != "" && m.Overview().Clusterset != name: // these pages show one clusterset
+			continue
 		}
 		config, clusterset, err := c.access(ctx, m)
 		if err != nil {
@@ -204,9 +212,6 @@ func (c *Clusterset) reach(ctx context.Context) (*broker, error) {
 			c.changed(OfBroker, service)
 		})
 		return b, err
-	}
-	if len(failed) == 0 {
-		return nil, errors.New("no cluster has answered yet")
 	}
 	return nil, errors.Join(failed...)
 }
@@ -314,6 +319,12 @@ func (m *Member) KnowsLost() bool { return m.has(lostClusters) }
 func (m *Member) has(what string) bool {
 	w := m.feed.kinds[what]
 	return w.synced() && w.unread() == nil
+}
+
+// isReading reports whether a kind is still being read for the first time.
+func (m *Member) isReading(what string) bool {
+	w := m.feed.kinds[what]
+	return !w.synced() && w.unread() == nil
 }
 
 // Overview is Survey without services.

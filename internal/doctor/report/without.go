@@ -65,7 +65,7 @@ func Without(s *survey.Survey, service types.NamespacedName, without names.Clust
 	if !slices.ContainsFunc(exports, func(e merge.Export) bool { return e.ClusterID == without.String() }) {
 		return p, fmt.Errorf("cluster %s does not export %s, or cluster %s does not import from it", without, service, p.Cluster)
 	}
-	for _, err := range s.Unread {
+	for _, err := range s.UnreadTraffic {
 		p.Unread = append(p.Unread, err.Error())
 	}
 	input, _ := choiceOf(s, service, exports)
@@ -109,7 +109,7 @@ func WithoutAll(s *survey.Survey, without names.ClusterID) ([]Prediction, error)
 		}
 		one, broker := *s, *s.Broker
 		broker.Exports, broker.Slices = exports, published[service]
-		one.Broker, one.Cluster.Imports, one.Cluster.AcceptWeights, one.Unread = &broker, imported[service], accepted[service.Namespace], nil
+		one.Broker, one.Cluster.Imports, one.Cluster.AcceptWeights, one.UnreadTraffic = &broker, imported[service], accepted[service.Namespace], nil
 		if p, err := Without(&one, service, without); err == nil { // else the queried cluster does not import from it
 			all = append(all, p)
 		}

@@ -80,8 +80,9 @@ type Survey struct {
 	// Broker is the state of the broker. It is nil if unreadable; BrokerErr has the reason.
 	Broker    *Broker
 	BrokerErr error
-	// Unread lists other objects that could not be read, usually for lack of permissions.
-	Unread []error
+	// Unread lists other objects that could not be read, usually for lack of permissions. UnreadTraffic are those of them on which
+	// the roles of endpoints depend, with Scope.Traffic.
+	Unread, UnreadTraffic []error
 }
 
 // Cluster is the state of a member cluster.
@@ -190,7 +191,7 @@ func Read(ctx context.Context, config *rest.Config, scope Scope) (*Survey, error
 		return nil, err
 	}
 	if scope.Installation {
-		s.readInstallation(ctx, cluster)
+		s.readInstallation(ctx, cluster, scope)
 	}
 	if scope.Settings {
 		s.readSettings(ctx, cluster)
@@ -231,8 +232,13 @@ func (s *Survey) readCluster(ctx context.Context, c *install.Target, scope Scope
 	var imports mcsv1beta1.ServiceImportList
 	var services corev1.ServiceList
 	in := client.InNamespace(scope.Namespace)
+	if err := s.list(ctx, c, "namespaces", &namespaces); err != nil {
+		return err
+	}
+	if scope.Traffic && scope.Namespace == "" { // their annotations say whose weights they accept
+		s.UnreadTraffic = slices.Clone(s.Unread)
+	}
 	if err := errors.Join(
-		s.list(ctx, c, "namespaces", &namespaces),
 		s.list(ctx, c, "ServiceExports", &exports, in),
 		s.list(ctx, c, "ServiceImports", &imports, in),
 		s.list(ctx, c, "derived Services", &services, in, client.MatchingLabels{names.LabelManagedBy: names.AgentManager}),
@@ -398,7 +404,7 @@ func (s *Survey) readProperties(ctx context.Context, c *install.Target) error {
 }
 
 // readInstallation reads Atoll's installation, and whether the cluster's DNS forwards to it.
-func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
+func (s *Survey) readInstallation(ctx context.Context, c *install.Target, scope Scope) {
 	note := func(err error) {
 		if err != nil {
 			s.Unread = append(s.Unread, err)
@@ -413,7 +419,10 @@ func (s *Survey) readInstallation(ctx context.Context, c *install.Target) {
 	s.readUnready(ctx, c)
 	lost := &corev1.ConfigMap{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: names.SystemNamespace, Name: names.LostClusters}, lost)
-	note(client.IgnoreNotFound(err))
+	if err = client.IgnoreNotFound(err); err != nil && scope.Traffic {
+		s.UnreadTraffic = append(s.UnreadTraffic, err)
+	}
+	note(err)
 	s.Cluster.SetLost(lost.Data)
 	s.Cluster.DNS, err = readDNS(ctx, c)
 	note(err)

@@ -16,6 +16,8 @@ import (
 
 // readTraffic reads the TrafficPolicies that may apply to the scope's services, and whose weights its namespace accepts.
 func (s *Survey) readTraffic(ctx context.Context, c client.Reader, scope Scope) error {
+	before := len(s.Unread)
+	defer func() { s.UnreadTraffic = append(s.UnreadTraffic, s.Unread[before:]...) }()
 	from := []string{scope.Namespace, names.SystemNamespace}
 	if scope.Namespace == "" {
 		from = []string{""} // all

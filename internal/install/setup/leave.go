@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,9 +44,9 @@ type LeaveRequest struct {
 var installed = render.Member{Prefer: render.PreferLocal}
 
 // mayLeave returns an error that lists the permissions which the user lacks for Leave.
-func mayLeave(ctx context.Context, cluster *install.Target) error {
+func mayLeave(ctx context.Context, cluster *install.Target, more ...*unstructured.Unstructured) error {
 	crds, objects := installed.Manifests()
-	return cluster.Rights(ctx, []string{"delete", "list"}, slices.Concat(crds, objects)...)
+	return cluster.Rights(ctx, []string{"delete", "list"}, slices.Concat(crds, objects, more)...)
 }
 
 // Leave removes a cluster from its clusterset: its records on the broker, its imports, and Atoll itself. Services and
@@ -54,7 +56,11 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	if err != nil {
 		return err
 	}
-	if err := mayLeave(ctx, cluster); err != nil {
+	viewers, err := ofViewers(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if err := mayLeave(ctx, cluster, viewers...); err != nil {
 		return err
 	}
 	crds, objects := installed.Manifests()
@@ -88,7 +94,7 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 		return err
 	}
 	say("removing Atoll")
-	if err := cluster.Delete(ctx, append(ofViewers(), rest...)...); err != nil {
+	if err := cluster.Delete(ctx, append(viewers, rest...)...); err != nil {
 		return err
 	}
 	if err := removeProperties(ctx, cluster, state); err != nil {
@@ -104,16 +110,23 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	return cluster.RemoveCRDs(ctx, crds)
 }
 
-// ofViewers are the permissions of the console's viewers, which only the chart installs, outside the namespace that is deleted.
-func ofViewers() (all []*unstructured.Unstructured) {
-	for kind, namespace := range map[string]string{"ClusterRoleBinding": "", "ClusterRole": "", "RoleBinding": metav1.NamespaceSystem, "Role": metav1.NamespaceSystem} {
+// ofViewers returns the permissions of the console's viewers, which only the chart installs, outside the namespace that is deleted.
+func ofViewers(ctx context.Context, cluster *install.Target) (all []*unstructured.Unstructured, _ error) {
+	for _, kind := range []string{"ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role"} {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
-		o.SetNamespace(namespace)
-		o.SetName("atoll-viewer")
-		all = append(all, o)
+		key := client.ObjectKey{Name: "atoll-viewer"}
+		if !strings.HasPrefix(kind, "Cluster") {
+			key.Namespace = metav1.NamespaceSystem
+		}
+		switch err := cluster.Get(ctx, key, o); {
+		case err == nil:
+			all = append(all, o)
+		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err): // who may not read them has not installed them
+			return nil, fmt.Errorf("reading %s %s: %w", kind, key, err)
+		}
 	}
-	return all
+	return all, nil
 }
 
 // ownRecords prepares the removal of the member's records on the broker. It returns nil if they stay.

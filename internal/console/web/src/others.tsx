@@ -132,7 +132,7 @@ function KubernetesEvents({ cluster }: { cluster: string }) {
     <section aria-busy={loaded.loading}>
       {loaded.error && <Notice>{loaded.error}</Notice>}
       {loaded.value?.all.length === 0 && <p>Atoll has no Events there.</p>}
-      {loaded.value?.more && <Notice>There are more Events than are shown: some are missing.</Notice>}
+      {(loaded.value?.more || (loaded.value?.all.length ?? 0) > 300) && <Notice>There are more Events than are shown: some are missing{loaded.value?.more && ", perhaps the newest"}.</Notice>}
       <ol class="log">
         {(loaded.value?.all ?? []).slice(0, 300).map((e) => (
           <li class={e.type === "Warning" ? "worse" : ""}>

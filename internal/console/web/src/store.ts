@@ -109,7 +109,7 @@ function noteClusters(before: Overview, now: Overview) {
   const had = new Map(before.clusters.map((c) => [c.id, c]));
   for (const c of now.clusters) {
     // The id of a context is found later than the context.
-    const old = had.get(c.id) ?? before.clusters.find((b) => c.named && b.named && b.context === c.context);
+    const old = before.clusters.find((b) => c.named && b.named && b.context === c.context) ?? had.get(c.id);
     had.delete(c.id);
     if (old) had.delete(old.id);
     if (!old) note(c.id, "new cluster");
@@ -125,7 +125,7 @@ function noteClusters(before: Overview, now: Overview) {
 function apply(change: Change) {
   const first = !state.overview;
   if (change.overview) {
-    if (state.overview && !change.all) noteClusters(state.overview, change.overview);
+    if (state.overview) noteClusters(state.overview, change.overview);
     state.overview = change.overview;
     noteRead(change.overview);
   }
@@ -156,7 +156,7 @@ export function start() {
     apply(snapshot);
     return;
   }
-  let source: EventSource | undefined;
+  let source: EventSource;
   let heard = Date.now();
   const set = (connected: boolean) => {
     if (state.connected !== connected) {
@@ -176,24 +176,14 @@ export function start() {
     source.addEventListener("alive", () => (heard = Date.now()));
     source.onerror = () => {
       set(false);
-      if (source?.readyState === EventSource.CLOSED) void askWhy();
+      if (source.readyState === EventSource.CLOSED) void askWhy();
     };
   };
-  const close = () => {
-    source?.close();
-    source = undefined;
-  };
-  // Browsers allow six connections to a host, so pages that nobody sees give theirs back.
-  const show = () => {
-    if (document.visibilityState !== "visible") close();
-    else if (!source) open();
-  };
-  show();
-  addEventListener("visibilitychange", show);
+  open();
   setInterval(() => {
-    if (source && Date.now() - heard > silence) {
+    if (Date.now() - heard > silence) {
       set(false); // also a connection that only seems to be open
-      close();
+      source.close();
       open();
     }
     notify(); // ages
@@ -264,7 +254,7 @@ export function readable(o: Overview): Cluster[] {
   return membersOf(o).filter((c) => c.named && c.state !== "unread");
 }
 
-/** isOld says that what is shown of a cluster is from before it stopped to answer. */
+/** isOld says that what is shown of a cluster is from before it stopped answering. */
 export function isOld(c: Cluster): boolean {
   return c.state === "read" && !!c.error;
 }
