@@ -35,7 +35,7 @@ root:
 test: kube browser ## Everything that must pass (as root)
 	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
 		$(MAKE) --no-print-directory -o build test-parts THEN="test-scenarios test-site-some" 2>&1 | tee "$$log" || \
-		{ echo "== failed:"; grep -E -A5 '\.txtar:[0-9]+: [^0-9]' "$$log" | cut -c1-500 || true; grep -E '^ *--- FAIL|^FAIL.*/|^panic:' "$$log"; exit 1; }
+		{ echo "== failed:"; grep -E -A5 '\.txtar:[0-9]+: [^0-9]' "$$log" | cut -c1-500 || true; grep -E '^ *--- FAIL|^FAIL.*/|^panic:|^[A-Za-z]*Error: ' "$$log"; exit 1; }
 
 ##@ Building
 

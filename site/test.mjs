@@ -97,6 +97,7 @@ try {
   await tab.setViewport({ width: 1280, height: 900 })
   current = 'search'
   await tab.goto(`${address}/index.html`, { waitUntil: 'load' })
+  await tab.waitForFunction(() => document.querySelector('#app').__vue_app__) // before that, nothing listens to keys
   await tab.keyboard.press('/')
   await tab.waitForSelector('.VPLocalSearchBox input')
   await tab.type('.VPLocalSearchBox input', 'clusterset IP')
