@@ -14,6 +14,8 @@ export interface LogEntry {
 const logLength = 1000;
 /** Without a word for this long, the program has ended: it writes every ten seconds. */
 const silence = 25_000;
+/** The first message has everything: on a slow line, it takes longer. */
+const firstSilence = 300_000;
 
 const element = document.getElementById("snapshot");
 export const snapshot: Snapshot | null = element ? JSON.parse(element.textContent ?? "null") : null;
@@ -158,6 +160,7 @@ export function start() {
   }
   let source: EventSource;
   let heard = Date.now();
+  let first = true;
   const set = (connected: boolean) => {
     if (state.connected !== connected) {
       state.connected = connected;
@@ -165,10 +168,10 @@ export function start() {
     }
   };
   const open = () => {
-    heard = Date.now();
+    [heard, first] = [Date.now(), true];
     source = new EventSource("/api/live");
     source.onmessage = (message) => {
-      heard = Date.now();
+      [heard, first] = [Date.now(), false];
       state.refused = "";
       set(true);
       apply(JSON.parse(message.data));
@@ -181,7 +184,7 @@ export function start() {
   };
   open();
   setInterval(() => {
-    if (Date.now() - heard > silence) {
+    if (Date.now() - heard > (first ? firstSilence : silence)) {
       set(false); // also a connection that only seems to be open
       source.close();
       open();
