@@ -5,13 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/go-logr/logr"
-	"k8s.io/klog/v2"
-
 	"github.com/atoll-mcs/atoll/internal/cli"
 )
 
-func main() {
-	klog.SetLogger(logr.Discard()) // commands report what fails themselves
-	os.Exit(cli.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { os.Exit(cli.Main(os.Args, os.Stdin, os.Stdout, os.Stderr)) }

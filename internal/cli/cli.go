@@ -8,10 +8,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/atoll-mcs/atoll/internal/cli/bench"
@@ -45,13 +47,18 @@ const (
 	exitUsage = 64 // EX_USAGE of sysexits.h
 )
 
+var quiet sync.Once // the logs are global
+
 // Main runs a command line, whose args[0] is the program's name, and returns the exit status. It writes data to stdout,
 // and messages to stderr; both may quote other clusters, so what cannot be printed is escaped. It ends early on SIGINT and SIGTERM.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop)      // the first signal lets commands clean up, the second ends them
-	ctrllog.SetLogger(logr.Discard()) // else it prints a stack after 30 s, when the next client is made
+	context.AfterFunc(ctx, stop) // the first signal lets commands clean up, the second ends them
+	quiet.Do(func() {
+		ctrllog.SetLogger(logr.Discard()) // else it prints a stack after 30 s, when the next client is made
+		klog.SetLogger(logr.Discard())    // commands report what fails themselves
+	})
 	begun := false
 	program, args := called(args)
 	root := NewRoot(program)
