@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -142,7 +143,8 @@ func (w *world) someAct(some []act) act {
 // happen runs an act in a cluster.
 func (w *world) happen(ctx context.Context, a act, c *cluster) error {
 	w.note("%s %s", c.id, a.what)
-	if err := a.do(ctx, w, c); err != nil {
+	// Agents and the hub may write an object between an act's read and its write.
+	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return a.do(ctx, w, c) }); err != nil {
 		return fmt.Errorf("%s %s: %w", c.id, a.what, err)
 	}
 	return nil
