@@ -50,9 +50,7 @@ func (m *member) record(ctx context.Context, reason, action, text string) error 
 	err = wait.PollUntilContextTimeout(ctx, eventPause, eventPatience, true, func(ctx context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, eventTime)
 		defer cancel()
-		event := deploymentEvent(ctx, c, m.membership.ClusterID.String(), corev1.EventTypeWarning, reason, action, text)
-		event.Name = name
-		last = c.Create(ctx, event)
+		last = c.Create(ctx, deploymentEvent(ctx, c, name, m.membership.ClusterID.String(), corev1.EventTypeWarning, reason, action, text))
 		if apierrors.IsAlreadyExists(last) {
 			last = nil
 		}
@@ -61,7 +59,7 @@ func (m *member) record(ctx context.Context, reason, action, text string) error 
 	return cmp.Or(last, err)
 }
 
-func deploymentEvent(ctx context.Context, c client.Reader, instance, kind, reason, action, note string) *eventsv1.Event {
+func deploymentEvent(ctx context.Context, c client.Reader, name, instance, kind, reason, action, note string) *eventsv1.Event {
 	about := corev1.ObjectReference{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Namespace: names.SystemNamespace, Name: deployment}
 	entry := &metav1.PartialObjectMetadata{}
 	entry.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
@@ -69,7 +67,7 @@ func deploymentEvent(ctx context.Context, c client.Reader, instance, kind, reaso
 		about.UID = entry.UID
 	}
 	return &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, GenerateName: deployment + "-"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: names.SystemNamespace, Name: name},
 		EventTime:  metav1.NowMicro(), Type: kind, Reason: reason, Action: action, Note: status.Note(note),
 		Regarding: about, ReportingController: "atoll-agent", ReportingInstance: fmt.Sprintf("%s-%s", deployment, instance),
 	}

@@ -60,7 +60,7 @@ func TestTakenEvent(t *testing.T) {
 	}
 	for uid, objects := range map[string][]client.Object{"u1": {there}, "": nil} {
 		c := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).Build()
-		e := deploymentEvent(t.Context(), c, "c1", corev1.EventTypeWarning, "ClusterIDTaken", "Join", (&membership.TakenError{ID: "c1", Owner: "theirs", Self: "mine"}).Error())
+		e := deploymentEvent(t.Context(), c, "atoll-agent-x", "c1", corev1.EventTypeWarning, "ClusterIDTaken", "Join", (&membership.TakenError{ID: "c1", Owner: "theirs", Self: "mine"}).Error())
 		if e.Regarding.Kind != "Deployment" || e.Regarding.Name != "atoll-agent" || string(e.Regarding.UID) != uid || e.Type != corev1.EventTypeWarning {
 			t.Errorf("the Event is %+v", e)
 		}

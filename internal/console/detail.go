@@ -167,11 +167,7 @@ func (c *Console) without(ctx context.Context, cluster, without string) (*WhatIf
 	if err != nil {
 		return nil, err
 	}
-	found := &WhatIf{Predictions: all}
-	for _, err := range s.UnreadTraffic {
-		found.Unread = append(found.Unread, err.Error())
-	}
-	return found, nil
+	return &WhatIf{Predictions: all, Unread: errorTexts(s.UnreadTraffic)}, nil
 }
 
 // Events are a cluster's Events from Atoll, the newest first. More means that there are others.

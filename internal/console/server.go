@@ -31,7 +31,7 @@ const (
 type pages struct {
 	// find returns the console of whoever sends a request.
 	find func(*http.Request) (*Console, error)
-	// refuse answers those who have none.
+	// refuse answers a request without a console: the error says why.
 	refuse func(http.ResponseWriter, *http.Request, error)
 }
 

@@ -136,11 +136,8 @@ func overview(set *live.Clusterset, members []identity, now time.Time) Overview 
 	for i, m := range set.Members {
 		s, contact := m.Overview(), m.Contact()
 		c := Cluster{
-			ID: members[i].id, Outside: members[i].outside, Named: true, Context: m.Context, On: string(m.On), State: stateRead, Answered: millis(contact.Answered), Error: errorText(contact.Err),
+			ID: members[i].id, Outside: members[i].outside, Named: true, Context: m.Context, On: string(m.On), State: stateRead, Answered: millis(contact.Answered), Error: errorText(contact.Err), Unread: errorTexts(contact.Unread),
 			Withdrawn: s.Cluster.Withdrawn, Silent: s.Cluster.Silent, Unproven: s.Cluster.Unproven,
-		}
-		for _, err := range contact.Unread {
-			c.Unread = append(c.Unread, err.Error())
 		}
 		switch {
 		case contact.Answered.IsZero() && contact.Err != nil:
@@ -280,6 +277,13 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+func errorTexts(all []error) (texts []string) {
+	for _, err := range all {
+		texts = append(texts, err.Error())
+	}
+	return texts
 }
 
 func millis(t time.Time) int64 {

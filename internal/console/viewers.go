@@ -34,7 +34,7 @@ const (
 	maxAsking = 10
 	// askViewerTime limits the check of a token, and recheckTime is how often that is repeated: tokens expire.
 	askViewerTime, recheckTime = 10 * time.Second, time.Minute
-	// viewerCookie is the cookie of somebody who has logged in. Browsers accept the prefix only over TLS, and do not send the cookie to other hosts.
+	// viewerCookie is the name of a viewer's cookie. Browsers accept its prefix only over TLS, and send such a cookie to no other host.
 	viewerCookie = "__Host-atoll-console"
 	// loginPolicy is policy with a form.
 	loginPolicy = noForms + "; form-action 'self'"
@@ -84,7 +84,7 @@ func (v *Viewers) Handler(life context.Context) http.Handler {
 	return open
 }
 
-// tooMany is that others use what there is.
+// tooMany is the error that a limit is reached.
 type tooMany struct{ error }
 
 // askFor answers somebody whose token is missing, is not accepted, or cannot be checked.

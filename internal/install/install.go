@@ -127,8 +127,8 @@ func (t *Target) apply(ctx context.Context, object *unstructured.Unstructured) e
 	return nil
 }
 
-// hasChanged reports whether an object differs in more than who has applied its fields and when: the first apply after another writer's
-// changes only these.
+// hasChanged reports whether an object differs, apart from its managed fields: the first apply after that of another manager changes
+// these only.
 func hasChanged(before, after *unstructured.Unstructured) bool {
 	before, after = before.DeepCopy(), after.DeepCopy()
 	for _, o := range []*unstructured.Unstructured{before, after} {

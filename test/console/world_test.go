@@ -250,7 +250,7 @@ func (w *world) open(clusters ...*cluster) (*console.Console, *page) {
 		w.t.Fatal(err)
 	}
 	s := console.NewServer(made, listener.Addr())
-	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: time.Minute}
+	server := console.NewHTTPServer(s.Handler())
 	go func() { _ = server.Serve(listener) }()
 	w.t.Cleanup(func() { _ = server.Close() })
 	return made, newPage(w.t, s.URL())

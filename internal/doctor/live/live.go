@@ -190,13 +190,14 @@ func (c *Clusterset) reach(ctx context.Context) (*broker, error) {
 		name = b.clusterset
 	}
 	for _, m := range c.Members {
+		own := m.Overview().Clusterset
 		switch contact := m.Contact(); {
 		case contact.Err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", m, contact.Err))
 			continue
 		case contact.Answered.IsZero() || m.isReading(properties): // the first member decides, not the fastest
 			return nil, fmt.Errorf("%s: it is being read", m)
-		case name != "" && m.Overview().Clusterset != "" && m.Overview().Clusterset != name: // these pages show one clusterset
+		case name != "" && own != "" && own != name: // these pages show one clusterset
 			continue
 		}
 		config, clusterset, err := c.access(ctx, m)
