@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -44,6 +43,7 @@ func TestMemberOverBudget(t *testing.T) {
 	var fit, rest []int
 	planes.Eventually(t, "each service has endpoints, or a condition that says why not", func() error {
 		fit, rest = nil, nil
+		var want []string
 		for i := range n {
 			imp := objects.Import("shop", fmt.Sprint("web-", i))
 			if err := importing.Client.Get(t.Context(), client.ObjectKeyFromObject(imp), imp); err != nil {
@@ -57,23 +57,19 @@ func TestMemberOverBudget(t *testing.T) {
 				rest = append(rest, i)
 			case ready.Status != metav1.ConditionTrue:
 				return fmt.Errorf("%s is not ready: %s", imp.Name, ready.Message)
-			default:
-				fit = append(fit, i)
+			default: // also while its endpoints are on the way
+				fit, want = append(fit, i), append(want, address(i))
 			}
 		}
-		if len(fit) == n {
-			return errors.New("everything seems to fit")
+		have, err := planes.Endpoints(t.Context(), importing.Client)
+		if err == nil && !slices.Equal(have, want) {
+			err = fmt.Errorf("services %v seem to fit, and the endpoints are %v", fit, have)
 		}
-		return nil
+		return err
 	})
 	if len(fit) == 0 || len(rest) < 2 {
 		t.Fatalf("%v fit, and %v do not", fit, rest)
 	}
-	var want []string
-	for _, i := range fit {
-		want = append(want, address(i))
-	}
-	expect(t, "what fits is imported", importing, want...)
 	last := rest[len(rest)-1]
 	for i := range n {
 		if i != last {
