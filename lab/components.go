@@ -142,7 +142,7 @@ func (l *Lab) scheduler(c *Cluster) Unit {
 // the CPU time for 500 MiB of memory (three clusters). One processor per program saves another 20 %, and a third in an
 // idle lab: there are more programs than processors, and idle Go threads search all of theirs for work.
 func (l *Lab) unit(c *Cluster, name, address, program string, args ...string) Unit {
-	u := Unit{Cluster: c.Name, Name: name, Address: address, Argv: append([]string{filepath.Join(l.Spec.Programs, program)}, args...),
+	u := Unit{Cluster: c.Name, Name: name, Address: address, Argv: append([]string{filepath.Join(c.Programs, program)}, args...),
 		Env: []string{"GOGC=400", fmt.Sprintf("GOMAXPROCS=%d", l.Spec.Processors)}}
 	if len(c.Nodes) > 0 {
 		u.Namespace = c.Nodes[0].Namespace

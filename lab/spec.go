@@ -44,7 +44,8 @@ type Shape struct {
 	AdvertiseMode AdvertiseMode `json:"advertiseMode,omitempty"`
 	// DNS is the DNS server of the clusterset's zone.
 	DNS ClusterDNS `json:"clustersetDNS,omitempty"`
-	// Kubernetes is the version of the Kubernetes programs, or "" if Options.Programs are others.
+	// Kubernetes are the versions of the Kubernetes programs, separated by commas, or "" if Options.Programs are others.
+	// The clusters, and the broker last, take them in turn.
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// ProxyMode is the mode of kube-proxy.
 	ProxyMode ProxyMode `json:"proxyMode,omitempty"`
@@ -56,7 +57,7 @@ type Spec struct {
 	// Fabric is the namespace of the bridge that connects all nodes.
 	Fabric   network.Namespace `json:"fabric,omitempty"`
 	Clusters []Cluster         `json:"members"` // c1 to cN, then the broker
-	// Programs is the folder of the Kubernetes programs; Atoll is the program atoll.
+	// Programs is the folder of kubectl and CoreDNS; Atoll is the program atoll.
 	Programs string `json:"programs"`
 	Atoll    string `json:"atoll"`
 	// AgentArgs are additional arguments of the agents.
@@ -81,6 +82,8 @@ type Cluster struct {
 	PodCIDRs     []netip.Prefix `json:"podCIDRs,omitempty"`
 	ServiceCIDRs []netip.Prefix `json:"serviceCIDRs"`
 	DNS          []netip.Addr   `json:"dns,omitempty"` // addresses of the cluster's DNS service
+	// Programs is the folder of the cluster's Kubernetes programs.
+	Programs string `json:"programs"`
 	// AdvertiseMode is the mode of the cluster's agent, empty for the broker.
 	AdvertiseMode AdvertiseMode `json:"advertise,omitempty"`
 	// APIServer is the API server's address for nodes and pods, Loopback for this machine. They are equal without

@@ -25,8 +25,8 @@ import (
 // Options are the options for starting a lab.
 type Options struct {
 	Shape
-	// Programs is a folder with the Kubernetes programs; "" means to build Shape.Kubernetes from source once, which takes
-	// minutes.
+	// Programs is a folder with the Kubernetes programs; "" means to build each of Shape.Kubernetes from source once,
+	// which takes minutes.
 	Programs string
 	// Atoll is the program atoll, whose subcommands are units; "" means this program.
 	Atoll string
@@ -94,7 +94,7 @@ func (o *Options) locked(ctx context.Context, f func() (*Lab, error)) (*Lab, err
 }
 
 // begin starts a new lab, and retries if another program takes one of its ports.
-func (o *Options) begin(ctx context.Context, p *progress, programs string) (*Lab, error) {
+func (o *Options) begin(ctx context.Context, p *progress, programs []string) (*Lab, error) {
 	for attempt := 1; ; attempt++ {
 		l, err := o.attempt(ctx, p, programs)
 		if err == nil {
@@ -109,7 +109,7 @@ func (o *Options) begin(ctx context.Context, p *progress, programs string) (*Lab
 }
 
 // attempt starts a new lab. On failure it ends what it started, and returns the lab if it exists.
-func (o *Options) attempt(ctx context.Context, p *progress, programs string) (*Lab, error) {
+func (o *Options) attempt(ctx context.Context, p *progress, programs []string) (*Lab, error) {
 	if err := remove(ctx, o.Name); err != nil {
 		return nil, fmt.Errorf("removing the leftovers of an earlier lab: %w", err)
 	}
@@ -222,17 +222,16 @@ func (l *Lab) waitCluster(ctx context.Context, c *Cluster) error {
 }
 
 // record plans the lab and writes the plan, before anything is created.
-func (o *Options) record(programs string) (*Lab, error) {
+func (o *Options) record(programs []string) (*Lab, error) {
 	dir, err := labFolder(o.Name)
 	if err != nil {
 		return nil, err
 	}
-	programs, err = filepath.Abs(programs)
-	if err != nil {
-		return nil, err
-	}
 	l := &Lab{Spec: newSpec(o.Shape), dir: dir}
-	l.Spec.Programs, l.Spec.Atoll, l.Spec.Audit = programs, o.Atoll, o.Audit
+	l.Spec.Programs, l.Spec.Atoll, l.Spec.Audit = programs[0], o.Atoll, o.Audit
+	for i := range l.Spec.Clusters {
+		l.Spec.Clusters[i].Programs = programs[i%len(programs)]
+	}
 	l.Spec.shrinkServices(o.ServiceBits)
 	l.Spec.AgentArgs, l.Spec.HubArgs, l.Spec.Processors = o.AgentArgs, o.HubArgs, max(1, o.Processors)
 	if err := l.Spec.checkNamesFree(); err != nil {

@@ -27,7 +27,7 @@ const (
 	CoreDNSVersion = "v1.15.0"
 	// FolderVariable is the environment variable for a folder with the programs, instead of the cache.
 	FolderVariable = "ATOLL_KUBE_BIN"
-	// VersionVariable is the environment variable for another version than KubernetesVersion.
+	// VersionVariable is the environment variable for other versions than KubernetesVersion.
 	VersionVariable = "ATOLL_KUBERNETES"
 )
 
@@ -44,35 +44,50 @@ func Programs() []string {
 	return append([]string{"coredns", "kubectl"}, kubePrograms...)
 }
 
-// Choose fills in what the environment says about the version and the folder of the programs. It returns either a
-// folder, whose programs have an unknown version, or one of Versions.
-func Choose(version, folder string) (string, string, error) {
-	version = cmp.Or(version, os.Getenv(VersionVariable))
+// Choose fills in what the environment says about the versions, separated by commas, and the folder of the programs. It
+// returns either a folder, whose programs have an unknown version, or some of Versions, separated by commas.
+func Choose(versions, folder string) (string, string, error) {
+	versions = cmp.Or(versions, os.Getenv(VersionVariable))
 	folder = cmp.Or(folder, os.Getenv(FolderVariable))
 	switch {
 	case folder == "":
-		version = cmp.Or(version, KubernetesVersion)
-	case version != "":
+		versions = cmp.Or(versions, KubernetesVersion)
+	case versions != "":
 		return "", "", fmt.Errorf("choose either Kubernetes %s or the programs in directory %s: unset --kubernetes and %s, or --kube-bin and %s",
-			version, folder, VersionVariable, FolderVariable)
+			versions, folder, VersionVariable, FolderVariable)
+	default:
+		return "", folder, nil
 	}
-	if version != "" && !slices.Contains(Versions, version) {
-		return "", "", fmt.Errorf("labs cannot run Kubernetes %q: choose one of %s, or set --kube-bin to a directory with other programs",
-			version, strings.Join(Versions, ", "))
+	for version := range strings.SplitSeq(versions, ",") {
+		if !slices.Contains(Versions, version) {
+			return "", "", fmt.Errorf("labs cannot run Kubernetes %q: choose one or several of %s, or set --kube-bin to a directory with other programs",
+				version, strings.Join(Versions, ", "))
+		}
 	}
-	return version, folder, nil
+	return versions, "", nil
 }
 
-// Ensure returns a folder with all Programs: the one that Choose returns, or else the version's in the user's cache,
+// Ensure returns folders with all Programs: the one that Choose returns, or else each version's in the user's cache,
 // where it builds missing programs. A build takes minutes, and writes to progress at least every 15 seconds.
-func Ensure(ctx context.Context, progress io.Writer, version, folder string) (string, error) {
-	version, folder, err := Choose(version, folder)
-	if err != nil {
-		return "", err
+func Ensure(ctx context.Context, progress io.Writer, versions, folder string) (folders []string, err error) {
+	if versions, folder, err = Choose(versions, folder); err != nil {
+		return nil, err
 	}
 	if folder != "" {
-		return checkFolder(folder)
+		folder, err = checkFolder(folder)
+		return []string{folder}, err
 	}
+	for version := range strings.SplitSeq(versions, ",") {
+		if folder, err = ensure(ctx, progress, version); err != nil {
+			return nil, err
+		}
+		folders = append(folders, folder)
+	}
+	return folders, nil
+}
+
+// ensure returns a version's folder in the user's cache.
+func ensure(ctx context.Context, progress io.Writer, version string) (string, error) {
 	source, err := findSource(version)
 	if err != nil {
 		return "", err

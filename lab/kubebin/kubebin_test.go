@@ -50,7 +50,10 @@ func TestChoose(t *testing.T) {
 		"default":                    {wantVersion: KubernetesVersion},
 		"version":                    {version: "v1.35.4", versionVariable: "v1.36.3", wantVersion: "v1.35.4"},
 		"version of the environment": {versionVariable: "v1.36.3", wantVersion: "v1.36.3"},
+		"several versions":           {versionVariable: "v1.36.3,v1.35.4", wantVersion: "v1.36.3,v1.35.4"},
 		"unknown version":            {version: "v1.36.4", wantError: "v1.37.2, v1.36.3, v1.35.4"},
+		"one unknown version":        {version: "v1.37.2,v1.36.4", wantError: `"v1.36.4"`},
+		"an empty one":               {version: "v1.37.2,", wantError: `""`},
 		"folder":                     {folder: "/x", folderVariable: "/y", wantFolder: "/x"},
 		"folder of the environment":  {folderVariable: "/y", wantFolder: "/y"},
 		"both":                       {version: "v1.36.3", folderVariable: "/y", wantError: "either"},
@@ -82,7 +85,7 @@ func TestEnsureTakesAGivenFolderOnlyWhenItIsComplete(t *testing.T) {
 		}
 	}
 	t.Setenv(FolderVariable, dir)
-	if got, err := Ensure(context.Background(), io.Discard, "", ""); err != nil || got != dir {
+	if got, err := Ensure(context.Background(), io.Discard, "", ""); err != nil || !slices.Equal(got, []string{dir}) {
 		t.Errorf("a complete folder gave %q, %v", got, err)
 	}
 	if err := os.Chmod(filepath.Join(dir, "etcd"), 0o644); err != nil {

@@ -162,12 +162,12 @@ func (c *cluster) wantAsBefore() {
 
 // newCluster starts an API server without any of Atoll's CRDs.
 func newCluster(t *testing.T) *cluster {
-	programs, err := kubebin.Ensure(t.Context(), os.Stderr, "", "")
+	folders, err := kubebin.Ensure(t.Context(), os.Stderr, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &cluster{T: t, env: &envtest.Environment{
-		BinaryAssetsDirectory:    programs,
+		BinaryAssetsDirectory:    folders[0],
 		ControlPlaneStartTimeout: 3 * time.Minute,
 		ControlPlaneStopTimeout:  5 * time.Second, // the process is killed then
 	}}

@@ -17,7 +17,7 @@ func newPrograms() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "programs",
 		Short: "Print the directory of the Kubernetes programs, and build them if needed",
-		Long: fmt.Sprintf(`Prints the path of the directory with the programs that labs use:
+		Long: fmt.Sprintf(`Prints the path of the directory with the programs that labs use, on a line for each version:
 %s.
 
 The command builds each version of the programs once, from the Go module registry into the user's cache
@@ -31,11 +31,11 @@ directory. A build takes some minutes. The command writes the progress to standa
 			if _, _, err := kubebin.Choose(version, folder); err != nil {
 				return fmt.Errorf("%w: %w", ErrUsage, err)
 			}
-			dir, err := kubebin.Ensure(cmd.Context(), cmd.ErrOrStderr(), version, folder)
+			folders, err := kubebin.Ensure(cmd.Context(), cmd.ErrOrStderr(), version, folder)
 			if err != nil {
 				return fmt.Errorf("finding the Kubernetes programs: %w", err)
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), dir)
+			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(folders, "\n"))
 			return nil
 		},
 	}
@@ -45,6 +45,6 @@ directory. A build takes some minutes. The command writes the progress to standa
 }
 
 func addKubernetes(flags *pflag.FlagSet, version *string) {
-	flags.StringVar(version, "kubernetes", "", fmt.Sprintf("version of Kubernetes: %s; default is the value of %s, or else %s",
+	flags.StringVar(version, "kubernetes", "", fmt.Sprintf("version of Kubernetes: %s; or a list, whose versions the clusters, and the broker last, take in turn; default is the value of %s, or else %s",
 		strings.Join(kubebin.Versions, ", "), kubebin.VersionVariable, kubebin.KubernetesVersion))
 }
