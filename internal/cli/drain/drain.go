@@ -189,9 +189,6 @@ func (o *options) undrain(cmd *cobra.Command, cluster *install.Target, found *su
 	if len(within) > 0 {
 		say("warning: these have drains of their own: %s", strings.Join(within, ", "))
 	}
-	if found.Broker != nil && found.Broker.Permissions.Drains(o.cluster) {
-		say("warning: the broker's administrator still drains cluster %s", o.cluster)
-	}
 	return nil
 }
 
@@ -257,6 +254,9 @@ func (o *options) remaining(found *survey.Survey) (around, within []string) {
 	for i := range found.Cluster.Exports {
 		e := &found.Cluster.Exports[i]
 		add(e, "service "+e.Namespace+"/"+e.Name, false, o.service == "" && (o.namespace == "" || o.namespace == e.Namespace))
+	}
+	if found.Broker != nil && found.Broker.Permissions.Drains(o.cluster) {
+		around = append(around, "the broker's administrator")
 	}
 	return around, within
 }

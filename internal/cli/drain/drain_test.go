@@ -7,6 +7,7 @@ import (
 
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	"github.com/atoll-mcs/atoll/internal/broker/permissions"
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 	"github.com/atoll-mcs/atoll/test/objects"
@@ -53,6 +54,11 @@ func TestRemaining(t *testing.T) {
 		if !same(around, tt.around) || !same(within, tt.within) {
 			t.Errorf("%s: around it %v, within %v", name, around, within)
 		}
+	}
+	found.Cluster.Namespaces = all
+	found.Broker = &survey.Broker{Permissions: permissions.Members{"c1": {Drained: true}}}
+	if around, _ := (&options{cluster: "c1", namespace: "open"}).remaining(found); !same(around, "cluster c1, the broker's administrator") {
+		t.Errorf("with a drain on the broker: %v", around)
 	}
 }
 

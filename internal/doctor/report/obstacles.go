@@ -75,7 +75,7 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 		case e.Status == deleting:
 			x.Findings.add(e.problem, "export", e.Message, "")
 		case e.problem == Warning:
-			x.Findings.add(Warning, "export", e.Message, "Give the Services, and the exported labels and annotations of the ServiceExports, the same values in all clusters.")
+			x.Findings.add(Warning, "export", e.Message, "Give the Services, the exported labels and annotations of the ServiceExports, and their TrafficPolicies the same values in all clusters.")
 		default:
 			x.Findings.add(e.problem, "export", e.Message, "")
 		}
