@@ -72,7 +72,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.ServiceCIDRs, "service-cidr", nil, "Service CIDR of the cluster that the hub runs in, which load balancers refuse in other clusters' backends; may be repeated; Kubernetes 1.33 and later publish the ranges")
 	flags.BoolVar(&o.AllowUnsetRanges, "lb-allow-unset-ranges", false, "let load balancers use endpoints of clusters without address ranges on the broker (atoll broker members set CLUSTER --ranges); such a cluster can publish any address that the hub reaches")
 	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "time after which a MultiClusterService is deleted even if its load balancer cannot be deleted")
-	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("limit for what is held of one member's EndpointSlices, as a multiple of %d endpoints, %d per namespace, and %d MiB of memory; the hub ignores slices beyond the budget; 0 for no limit",
+	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("limit on the EndpointSlices of one member that the hub keeps in memory, as a multiple of %d endpoints, %d per namespace, and %d MiB of memory; the hub ignores slices beyond the budget; 0 for no limit",
 		border.DefaultLimits.Endpoints, border.DefaultLimits.InNamespace, border.DefaultLimits.Bytes>>20))
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "log more details")
 }

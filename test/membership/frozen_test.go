@@ -37,7 +37,7 @@ func TestFrozenMember(t *testing.T) {
 			if err == nil {
 				t.Fatalf("a frozen member has created a %T", o)
 			}
-			planes.Says(t, "the refusal", err.Error(), "cluster c2 is frozen", "atoll broker members set CLUSTER --frozen=false --clusterset "+place)
+			planes.Says(t, "the refusal", err.Error(), "cluster c2 is frozen", "atoll broker members set c2 --frozen=false --clusterset "+place)
 		}
 	}
 	planes.Says(t, "the table", must(t, "", "broker members set c2 --frozen --context broker -o json"), `"frozen": true`)

@@ -245,14 +245,14 @@ func attempts() []attempt {
 		creating("a record of a namespace that it may not export", objects.Record("c2", "payments", "db")),
 		creating("a record of a namespace whose name begins as one that it may export", objects.Record("c2", "shopping", "db")),
 		creating("a slice of a namespace that it may not export", withEndpoints(sliceOf("c2", "payments", "db"), 1)),
-		creating("a slice of such a namespace with a digest for its name", altered(withEndpoints(sliceOf("c2", "payments", "db"), 1), func(s *discoveryv1.EndpointSlice) { s.Name = "0123456789abcdef" })),
-		patching("moving its own slice into such a namespace", sliceOf("c2", "shop", "spare"), `{"metadata":{"labels":{"`+names.LabelServiceNamespace+`":"payments"}}}`),
-		applying("applying a record of such a namespace", objects.Record("c2", "payments", "db"), "ExportedService"),
-		patching("filling a slice of such a namespace that was empty", sliceOf("c2", "payments", "spare"), `{"endpoints":[{"addresses":["10.2.0.9"]}]}`),
-		patching("publishing again a withdrawn record of such a namespace", objects.Record("c2", "payments", "spare"), `{"metadata":{"annotations":{"`+names.AnnotationState+`":null}}}`),
+		creating("a slice with a digest for its name, of a namespace that it may not export", altered(withEndpoints(sliceOf("c2", "payments", "db"), 1), func(s *discoveryv1.EndpointSlice) { s.Name = "0123456789abcdef" })),
+		patching("moving its own slice into a namespace that it may not export", sliceOf("c2", "shop", "spare"), `{"metadata":{"labels":{"`+names.LabelServiceNamespace+`":"payments"}}}`),
+		applying("applying a record of a namespace that it may not export", objects.Record("c2", "payments", "db"), "ExportedService"),
+		patching("filling an empty slice of a namespace that it may not export", sliceOf("c2", "payments", "spare"), `{"endpoints":[{"addresses":["10.2.0.9"]}]}`),
+		patching("publishing again a withdrawn record of a namespace that it may not export", objects.Record("c2", "payments", "spare"), `{"metadata":{"annotations":{"`+names.AnnotationState+`":null}}}`),
 		creating("a catalogue entry of a namespace that it may not export", objects.Entry("payments", "db", "c2", "c2")),
-		patching("taking over a catalogue entry of such a namespace", objects.Entry("payments", "web", "", ""), `{"metadata":{"labels":{"`+names.LabelClusters+`":"c2"},"annotations":{"`+names.AnnotationClusters+`":"c2"}}}`),
-		patching("emptying a catalogue entry of such a namespace that names it", objects.Entry("payments", "spare", "", ""), `{"spec":{"ports":[]}}`),
+		patching("taking over a catalogue entry of a namespace that it may not export", objects.Entry("payments", "web", "", ""), `{"metadata":{"labels":{"`+names.LabelClusters+`":"c2"},"annotations":{"`+names.AnnotationClusters+`":"c2"}}}`),
+		patching("emptying a catalogue entry that names it, of a namespace that it may not export", objects.Entry("payments", "spare", "", ""), `{"spec":{"ports":[]}}`),
 		// Objects that no cluster can use, or that cost other clusters too much.
 		patching("moving its own exportedAt backwards", objects.Record("c2", "shop", "web"), `{"spec":{"exportedAt":"2021-01-01T00:00:00Z"}}`),
 		badRecord("a port 0", ports(mcsv1beta1.ServicePort{Port: 0})),
@@ -396,16 +396,16 @@ func attemptsOfEU() []attempt {
 	return []attempt{
 		creating("a record with a name of c1.eu", altered(objects.Record("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
 		creating("a slice with a name of c1.eu", altered(sliceOf("eu", "c1", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1.eu" })),
-		creating("a slice with such a name, of a namespace with a dot", sliceOf("eu", "shop.c1", "db")),
+		creating("a slice with a name of c1.eu, of a namespace with a dot", sliceOf("eu", "shop.c1", "db")),
 		deleting("a record of c1.eu", objects.Record("c1.eu", "shop", "web")),
 		// eu may export all namespaces but those that are reserved for others.
 		creating("an older record of a namespace that is reserved for c1", altered(objects.Record("eu", "vault", "web"), func(e *brokerv1alpha1.ExportedService) {
 			e.Spec.ExportedAt = metav1.NewTime(time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC))
 		})),
-		applying("applying a record of such a reserved namespace", objects.Record("eu", "vault", "web"), "ExportedService"),
-		creating("a slice of such a reserved namespace", withEndpoints(sliceOf("eu", "vault", "web"), 1)),
-		patching("moving its own slice into such a reserved namespace", sliceOf("eu", "shop", "web"), `{"metadata":{"labels":{"`+names.LabelServiceNamespace+`":"vault"}}}`),
-		creating("a catalogue entry of such a reserved namespace", objects.Entry("vault", "web", "eu", "eu")),
+		applying("applying a record of a namespace that is reserved for c1", objects.Record("eu", "vault", "web"), "ExportedService"),
+		creating("a slice of a namespace that is reserved for c1", withEndpoints(sliceOf("eu", "vault", "web"), 1)),
+		patching("moving its own slice into a namespace that is reserved for c1", sliceOf("eu", "shop", "web"), `{"metadata":{"labels":{"`+names.LabelServiceNamespace+`":"vault"}}}`),
+		creating("a catalogue entry of a namespace that is reserved for c1", objects.Entry("vault", "web", "eu", "eu")),
 	}
 }
 

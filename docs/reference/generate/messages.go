@@ -22,12 +22,12 @@ clusters, addresses and commands of your case.
 | To see | Run |
 |---|---|
 | the conditions and Events of a ServiceExport | ` + "`kubectl --context c1 -n shop describe serviceexport web`" + ` |
-| those of a ServiceImport | ` + "`kubectl --context c1 -n shop describe serviceimport web`" + ` |
+| the conditions and Events of a ServiceImport | ` + "`kubectl --context c1 -n shop describe serviceimport web`" + ` |
 | Events about the agent | ` + "`kubectl --context c1 -n atoll-system describe deployment atoll-agent`" + ` |
 | all problems of a cluster, or of a service | ` + "`atoll status --context c1`, `atoll explain shop/web --context c1`" + ` |
 
-API servers keep Events for an hour by default. [Checks](checks.md) lists the messages of ` + "`atoll check`" + `, and [Which endpoint
-answers](../explanation/which-endpoint-answers.md) the reasons of endpoints on standby.
+API servers keep Events for an hour by default. [Checks](checks.md) lists the messages of ` + "`atoll check`" + `. [Which endpoint
+answers](../explanation/which-endpoint-answers.md) explains why endpoints are on standby.
 `
 
 // A row documents reasons that an object has. Rows with several reasons have the same remedy.

@@ -245,7 +245,7 @@ func (c *Controller) note(decided State) {
 	stored := func(id names.ClusterID) bool { return c.data[keyUnproven+id.String()] != "" }
 	for _, id := range c.evidence.unproven(stored) {
 		if id != c.cluster.ID && (c.exports(id) || stored(id) && !c.cluster.View.Known()) { // a member without exports has no endpoints to prove
-			add(keyUnproven+id.String(), "No endpoint of a cluster has answered a TCP connection of this agent. If that cluster fails, its endpoints stay in use until they are withdrawn", id)
+			add(keyUnproven+id.String(), "No endpoint of a cluster has answered this agent over TCP so far. If that cluster fails, its endpoints stay in use until the agent withdraws them", id)
 		}
 	}
 	maps.DeleteFunc(c.data, func(key, since string) bool {

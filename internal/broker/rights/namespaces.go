@@ -3,6 +3,7 @@ package rights
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,11 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
+
+// filled returns a CEL expression for a command, with the member for CLUSTER and the namespace for NAMESPACE.
+func filled(command string) string {
+	return "'" + strings.NewReplacer("CLUSTER", "' + variables.self + '", "NAMESPACE", "' + variables.place + '").Replace(command) + "'"
+}
 
 func namespacePolicyName(namespace string) string { return "namespaces-of-" + namespace + ".atoll.dev" }
 
@@ -58,20 +64,20 @@ func namespacePolicy(namespace string) *admissionv1.ValidatingAdmissionPolicy {
 			Validations: unlessExempt([]admissionv1.Validation{
 				{
 					Expression: "request.operation != 'CREATE' || !variables.frozen",
-					MessageExpression: "'cluster ' + variables.self + ' is frozen: it may change and delete its objects on the broker, but not create any. To end this: ' + " +
-						"'" + command.Broker.Atoll("broker members set CLUSTER --frozen=false --clusterset %s", namespace) + "'",
+					MessageExpression: "'cluster ' + variables.self + ' is frozen: it may change and delete its objects on the broker, but not create new ones. To permit new objects: ' + " +
+						filled(command.Broker.Atoll("broker members set CLUSTER --frozen=false --clusterset %s", namespace)),
 					Reason: ptr.To(metav1.StatusReasonForbidden),
 				},
 				{
 					Expression: "variables.withdrawn || variables.patterns.exists(p, " + contains + ")",
 					MessageExpression: "'cluster ' + variables.self + ' is not permitted to export namespace ' + variables.place + '. To permit the export: ' + " +
-						"'" + command.Broker.Atoll("broker members set CLUSTER --namespaces NAMESPACE,... --clusterset %s", namespace) + "'",
+						filled(command.Broker.Atoll("broker members set CLUSTER --namespaces NAMESPACE,... --clusterset %s", namespace)),
 					Reason: ptr.To(metav1.StatusReasonForbidden),
 				},
 				{
 					Expression: "variables.withdrawn || !variables.reserved.exists(p, " + contains + ") || variables.own.exists(p, p != '*' && (" + contains + "))",
 					MessageExpression: "'namespace ' + variables.place + ' is reserved, and cluster ' + variables.self + ' does not own it. To make the cluster an owner: ' + " +
-						"'" + command.Broker.Atoll("broker members set CLUSTER --owns NAMESPACE --clusterset %s", namespace) + "'",
+						filled(command.Broker.Atoll("broker members set CLUSTER --owns NAMESPACE --clusterset %s", namespace)),
 					Reason: ptr.To(metav1.StatusReasonForbidden),
 				},
 			}),

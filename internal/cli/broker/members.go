@@ -50,7 +50,7 @@ func newMembersList(o *target.Clusterset) *cobra.Command {
   ADDRESSES  number of endpoint addresses that the member publishes
   OUTSIDE    number of endpoint addresses outside the permitted ranges
   DRAINED    whether the member gets no new connections while other members can serve them
-  FROZEN     whether the broker refuses what the member creates
+  FROZEN     whether the broker denies new objects of the member
   RECORDS    number of ExportedServices that the member has on the broker, with -o wide
   SLICES     number of EndpointSlices that the member has on the broker, with -o wide
   MISTAKES   invalid entries in the ConfigMap; an invalid entry permits nothing
@@ -107,9 +107,9 @@ clusters. Freeze a member that fills the broker's quota.`,
   atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored
   atoll broker members set c2 --ranges 10.2.0.0/16,fd00:2::/48 --context broker --dry-run -o wide
   atoll broker members set c2 --ranges any --context broker             # any address, as by default
-  atoll broker members set c2 --owns shop --context broker              # only owners export namespace shop; --owns shop- ends this
-  atoll broker members set c2 --drained --context broker                # no new connections; --drained=false ends this
-  atoll broker members set c2 --frozen --context broker                 # nothing new on the broker; --frozen=false ends this`,
+  atoll broker members set c2 --owns shop --context broker              # only owners export namespace shop; to undo: --owns shop-
+  atoll broker members set c2 --drained --context broker                # no new connections to the member; to undo: --drained=false
+  atoll broker members set c2 --frozen --context broker                 # the member cannot create objects on the broker; to undo: --frozen=false`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := names.ParseClusterID(args[0])
@@ -156,8 +156,8 @@ clusters. Freeze a member that fills the broker's quota.`,
 	flags.BoolVar(&noNamespaces, "no-namespaces", false, "do not permit the member to export any namespace")
 	flags.StringSliceVar(&within, "ranges", nil, "permitted address ranges of the member's endpoints, such as 10.2.0.0/16; use any for all addresses")
 	flags.StringSliceVar(&owns, "owns", nil, "namespaces that only this member and their other owners may export: names, or prefixes that end in *; a minus sign at the end, as in shop-, ends the ownership")
-	flags.BoolVar(&drained, "drained", false, "send the member no new connections while other members can serve them; --drained=false ends this")
-	flags.BoolVar(&frozen, "frozen", false, "refuse what the member creates on the broker; --frozen=false ends this")
+	flags.BoolVar(&drained, "drained", false, "send the member no new connections while other members can serve them; to undo: --drained=false")
+	flags.BoolVar(&frozen, "frozen", false, "deny new objects of the member on the broker; to undo: --frozen=false")
 	flags.BoolVar(&dryRun, "dry-run", false, "show the result and change nothing")
 	command.MarkFlagsMutuallyExclusive("namespaces", "no-namespaces")
 	command.MarkFlagsMutuallyExclusive("owns", "no-namespaces")
@@ -215,7 +215,7 @@ func rangesOf(texts []string) (*ranges.Set, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--ranges: %w", err)
 	case len(set.Texts()) == 0:
-		return nil, errors.New("--ranges is empty: set address ranges, or " + anyAddress)
+		return nil, errors.New("--ranges is empty: set address ranges, or --ranges " + anyAddress + " to permit all addresses")
 	}
 	return &set, nil
 }

@@ -187,7 +187,7 @@ func print(w io.Writer, x report.Explanation) error {
 		preference(w, x.Preference)
 		for _, s := range x.Sources {
 			if s.Unproven {
-				fmt.Fprintf(w, "  No endpoint of cluster %s has answered a TCP connection of this cluster's agent: if it fails, its endpoints stay in use until they are withdrawn.\n", s.Cluster)
+				fmt.Fprintf(w, "  No endpoint of cluster %[1]s has answered this cluster's agent over TCP so far. If cluster %[1]s fails, its endpoints stay in use until the agent withdraws them.\n", s.Cluster)
 			}
 		}
 	}

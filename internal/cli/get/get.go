@@ -84,7 +84,7 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 				return err
 			}
 			if namespace, err := o.In(clusters[0].Context).Namespaces(); namespaced && len(all) == 0 && err == nil && namespace != "" {
-				fmt.Fprintf(cmd.ErrOrStderr(), "There are none in namespace %s. For all namespaces, add -A.\n", namespace)
+				fmt.Fprintf(cmd.ErrOrStderr(), "No resources found in namespace %s. For all namespaces, add -A.\n", namespace)
 			}
 			return errors.Join(failed...)
 		},

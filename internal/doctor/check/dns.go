@@ -40,7 +40,7 @@ func (ch *checker) ownDNS() {
 	c := ch.cluster
 	answers := append(c.answers(ownName, "A"), c.answers(ownName, "AAAA")...)
 	if !answered(answers) {
-		ch.say(OwnDNS, Error, "The cluster's DNS is broken, or pods cannot reach it: "+c.On.Kubectl("get pods,endpointslices -n kube-system -l k8s-app=kube-dns"),
+		ch.say(OwnDNS, Error, "The cluster's DNS does not work, or pods cannot reach it. Look at the DNS server's pods and endpoints: "+c.On.Kubectl("get pods,endpointslices -n kube-system -l k8s-app=kube-dns"),
 			"%s cannot be resolved through the DNS server %s: %s", ownName, list(c.Seen.Resolvers), answerError(answers))
 		return
 	}

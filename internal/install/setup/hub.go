@@ -79,7 +79,7 @@ func RemoveHub(ctx context.Context, on *install.Target, namespace string, dryRun
 	}
 	policies := listOf(brokerv1alpha1.GroupVersion.WithKind("ServicePolicy"))
 	if err := on.List(ctx, policies, client.InNamespace(namespace)); err != nil {
-		return fmt.Errorf("listing the hub's policies: %w", err)
+		return fmt.Errorf("listing the hub's ServicePolicies: %w", err)
 	}
 	for i := range policies.Items {
 		if err := withdraw(ctx, on, &policies.Items[i]); err != nil {

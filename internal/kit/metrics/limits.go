@@ -10,7 +10,7 @@ var (
 	leftOutDesc = prometheus.NewDesc(namespace+"_import_left_out",
 		"Number of objects on the broker that arrive late or not at all because their source cluster exceeds this cluster's per-member budget.", []string{"source_cluster"}, nil)
 	eventsDesc = prometheus.NewDesc(namespace+"_events_left_out_total",
-		"Number of Events that were not recorded because too many Events were about the same other cluster.", []string{"source_cluster"}, nil)
+		"Number of Events that the agent did not record because there were too many about the source cluster.", []string{"source_cluster"}, nil)
 	addressesDesc = prometheus.NewDesc(namespace+"_service_range_used_ratio",
 		"Part of this cluster's Service addresses that is in use, from 0 to 1.", []string{"ip_family"}, nil)
 	importAddressesDesc = prometheus.NewDesc(namespace+"_serviceimport_addresses",

@@ -84,9 +84,9 @@ const (
 	// AnnotationServiceMetadata is set on a namespace by administrators: the keys of exported labels and annotations that derived
 	// Services in the namespace get, separated by commas. "example.org/*" means all keys of a domain, "*" all keys.
 	AnnotationServiceMetadata = "atoll.dev/derived-service-metadata"
-	// AnnotationDrained is set on namespace atoll-system, on a namespace or on a ServiceExport by administrators (atoll drain): other
-	// clusters send no new connections to this cluster's endpoints while another cluster can serve them. Its value is the end
-	// (RFC 3339), or "true".
+	// AnnotationDrained is set by administrators (atoll drain) on namespace atoll-system to drain the cluster, on another namespace, or on
+	// a ServiceExport: clients in all clusters open no new connections to the endpoints in this cluster while another cluster can
+	// serve them. Its value is the end (RFC 3339), or "true".
 	AnnotationDrained = "atoll.dev/drained"
 	// AnnotationFollowsDrains is set on a member's Lease, with digests of the drains of other members that the member's endpoints
 	// follow: "c1=12ab,c2=34cd". The digest is of the drained records with their revisions.
@@ -206,8 +206,8 @@ const HubOwner ClusterID = "hub.atoll.dev"
 // HubNamespace is the namespace of atoll-hub on a broker, HubAccount its service account there.
 const HubNamespace, HubAccount = "atoll-hub", "atoll-hub"
 
-// FinalizerLoadBalancer is the prefix of MultiClusterServices' finalizers. The name follows of the provider that may
-// have a load balancer for the object.
+// FinalizerLoadBalancer is the prefix of MultiClusterServices' finalizers. The name of the provider that may
+// have a load balancer for the object follows the prefix.
 const FinalizerLoadBalancer = "lb.atoll.dev/"
 
 // Field managers for server-side apply, one per controller.
