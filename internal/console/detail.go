@@ -112,7 +112,9 @@ func (c *Console) explain(ctx context.Context, cluster string, service types.Nam
 		d.add("ServiceImport", "multicluster.x-k8s.io/v1beta1", &i)
 	}
 	for _, o := range s.Cluster.Services {
-		d.add("Service", "v1", &o)
+		if o.Name == service.Name || o.Name == d.DerivedService { // a survey also has the derived Services of others
+			d.add("Service", "v1", &o)
+		}
 	}
 	for _, o := range s.Cluster.Slices {
 		d.add("EndpointSlice", "discovery.k8s.io/v1", &o)

@@ -102,8 +102,8 @@ func identify(set *live.Clusterset) []identity {
 		s := m.Overview()
 		same := first[s.ClusterID]
 		switch {
-		case s.ClusterID == "" && m.HasProperties():
-			all[i].outside = "not a member of a clusterset"
+		case s.ClusterID == "" && m.KnowsProperties():
+			all[i].outside = "not a member of a clusterset, as a broker may be"
 		case s.ClusterID == "":
 		case s.Clusterset != "" && s.Clusterset != shown:
 			all[i].outside = fmt.Sprintf("cluster %s of clusterset %s: these pages show clusterset %s", s.ClusterID, s.Clusterset, shown)
@@ -138,6 +138,9 @@ func overview(set *live.Clusterset, members []identity, now time.Time) Overview 
 		c := Cluster{
 			ID: members[i].id, Outside: members[i].outside, Named: true, Context: m.Context, On: string(m.On), State: stateRead, Answered: millis(contact.Answered), Error: errorText(contact.Err), Unread: errorTexts(contact.Unread),
 			Withdrawn: s.Cluster.Withdrawn, Silent: s.Cluster.Silent, Unproven: s.Cluster.Unproven,
+		}
+		if c.Outside != "" {
+			c.Unread = nil // its objects are not shown
 		}
 		switch {
 		case contact.Answered.IsZero() && contact.Err != nil:

@@ -310,17 +310,22 @@ func (m *Member) Survey(general *survey.Survey, service types.NamespacedName) *s
 // HasEndpoints reports whether the cluster's EndpointSlices have been read.
 func (m *Member) HasEndpoints() bool { return m.has(endpoints) }
 
-// HasProperties reports whether the cluster's ClusterProperties, which have its id, have been read, and KnowsLost whether it is known
-// which clusters it does not reach.
-func (m *Member) HasProperties() bool { return m.has(properties) }
+// KnowsProperties reports whether it is known which ClusterProperties the cluster has, and so its id. A cluster that defines neither
+// them nor ServiceExports has none. KnowsLost reports whether it is known which clusters it does not reach.
+func (m *Member) KnowsProperties() bool {
+	return m.has(properties) || m.lacks(properties) && m.lacks(exports)
+}
 
-// KnowsLost is described at HasProperties.
+// KnowsLost is described at KnowsProperties.
 func (m *Member) KnowsLost() bool { return m.has(lostClusters) }
 
 func (m *Member) has(what string) bool {
 	w := m.feed.kinds[what]
 	return w.synced() && w.unread() == nil
 }
+
+// lacks reports whether the cluster does not define a kind.
+func (m *Member) lacks(what string) bool { return apierrors.IsNotFound(m.feed.kinds[what].unread()) }
 
 // isReading reports whether a kind is still being read for the first time.
 func (m *Member) isReading(what string) bool {

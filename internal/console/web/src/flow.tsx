@@ -31,7 +31,7 @@ function parts(d: Detail): { nodes: Part[]; edges: Edge[] } {
     edge(`export ${e.cluster}`, "merge");
   });
   const conflicts = (d.values ?? []).filter((v) => Object.keys(v.others ?? {}).length).length;
-  nodes.push({ id: "merge", lines: ["merge", conflicts ? `${conflicts} conflicts: the oldest wins` : `${(d.values ?? []).length} properties agree`], tone: conflicts ? "warning" : "" });
+  nodes.push({ id: "merge", lines: ["merge", conflicts ? `${conflicts} conflicts: the oldest wins` : exports.length ? `${(d.values ?? []).length} properties agree` : "no export"], tone: conflicts ? "warning" : "" });
   const i = d.import;
   nodes.push({ id: "import", lines: i ? [`ServiceImport in ${d.cluster}`, `${i.type}, ${i.status}`, (i.ips ?? []).join(" ")] : [`no ServiceImport in ${d.cluster}`], tone: i?.status === "Ready" ? "good" : "error" });
   edge("merge", "import");
@@ -85,17 +85,23 @@ function draw({ label, nodes, edges, words }: Picture) {
   for (const n of nodes) graph.setNode(n.id, { width: Math.max(...n.lines.map((l) => l.length)) * charWidth + 20, height: n.lines.length * lineHeight + 14 });
   for (const e of edges) graph.setEdge(e.from, e.to);
   dagre.layout(graph);
-  const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
+  const ways = edges.map((e) => (graph.edge(e.from, e.to) as { points: { x: number; y: number }[] }).points);
+  const size = graph.graph() as { width?: number; height?: number };
+  // Edges may leave the area that the layout calculates from the parts.
+  const xs = [0, size.width ?? 0, ...ways.flat().map((p) => p.x)];
+  const ys = [0, size.height ?? 0, ...ways.flat().map((p) => p.y)];
+  const [left, top] = [Math.min(...xs) - 2, Math.min(...ys) - 2];
+  const [width, height] = [Math.max(...xs) + 2 - left, Math.max(...ys) + 2 - top];
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={label}>
-      <svg class="flow" role="img" aria-label={words ?? nodes.map((n) => n.lines.join(" ")).join("; ")} width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+      <svg class="flow" role="img" aria-label={words ?? nodes.map((n) => n.lines.join(" ")).join("; ")} width={width} height={height} viewBox={`${left} ${top} ${width} ${height}`}>
         <defs>
           <marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">
             <path d="M0 0L8 4L0 8z" />
           </marker>
         </defs>
-        {edges.map((e) => (
-          <path class={`edge ${e.tone ?? ""}`} marker-end={e.both ? undefined : "url(#arrow)"} d={`M${(graph.edge(e.from, e.to) as { points: { x: number; y: number }[] }).points.map((p) => `${p.x} ${p.y}`).join("L")}`} />
+        {edges.map((e, i) => (
+          <path class={`edge ${e.tone ?? ""}`} marker-end={e.both ? undefined : "url(#arrow)"} d={`M${ways[i]!.map((p) => `${p.x} ${p.y}`).join("L")}`} />
         ))}
         {nodes.map((n) => {
           const at = graph.node(n.id) as { x: number; y: number; width: number; height: number };

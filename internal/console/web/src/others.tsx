@@ -174,24 +174,23 @@ function Predicted({ without, cluster }: { without: string; cluster: string }) {
   if (loaded.loading && !loaded.value) return <Notice>Reading {cluster}.</Notice>;
   if (loaded.error) return <Notice>{loaded.error}</Notice>;
   const rows = (loaded.value?.predictions ?? [])
-    .flatMap((p) => (p.ports?.length ? p.ports : [{ family: "no endpoint now", served: false }]).map((port) => ({ id: idOf(p.name), port: port as NonNullable<Prediction["ports"]>[number] })))
+    .flatMap((p) => (p.ports?.length ? p.ports : [{ port: "no endpoint now", family: "", served: false }]).map((port) => ({ id: idOf(p.name), port: port as NonNullable<Prediction["ports"]>[number] })))
     .sort((a, b) => Number(a.port.served) - Number(b.port.served) || (a.id < b.id ? -1 : 1));
   const lost = rows.filter((r) => !r.port.served).length;
   return (
     <>
       {loaded.value?.unread?.map((why) => <Notice>This is not certain: {why}</Notice>)}
       <p role="status" class={lost ? "bad" : loaded.value?.unread || !rows.length ? "" : "good"}>
-        {rows.length === 0 ? `${cluster} imports nothing from ${without}.` : `Without ${without}, ${lost ? `${lost} of ${rows.length} ports would not be served` : `all ${rows.length} ports would be served`} in ${cluster}.`}
+        {rows.length === 0 ? `${cluster} imports nothing from ${without}.` : `Without ${without}, ${lost ? `${lost} of ${rows.length} ports would not be served` : `${rows.length === 1 ? "the only port" : `all ${rows.length} ports`} would be served`} in ${cluster}.`}
       </p>
-      <Table label="Predictions" heads={["Service", "Port", "Served", "By"]} note={rows.length > 1000 && "The first 1000."}>
+      <Table label="Predictions" heads={["Service", "Port", "IP family", "Served", "By"]} note={rows.length > 1000 && "The first 1000."}>
             {rows.slice(0, 1000).map((r) => (
               <tr class={r.port.served ? "" : "error"}>
                 <th scope="row">
                   <a href={serviceLink(r.id)}>{r.id}</a>
                 </th>
-                <td>
-                  {r.port.port} {r.port.family}
-                </td>
+                <td>{r.port.port || "(no name)"}</td>
+                <td>{r.port.family}</td>
                 <td>{r.port.served ? "yes" : "no"}</td>
                 <td>
                   {(r.port.clusters ?? []).map((c) => `${c.cluster}: ${c.role} (${c.reason})${c.active ? ` ${Math.round(c.sharePercent)}%` : ""}`).join(", ")}
