@@ -17,11 +17,12 @@ func newPrograms() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "programs",
 		Short: "Print the directory of the Kubernetes programs, and build them if needed",
-		Long: fmt.Sprintf(`Prints the path of the directory with the programs that labs use, on a line for each version:
+		Long: fmt.Sprintf(`Prints the path of the directory with the programs that labs use:
 %s.
 
 The command builds each version of the programs once, from the Go module registry into the user's cache
-directory. A build takes some minutes. The command writes the progress to standard error.`, strings.Join(kubebin.Programs(), ", ")),
+directory. A build takes some minutes. The command writes the progress to standard error. Of several versions,
+the command prints the directory of the first.`, strings.Join(kubebin.Programs(), ", ")),
 		Example: `  # use the kubectl version of the lab
   export PATH=$(atoll lab programs):$PATH
   # build an older version
@@ -35,7 +36,7 @@ directory. A build takes some minutes. The command writes the progress to standa
 			if err != nil {
 				return fmt.Errorf("finding the Kubernetes programs: %w", err)
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(folders, "\n"))
+			fmt.Fprintln(cmd.OutOrStdout(), folders[0]) // for PATH
 			return nil
 		},
 	}
@@ -45,6 +46,6 @@ directory. A build takes some minutes. The command writes the progress to standa
 }
 
 func addKubernetes(flags *pflag.FlagSet, version *string) {
-	flags.StringVar(version, "kubernetes", "", fmt.Sprintf("version of Kubernetes: %s; or a list, whose versions the clusters, and the broker last, take in turn; default is the value of %s, or else %s",
+	flags.StringVar(version, "kubernetes", "", fmt.Sprintf("version of Kubernetes: %s; or a list: c1 gets the first version, c2 the second, and so on, then the broker the next; after the last version, the list starts again; default is the value of %s, or else %s",
 		strings.Join(kubebin.Versions, ", "), kubebin.VersionVariable, kubebin.KubernetesVersion))
 }
