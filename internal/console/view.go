@@ -103,7 +103,7 @@ func identify(set *live.Clusterset) []identity {
 		same := first[s.ClusterID]
 		switch {
 		case s.ClusterID == "" && m.KnowsProperties():
-			all[i].outside = "not a member of a clusterset, as a broker may be"
+			all[i].outside = "not a member of a clusterset (a broker need not be one)"
 		case s.ClusterID == "":
 		case s.Clusterset != "" && s.Clusterset != shown:
 			all[i].outside = fmt.Sprintf("cluster %s of clusterset %s: these pages show clusterset %s", s.ClusterID, s.Clusterset, shown)

@@ -130,21 +130,25 @@ func TestContextsOfOtherClusters(t *testing.T) {
 	w := newWorld(t, 1)
 	c1 := w.members[0]
 	again := &cluster{id: "again", api: c1.api, client: c1.client}
-	other, none := newCluster(t, "elsewhere", 8), newCluster(t, "none", 9)
+	other, none, bare := newCluster(t, "elsewhere", 8), newCluster(t, "none", 9), newCluster(t, "bare", 10)
+	bare.bare.Store(true)
 	w.property(other, aboutv1beta1.ClusterIDProperty, "c1")
 	w.property(other, aboutv1beta1.ClustersetProperty, "another")
 	w.create(c1, serviceImport("shop", "web", ""))
 	w.create(other, serviceImport("shop", "web", "a problem elsewhere"))
 	w.create(other, serviceImport("shop", "db", ""))
-	_, p := w.open(c1, again, other, none)
+	_, p := w.open(c1, again, other, none, bare)
 	why := func(context string) string { return p.cluster("context context-" + context).Outside }
 	p.until("all are known", func() bool {
-		return p.cluster("c1").State == "read" && why("again") != "" && why("elsewhere") != "" && why("none") != "" && p.services["shop/web"].Imports["c1"].Status == "Ready"
+		return p.cluster("c1").State == "read" && why("again") != "" && why("elsewhere") != "" && why("none") != "" && why("bare") != "" && p.services["shop/web"].Imports["c1"].Status == "Ready"
 	})
-	for context, want := range map[string]string{"again": "has the id c1, as context context-c1 has", "elsewhere": "cluster c1 of clusterset another", "none": "not a member"} {
+	for context, want := range map[string]string{"again": "has the id c1, as context context-c1 has", "elsewhere": "cluster c1 of clusterset another", "none": "not a member", "bare": "not a member"} {
 		if !strings.Contains(why(context), want) {
 			t.Errorf("%s: %q", context, why(context))
 		}
+	}
+	if unread := p.cluster("context context-bare").Unread; len(unread) > 0 {
+		t.Errorf("it seems to lack something: %v", unread)
 	}
 	p.until("only c1 is shown", func() bool { return len(p.services) == 1 && len(p.services["shop/web"].Imports) == 1 })
 }

@@ -61,7 +61,9 @@ type cluster struct {
 	gone, hangs atomic.Bool
 	// refused is the end of paths that it forbids, and unknown of those at which it does not know the token: said is how often.
 	refused, unknown atomic.Pointer[string]
-	said             atomic.Int32
+	// bare clusters do not define what members need.
+	bare atomic.Bool
+	said atomic.Int32
 }
 
 // RoundTrip lets requests pass unless the API server is gone.
@@ -76,6 +78,8 @@ func (c *cluster) RoundTrip(next http.RoundTripper) http.RoundTripper {
 		case c.unknown.Load() != nil && strings.HasSuffix(r.URL.Path, *c.unknown.Load()):
 			c.said.Add(1)
 			return refuse(apierrors.NewUnauthorized("Unauthorized")), nil
+		case c.bare.Load() && (strings.HasSuffix(r.URL.Path, "/serviceexports") || strings.HasSuffix(r.URL.Path, "/clusterproperties")):
+			return refuse(apierrors.NewNotFound(discoveryv1.Resource("any"), "")), nil
 		case c.refused.Load() != nil && strings.HasSuffix(r.URL.Path, *c.refused.Load()):
 			return refuse(apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", errors.New("not yours"))), nil
 		}
