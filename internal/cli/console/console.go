@@ -95,7 +95,7 @@ func (o *options) run(cmd *cobra.Command, _ []string) error {
 func (o *options) write(ctx context.Context, targets []checkup.Target, direct *rest.Config) error {
 	file, err := os.CreateTemp(filepath.Dir(o.snapshot), ".atoll-console-*")
 	if err != nil {
-		return err
+		return fmt.Errorf("the snapshot %s cannot be written: %w", o.snapshot, errors.Unwrap(err)) // not the name of a temporary file
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
 	if err := errors.Join(console.TakeSnapshot(ctx, targets, o.Broker(), direct, o.timeout, nil, file), file.Close()); err != nil {

@@ -32,7 +32,7 @@ func UndeployImpact(ctx context.Context, on *install.Target, namespace string) (
 	if len(there) == 0 {
 		return nil, nil
 	}
-	return []string{fmt.Sprintf("%d clusters have not left (%s). These clusters keep their imports, but receive no more changes.", len(there), some(there))}, nil
+	return []string{fmt.Sprintf("Number of clusters that have not left: %d (%s). These clusters keep their imports, but receive no more changes.", len(there), some(there))}, nil
 }
 
 // UndeployBroker deletes a clusterset from its broker: its namespace and its cluster-scoped objects.
