@@ -24,6 +24,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/doctor/survey"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/install/render"
+	"github.com/atoll-mcs/atoll/internal/install/setup"
 	"github.com/atoll-mcs/atoll/internal/mcs/drain"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
@@ -151,28 +152,57 @@ func (o *options) drain(cmd *cobra.Command, cluster *install.Target, found *surv
 	case o.length > 0:
 		value = time.Now().Add(o.length).UTC().Format(time.RFC3339)
 	}
+	until := ""
+	if o.length > 0 {
+		until = " until " + value
+	}
+	if o.dryRun {
+		if err := o.annotate(cmd, cluster, &value); err != nil {
+			return err
+		}
+		o.preview(say, found, until)
+		return nil
+	}
 	for _, text := range report.DrainImpact(found) {
 		say("warning: %s", text)
 	}
 	if err := o.annotate(cmd, cluster, &value); err != nil {
 		return err
 	}
-	until := ""
-	if o.length > 0 {
-		until = " until " + value
-	}
-	say("%s is drained%s%s", o.what(), until, o.suffix())
+	say("%s is drained%s", o.what(), until)
 	if found.Broker == nil {
 		say("warning: the broker cannot be read (%v), so other clusters may not learn of the drain yet: nothing has left until they do", found.BrokerErr)
 	}
-	if report.HasNoReadyAgent(found) {
-		say("warning: no atoll-agent pod of cluster %s is ready, so other clusters do not learn of the drain until one is", o.cluster)
-	}
+	o.warnOfAgents(say, found)
 	steps.Next(cmd, o.Command().Atoll("undrain %s%s", o.cluster, o.flags()))
 	if o.wait {
 		return o.awaitFollowers(cmd, cluster)
 	}
 	return nil
+}
+
+// preview says what a drain would do.
+func (o *options) preview(say setup.Say, found *survey.Survey, until string) {
+	text := fmt.Sprintf("%s would be drained%s", o.what(), until)
+	if summary := report.DrainSummary(found); summary != "" {
+		text += ": " + summary
+	}
+	say("%s", text)
+	for _, text := range report.DrainImpact(found) {
+		say("warning: %s", text)
+	}
+	o.warnOfAgents(say, found)
+	say(nothingChanged)
+}
+
+// nothingChanged ends the output of a dry run.
+const nothingChanged = "dry run: nothing was changed"
+
+// warnOfAgents says if other clusters do not learn of a drain for now.
+func (o *options) warnOfAgents(say setup.Say, found *survey.Survey) {
+	if report.HasNoReadyAgent(found) {
+		say("warning: no atoll-agent pod of cluster %s is ready, so other clusters do not learn of the drain until one is", o.cluster)
+	}
 }
 
 func (o *options) undrain(cmd *cobra.Command, cluster *install.Target, found *survey.Survey) error {
@@ -181,13 +211,20 @@ func (o *options) undrain(cmd *cobra.Command, cluster *install.Target, found *su
 	}
 	say := steps.Say(cmd)
 	around, within := o.remaining(found)
+	ended, still := "is no longer", "is still"
+	if o.dryRun {
+		ended, still = "would no longer be", "would still be"
+	}
 	if len(around) == 0 {
-		say("%s is no longer drained%s", o.what(), o.suffix())
+		say("%s %s drained", o.what(), ended)
 	} else {
-		say("warning: %s is still drained, by the drain of %s%s", o.what(), strings.Join(around, " and of "), o.suffix())
+		say("warning: %s %s drained, by the drain of %s", o.what(), still, strings.Join(around, " and of "))
 	}
 	if len(within) > 0 {
 		say("warning: these have drains of their own: %s", strings.Join(within, ", "))
+	}
+	if o.dryRun {
+		say(nothingChanged)
 	}
 	return nil
 }
@@ -273,13 +310,6 @@ func (o *options) annotate(cmd *cobra.Command, cluster *install.Target, value *s
 		return fmt.Errorf("changing the annotation %s of %s: %w", names.AnnotationDrained, install.Name(object), err)
 	}
 	return nil
-}
-
-func (o *options) suffix() string {
-	if o.dryRun {
-		return " (dry run: nothing is changed)"
-	}
-	return ""
 }
 
 func (o *options) flags() (text string) {

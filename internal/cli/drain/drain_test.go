@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,29 @@ func TestRemaining(t *testing.T) {
 	found.Broker = &survey.Broker{Permissions: permissions.Members{"c1": {Drained: true}}}
 	if around, _ := (&options{cluster: "c1", namespace: "open"}).remaining(found); !same(around, "cluster c1, the broker's administrator") {
 		t.Errorf("with a drain on the broker: %v", around)
+	}
+}
+
+// A dry run says what would happen, not what has happened.
+func TestPreview(t *testing.T) {
+	away := &survey.Survey{ClusterID: "c1"}
+	for name, tt := range map[string]struct {
+		o     options
+		found *survey.Survey
+		until string
+		want  string
+	}{
+		"the cluster": {options{}, &survey.Survey{ClusterID: "c1", Broker: &survey.Broker{}}, "", "cluster c1 would be drained: it has no exported services\n"},
+		"for a time":  {options{namespace: "shop"}, &survey.Survey{ClusterID: "c1", Broker: &survey.Broker{}}, " until 2026", "namespace shop of cluster c1 would be drained until 2026: it has no exported services"},
+		"the broker is away": {options{namespace: "shop", service: "web"}, away, "",
+			"service shop/web of cluster c1 would be drained\nwarning: the broker cannot be read"},
+	} {
+		var said strings.Builder
+		tt.o.cluster = "c1"
+		tt.o.preview(func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }, tt.found, tt.until)
+		if got := said.String(); !strings.HasPrefix(got, tt.want) || !strings.HasSuffix(got, "\ndry run: nothing was changed\n") {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }
 

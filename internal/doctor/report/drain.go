@@ -36,9 +36,9 @@ func DrainImpact(s *survey.Survey) (texts []string) {
 		if e.Spec.Scope == brokerv1alpha1.ScopeHub {
 			continue // the hub's load balancers decide
 		}
-		if ports, all := onlyHere(s, e.Spec); all {
+		if ports, have, lacking := onlyHere(s, e.Spec); lacking > 0 && lacking == have {
 			alone = append(alone, name)
-		} else if len(ports) > 0 {
+		} else if lacking > 0 {
 			alone = append(alone, fmt.Sprintf("%s (port %s)", name, strings.Join(ports, ", ")))
 		}
 		for _, p := range e.Spec.Ports {
@@ -63,9 +63,42 @@ func DrainImpact(s *survey.Survey) (texts []string) {
 	return texts
 }
 
+// DrainSummary counts the cluster's exported services, and those of them that other clusters can serve on all ports. DrainImpact names
+// the others. It is "" if the broker cannot be read.
+func DrainSummary(s *survey.Survey) string {
+	if s.Broker == nil {
+		return ""
+	}
+	services, served, idle := 0, 0, 0
+	for _, e := range s.Broker.Exports {
+		if e.Spec.ClusterID != s.ClusterID.String() || e.Spec.Scope == brokerv1alpha1.ScopeHub {
+			continue
+		}
+		services++
+		if _, have, lacking := onlyHere(s, e.Spec); have == 0 {
+			idle++ // a drain moves no traffic of it
+		} else if lacking == 0 {
+			served++
+		}
+	}
+	text := fmt.Sprintf("%d exported services", services)
+	switch {
+	case services == 0:
+		return "it has no exported services"
+	case services == 1:
+		text = "1 exported service"
+	}
+	text += fmt.Sprintf("; other clusters can serve %d", served)
+	if idle > 0 {
+		text += fmt.Sprintf("; %d without ready endpoints in cluster %s", idle, s.ClusterID)
+	}
+	return text
+}
+
 // onlyHere returns the names of the ports at which the cluster has ready endpoints of a service, and no other cluster that is not
-// drained has, and whether these are all its ports. It needs the EndpointSlices on the broker.
-func onlyHere(s *survey.Survey, own merge.Export) (ports []string, all bool) {
+// drained has. It also counts the ports of each IP family: those with ready endpoints here, and those of them that no other cluster
+// has. It needs the EndpointSlices on the broker.
+func onlyHere(s *survey.Survey, own merge.Export) (ports []string, have, lacking int) {
 	exports := constituents(s, own.Service())
 	of := func(id string) int {
 		return slices.IndexFunc(exports, func(e merge.Export) bool { return e.ClusterID == id })
@@ -102,9 +135,9 @@ func onlyHere(s *survey.Survey, own merge.Export) (ports []string, all bool) {
 			ports = append(ports, k.port)
 		}
 	}
-	all = len(ports) > 0 && len(ports) == len(here)
+	have, lacking = len(here), len(ports)
 	slices.Sort(ports)
-	return slices.Compact(ports), all
+	return slices.Compact(ports), have, lacking
 }
 
 // isDrained reports whether a cluster's part in a service is drained.

@@ -95,6 +95,38 @@ func TestDrainImpact(t *testing.T) {
 	}
 }
 
+func TestDrainSummary(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*survey.Survey)
+		want   string
+	}{
+		"another cluster can serve": {func(*survey.Survey) {}, "1 exported service; other clusters can serve 1"},
+		"one of two": {func(s *survey.Survey) {
+			db, slice := s.Broker.Exports[0], *s.Broker.Slices[0].DeepCopy()
+			for i := range s.Broker.Slices {
+				if s.Broker.Slices[i].Labels[names.LabelSourceCluster] == s.ClusterID.String() {
+					slice = *s.Broker.Slices[i].DeepCopy()
+				}
+			}
+			db.Spec.ServiceName, slice.Labels[names.LabelServiceName] = "db", "db"
+			s.Broker.Exports, s.Broker.Slices = append(s.Broker.Exports, db), append(s.Broker.Slices, slice)
+		}, "2 exported services; other clusters can serve 1"},
+		"no ready endpoint":  {func(s *survey.Survey) { s.Broker.Slices = nil }, "1 exported service; other clusters can serve 0; 1 without ready endpoints in cluster " + clusterset().Broker.Exports[0].Spec.ClusterID},
+		"for the hub only":   {func(s *survey.Survey) { s.Broker.Exports[0].Spec.Scope = brokerv1alpha1.ScopeHub }, "it has no exported services"},
+		"the broker is away": {func(s *survey.Survey) { s.Broker = nil }, ""},
+	} {
+		s := clusterset()
+		s.ClusterID = names.ClusterID(s.Broker.Exports[0].Spec.ClusterID)
+		for i := range s.Broker.Slices {
+			s.Broker.Slices[i].Labels[names.LabelServiceNamespace] = "shop"
+		}
+		tt.change(s)
+		if got := DrainSummary(s); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 // Standby is no fault: explain and get endpoints say what it is.
 func TestStandby(t *testing.T) {
 	s := clusterset()
