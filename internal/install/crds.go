@@ -185,12 +185,12 @@ func (t *Target) established(ctx context.Context, crd *unstructured.Unstructured
 		return err
 	}
 	// The API server may serve the kind a moment after it sets the condition Established.
-	return t.listOne(ctx, have, &unstructured.UnstructuredList{})
+	return t.listObjects(ctx, have, &unstructured.UnstructuredList{}, 1)
 }
 
-// listOne lists at most one object of a definition's kind.
-func (t *Target) listOne(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, list *unstructured.UnstructuredList) error {
+// listObjects lists at most limit objects of a definition's kind; 0 means all.
+func (t *Target) listObjects(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, list *unstructured.UnstructuredList, limit int64) error {
 	list.SetAPIVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
 	list.SetKind(crd.Spec.Names.ListKind)
-	return t.List(ctx, list, client.Limit(1))
+	return t.List(ctx, list, client.Limit(limit))
 }

@@ -69,6 +69,9 @@ type Target struct {
 	// DryRun reports the deletions without making any change.
 	DryRun bool
 	Report Report
+
+	// planned are the objects that a dry run has reported as deleted, so that later steps do not count them.
+	planned map[objectKey]bool
 }
 
 // Scheme returns the kinds that a Target knows.
@@ -165,7 +168,7 @@ func (t *Target) delete(ctx context.Context, object *unstructured.Unstructured) 
 		return err
 	}
 	if t.DryRun {
-		t.Report(Deleted, have, "")
+		t.plan(have)
 		return nil
 	}
 	if err := client.IgnoreNotFound(t.Client.Delete(ctx, have)); err != nil {

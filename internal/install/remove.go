@@ -3,10 +3,12 @@ package install
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -19,10 +21,11 @@ func (t *Target) DeleteAll(ctx context.Context, objects []unstructured.Unstructu
 	group.SetLimit(parallel)
 	for i := range objects {
 		o := &objects[i]
-		t.Report(Deleted, o, "")
 		if t.DryRun {
+			t.plan(o)
 			continue
 		}
+		t.Report(Deleted, o, "")
 		group.Go(func() error {
 			if err := client.IgnoreNotFound(t.Client.Delete(ctx, o)); err != nil {
 				return fmt.Errorf("deleting %s: %w", Name(o), err)
@@ -31,6 +34,25 @@ func (t *Target) DeleteAll(ctx context.Context, objects []unstructured.Unstructu
 		})
 	}
 	return group.Wait()
+}
+
+// objectKey identifies an object of any version.
+type objectKey struct {
+	schema.GroupKind
+	client.ObjectKey
+}
+
+func keyOf(o *unstructured.Unstructured) objectKey {
+	return objectKey{o.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(o)}
+}
+
+// plan reports an object that a dry run would delete.
+func (t *Target) plan(o *unstructured.Unstructured) {
+	if t.planned == nil {
+		t.planned = map[objectKey]bool{}
+	}
+	t.planned[keyOf(o)] = true
+	t.Report(Deleted, o, "")
 }
 
 // AwaitNone waits until no object of a kind matches the options.
@@ -87,9 +109,14 @@ func (t *Target) RemoveCRDs(ctx context.Context, crds []*unstructured.Unstructur
 			return err
 		}
 		list := &unstructured.UnstructuredList{}
-		if err := t.listOne(ctx, definition, list); err != nil && !meta.IsNoMatchError(err) {
+		limit := int64(1)
+		if t.DryRun {
+			limit = 0 // the first object may be one that an earlier step would delete
+		}
+		if err := t.listObjects(ctx, definition, list, limit); err != nil && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("listing the objects of %s: %w", Name(crd), err)
 		}
+		list.Items = slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool { return t.planned[keyOf(&o)] })
 		if t.DryRun && len(list.Items) > 0 {
 			t.Report(Kept, have, "this CustomResourceDefinition has objects. It is deleted only if all its objects are deleted first")
 			continue

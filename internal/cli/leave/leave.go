@@ -41,8 +41,12 @@ an interruption.`,
 			if err := ending.Confirm(cmd, "This command removes the cluster from its clusterset.", impact); err != nil {
 				return err
 			}
-			if err := setup.Leave(cmd.Context(), member, request, steps.Say(cmd)); err != nil || request.DryRun {
+			if err := setup.Leave(cmd.Context(), member, request, steps.Say(cmd)); err != nil {
 				return err
+			}
+			if request.DryRun {
+				fmt.Fprintln(cmd.ErrOrStderr(), "dry run: nothing was changed")
+				return nil
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), "the cluster has left its clusterset")
 			return nil

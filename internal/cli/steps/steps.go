@@ -62,11 +62,8 @@ func (e *Ending) AddFlags(flags *pflag.FlagSet) {
 }
 
 // Confirm asks the user to confirm the effects that impact lists: by an answer on a terminal, elsewhere by --yes. A dry
-// run needs no confirmation.
+// run lists the effects, too, but needs no confirmation.
 func (e *Ending) Confirm(cmd *cobra.Command, effect string, impact func() ([]string, error)) error {
-	if e.DryRun {
-		return nil
-	}
 	lines, err := impact()
 	if err != nil {
 		return err
@@ -74,7 +71,7 @@ func (e *Ending) Confirm(cmd *cobra.Command, effect string, impact func() ([]str
 	for _, line := range lines {
 		fmt.Fprintln(cmd.ErrOrStderr(), "  "+printable.Line(line))
 	}
-	if e.yes {
+	if e.yes || e.DryRun {
 		return nil
 	}
 	in, ok := cmd.InOrStdin().(*os.File)

@@ -18,14 +18,16 @@ func TestConfirm(t *testing.T) {
 	for name, tt := range map[string]struct {
 		typed     string // input on a terminal; "" if standard input is not a terminal
 		yes       bool
+		dryRun    bool
 		confirmed bool
 	}{
-		"a terminal: yes":       {"yes\n", false, true},
-		"a terminal: no":        {"no\n", false, false},
-		"a terminal: only y":    {"y\n", false, false},
-		"the flag":              {"", true, true},
-		"neither":               {"", false, false},
-		"the flag asks nothing": {"no\n", true, true},
+		"a terminal: yes":        {"yes\n", false, false, true},
+		"a terminal: no":         {"no\n", false, false, false},
+		"a terminal: only y":     {"y\n", false, false, false},
+		"the flag":               {"", true, false, true},
+		"neither":                {"", false, false, false},
+		"the flag asks nothing":  {"no\n", true, false, true},
+		"a dry run asks nothing": {"no\n", false, true, true},
 	} {
 		cmd, said := &cobra.Command{}, &bytes.Buffer{}
 		cmd.SetErr(said)
@@ -42,12 +44,12 @@ func TestConfirm(t *testing.T) {
 			}
 			cmd.SetIn(terminal)
 		}
-		ending := &Ending{yes: tt.yes}
+		ending := &Ending{yes: tt.yes, DryRun: tt.dryRun}
 		err := ending.Confirm(cmd, "It ends.", func() ([]string, error) { return []string{"Clients lose web."}, nil })
 		if (err == nil) != tt.confirmed || !strings.Contains(said.String(), "Clients lose web.\n") {
 			t.Errorf("%s: %v, after\n%s", name, err, said)
 		}
-		if asked := strings.Contains(said.String(), "It ends. Type yes to continue: "); asked != (tt.typed != "" && !tt.yes) {
+		if asked := strings.Contains(said.String(), "It ends. Type yes to continue: "); asked != (tt.typed != "" && !tt.yes && !tt.dryRun) {
 			t.Errorf("%s: the output is\n%s", name, said)
 		}
 		if tt.typed == "" && !tt.yes && (!errors.Is(err, target.ErrUsage) || !strings.Contains(err.Error(), "add --yes")) {

@@ -40,6 +40,14 @@ type LeaveRequest struct {
 	DryRun bool
 }
 
+// announce says which step of Leave begins. A dry run only says what the step would do.
+func (r LeaveRequest) announce(say Say, doing, would, object string) {
+	if r.DryRun {
+		doing = "would " + would
+	}
+	say("%s %s", doing, object)
+}
+
 // installed is all that a join can install.
 var installed = render.Member{Prefer: render.PreferLocal}
 
@@ -70,30 +78,30 @@ func Leave(ctx context.Context, cluster *install.Target, r LeaveRequest, say Say
 	if err != nil {
 		return err
 	}
-	say("removing atoll-dns from the configuration of the cluster's own DNS")
+	r.announce(say, "removing", "remove", "atoll-dns from the configuration of the cluster's own DNS")
 	if err := unwire(ctx, cluster); err != nil {
 		return err
 	}
-	say("stopping the agents")
+	r.announce(say, "stopping", "stop", "the agents")
 	rest := slices.DeleteFunc(slices.Clone(objects), working)
 	first := slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !working(o) })
 	if err := stopAgents(ctx, cluster, first); err != nil {
 		return err
 	}
 	if onBroker != nil {
-		say("removing cluster %s from the broker", state.joined.ClusterID)
+		r.announce(say, "removing", "remove", fmt.Sprintf("cluster %s from the broker", state.joined.ClusterID))
 		if err := onBroker.remove(ctx, r.DryRun); err != nil {
 			return err
 		}
 	}
-	say("removing imported services")
+	r.announce(say, "removing", "remove", "imported services")
 	if err := removeImported(ctx, cluster); err != nil {
 		return err
 	}
 	if err := forgetConditions(ctx, cluster); err != nil {
 		return err
 	}
-	say("removing Atoll")
+	r.announce(say, "removing", "remove", "Atoll")
 	if err := cluster.Delete(ctx, append(viewers, rest...)...); err != nil {
 		return err
 	}
@@ -140,7 +148,8 @@ func ownRecords(ctx context.Context, r LeaveRequest, state memberState, report i
 		say("the cluster's membership cannot be read (%v). If the cluster is a member, its records stay on the broker until an administrator removes them: %s", state.broken, remove)
 		return nil, nil
 	case state.joined == nil:
-		say("the cluster is not a member of a clusterset: removing leftover objects of Atoll")
+		say("the cluster is not a member of a clusterset")
+		r.announce(say, "removing", "remove", "leftover objects of Atoll")
 		return nil, nil
 	case r.Offline:
 		say("the cluster's records stay on the broker until an administrator removes them: %s", remove)
