@@ -93,6 +93,12 @@ func (l *Lab) Rejoin(ctx context.Context, clusters ...string) error {
 			if err := l.join(ctx, c, c.Name); err != nil {
 				return fmt.Errorf("in %s: %w", c.Name, err)
 			}
+			if !l.Spec.ControlPlaneOnly && l.Spec.DNS != DNSStock {
+				// atoll leave removes the forward from the cluster's DNS.
+				if err := l.forwardDNS(ctx, c); err != nil {
+					return fmt.Errorf("in %s: %w", c.Name, err)
+				}
+			}
 			return l.waitMember(ctx, c, c.Name)
 		})
 	}

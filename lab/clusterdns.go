@@ -111,6 +111,12 @@ func (l *Lab) wireDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
 	if err := l.Apply(ctx, c.Name, clusterDNS(c, d)); err != nil || d == DNSStock {
 		return err
 	}
+	return l.forwardDNS(ctx, c)
+}
+
+// forwardDNS makes a cluster's DNS forward the clusterset's zone to atoll-dns, like `atoll dns install`. It writes nothing
+// if the DNS already does.
+func (l *Lab) forwardDNS(ctx context.Context, c *Cluster) error {
 	config, err := l.RESTConfig(c.Name)
 	if err != nil {
 		return err
@@ -119,13 +125,19 @@ func (l *Lab) wireDNS(ctx context.Context, c *Cluster, d ClusterDNS) error {
 	if err != nil {
 		return err
 	}
+	return installForward(ctx, kube)
+}
+
+func installForward(ctx context.Context, kube client.Client) error {
 	servers, err := clusterdns.Servers(ctx, kube)
 	if err != nil {
 		return err
 	}
 	wiring := dnswiring.Wiring{Zones: []string{clustersetZone}, Servers: servers}
-	_, err = clusterdns.Edit(ctx, kube, client.ObjectKey{}, clusterdns.Install(wiring, nil), false)
-	return err
+	if _, err = clusterdns.Edit(ctx, kube, client.ObjectKey{}, clusterdns.Install(wiring, nil), false); err != nil {
+		return fmt.Errorf("forwarding %s to atoll-dns: %w", clustersetZone, err)
+	}
+	return nil
 }
 
 // waitClustersetDNS waits until every node gets answers for the clusterset's zone from the expected server, through the

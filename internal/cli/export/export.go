@@ -2,6 +2,7 @@
 package export
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -68,7 +69,7 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 	service := &corev1.Service{}
 	if err := cluster.Get(cmd.Context(), key, service); err != nil {
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("the Service %s does not exist, so it cannot be exported", key)
+			return o.missing(cmd.Context(), cluster, key)
 		}
 		return fmt.Errorf("reading Service %s: %w", key, err)
 	}
@@ -91,6 +92,21 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 	done(cmd, key, "exported", again, o.dryRun)
 	steps.Next(cmd, o.Command().Atoll("explain %s", key))
 	return nil
+}
+
+// missing says which object does not exist, the namespace or the Service, and how to find the right one.
+func (o *options) missing(ctx context.Context, cluster *install.Target, key client.ObjectKey) error {
+	text := fmt.Sprintf("Service %s does not exist, so it cannot be exported", key)
+	look := cluster.On.Kubectl("get services -n %s", key.Namespace)
+	// A user who may not read namespaces gets the message about the Service.
+	if err := cluster.Get(ctx, client.ObjectKey{Name: key.Namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+		text = fmt.Sprintf("namespace %s does not exist, so Service %s cannot be exported", key.Namespace, key.Name)
+		look = cluster.On.Kubectl("get namespaces")
+	}
+	if o.namespace == "" {
+		text += fmt.Sprintf(". Namespace %s is the default of the kubeconfig context: for another namespace, add -n NAMESPACE", key.Namespace)
+	}
+	return fmt.Errorf("%s. To see which exist: %s", text, look)
 }
 
 // take makes an existing ServiceExport the user's: one that the agent made for a MultiClusterService may export the Service to load

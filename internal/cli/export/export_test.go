@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,9 +12,33 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/atoll-mcs/atoll/internal/install"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
 	"github.com/atoll-mcs/atoll/internal/mcs/names"
 )
+
+// An error tells a missing namespace from a missing Service, and says how to find the right one.
+func TestMissing(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}).Build()
+	for name, tt := range map[string]struct{ given, namespace, want string }{
+		"the Service": {"shop", "shop",
+			"Service shop/web does not exist, so it cannot be exported. To see which exist: kubectl get services -n shop --context c1"},
+		"the namespace": {"shpo", "shpo",
+			"namespace shpo does not exist, so Service web cannot be exported. To see which exist: kubectl get namespaces --context c1"},
+		"in the default namespace": {"", "shop",
+			"Service shop/web does not exist, so it cannot be exported. Namespace shop is the default of the kubeconfig context: for another namespace, add -n NAMESPACE. To see which exist: kubectl get services -n shop --context c1"},
+	} {
+		o := &options{namespace: tt.given}
+		err := o.missing(t.Context(), &install.Target{Client: c, On: command.At("", "c1")}, client.ObjectKey{Namespace: tt.namespace, Name: "web"})
+		if err.Error() != tt.want {
+			t.Errorf("%s: %q, want %q", name, err, tt.want)
+		}
+	}
+}
 
 // Exporting a Service whose ServiceExport the agent made for a MultiClusterService makes it the user's: it may export the Service
 // to load balancers alone. A user's own one stays as it is.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/lab"
@@ -139,6 +140,8 @@ func inspect(ctx context.Context, l *lab.Lab) ([]part, error) {
 // podsState describes the pods of a part of Atoll.
 func podsState(w lab.WorkloadStatus) string {
 	switch {
+	case apierrors.IsNotFound(w.Err):
+		return "not installed"
 	case w.Err != nil:
 		return "unknown: the API server does not answer"
 	case w.Wanted == 0:

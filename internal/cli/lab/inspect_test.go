@@ -5,7 +5,11 @@ package lab
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/atoll-mcs/atoll/internal/cli/output"
 	"github.com/atoll-mcs/atoll/lab"
@@ -47,6 +51,7 @@ func TestStatus(t *testing.T) {
 		{Unit: "c1/agent", State: podsState(lab.WorkloadStatus{Wanted: 2, Ready: 1})},
 		{Unit: "c1/dns", State: podsState(lab.WorkloadStatus{})},
 		{Unit: "c2/agent", State: podsState(lab.WorkloadStatus{Err: errors.New("refused")})},
+		{Unit: "c2/dns", State: podsState(lab.WorkloadStatus{Err: fmt.Errorf("reading: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "deployments"}, "atoll-dns"))})},
 	}
 	const want = `UNIT          PID  STATE                                    MEMORY  ADDRESS
 c1/etcd       7    running                                  3 MiB   10.0.0.1:2379
@@ -54,6 +59,7 @@ c1/apiserver  -    down                                     -       10.0.0.1:644
 c1/agent      -    1 of 2 pods                              -       -
 c1/dns        -    down                                     -       -
 c2/agent      -    unknown: the API server does not answer  -       -
+c2/dns        -    not installed                            -       -
 `
 	var got bytes.Buffer
 	if err := writeStatus(&got, output.Table, parts); err != nil || got.String() != want {

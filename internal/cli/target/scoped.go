@@ -81,14 +81,19 @@ func (c *Cluster) Namespace(given string) (string, error) {
 	}
 	namespace, _, err := c.Loader().Namespace()
 	if err != nil {
-		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+		return "", c.explain(err)
 	}
 	return namespace, nil
 }
 
-// Loader reads the kubeconfig.
-func (c *Cluster) Loader() clientcmd.ClientConfig {
+// rules say which files the kubeconfig consists of.
+func (c *Cluster) rules() *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.Kubeconfig
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context})
+	return rules
+}
+
+// Loader reads the kubeconfig.
+func (c *Cluster) Loader() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules(), &clientcmd.ConfigOverrides{CurrentContext: c.Context})
 }

@@ -62,10 +62,10 @@ func (s *Scoped) Configs(contexts []string) ([]checkup.Target, error) {
 		}
 		raw, err := s.Loader().RawConfig()
 		if err != nil {
-			return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+			return nil, s.explain(err)
 		}
 		if contexts = slices.Sorted(maps.Keys(raw.Contexts)); len(contexts) == 0 {
-			return nil, errors.New("the kubeconfig has no contexts")
+			return nil, s.explain(errors.New("the kubeconfig has no contexts"))
 		}
 	}
 	if s.Context != "" || len(contexts) == 0 {

@@ -2,8 +2,6 @@
 package target
 
 import (
-	"fmt"
-
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
@@ -41,7 +39,7 @@ func (c *Cluster) Command() command.Cluster {
 func (c *Cluster) Config() (*rest.Config, error) {
 	config, err := c.Loader().ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, c.explain(err)
 	}
 	config.QPS = -1
 	return config, nil
