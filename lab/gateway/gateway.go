@@ -91,7 +91,7 @@ func serveImages(ctx context.Context, registry http.Handler, in network.Namespac
 func registriesOnly(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || at.Addr().IsLoopback() || at.Addr().IsLinkLocalUnicast() || at.Port() != 443 {
-		return fmt.Errorf("a lab's nodes reach registries on port 443 only, not %s", address)
+		return fmt.Errorf("a lab's nodes can connect only to port 443 of registries, and not to loopback or link-local addresses: refused %s", address)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ var objects = []object{
 	{title: "Namespace", intro: "These Events are about a namespace of an importing cluster.", rows: []row{
 		{[]string{"SystemNamespace"}, event, "This cluster does not import Services of system namespaces.", "To import them, run the command in the message."},
 		{[]string{"RefusedByNamespace"}, event, "An [annotation of the namespace](../how-to/restricting-exports.md) refuses the exporting cluster.", "Nothing, or change the annotation."},
-		{[]string{"RefusedByAgent"}, event, "A [flag of the agent](../how-to/restricting-exports.md) refuses the exporting cluster.", "Nothing, or remove the cluster from the flag."},
+		{[]string{"RefusedByAgent"}, event, "The agent's flag [`--refuse-imports-from`](../how-to/restricting-exports.md) names the exporting cluster, so this cluster does not import its exports.", "Nothing, or remove the cluster from the flag."},
 		{[]string{"MalformedRefusal"}, event, "The annotation has invalid entries, which are ignored.", "Write cluster ids separated by commas, or `*`."},
 	}},
 	{title: "TrafficPolicy", intro: "The condition `Accepted` of each target.", rows: []row{

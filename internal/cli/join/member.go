@@ -46,7 +46,7 @@ func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&m.env, "env", nil, "environment variable of the agent, such as --env=HTTPS_PROXY=http://proxy:3128 for a broker behind a proxy; also set NO_PROXY to the address of the cluster's own API server; may be repeated")
 	flags.StringVar(&m.member.Registry, "registry", render.DefaultRegistry, "registry of the images atoll-agent and atoll-dns")
 	flags.StringVar(&m.member.Tag, "tag", "", "tag of the images; default is the version of this program")
-	flags.Int32Var(&m.member.Replicas, "replicas", 2, "number of pods of the agent, and number of pods of the DNS server")
+	flags.Int32Var(&m.member.Replicas, "replicas", 2, "number of replicas of the agent's Deployment, and of the DNS server's Deployment")
 	flags.BoolVar(&m.member.NoWorkloads, "no-workloads", false, "do not install the Deployments of the agent and the DNS server, for example if the programs run outside the cluster")
 }
 

@@ -243,7 +243,7 @@ func (o *options) restoreAll(cmd *cobra.Command, places []*place) error {
 			return err
 		}
 		if have, err := stateOf(p.policy); o.to != "" && (err != nil || have == nil || have.To != o.to) {
-			return fmt.Errorf("the shift of service %s in cluster %s is not to cluster %s: undo it without --to", o.service, p.id, o.to)
+			return fmt.Errorf("the target of the shift of service %s in cluster %s is not cluster %s: use --undo without --to", o.service, p.id, o.to)
 		}
 	}
 	for _, p := range places {

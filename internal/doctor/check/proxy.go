@@ -27,9 +27,9 @@ type Standby string
 
 const (
 	// FallsBack: at once if no endpoint is ready.
-	FallsBack Standby = "endpoints on standby take over at once"
+	FallsBack Standby = "endpoints on standby are used at once if no endpoint is ready"
 	// IsTold: after the agent has written them as ready.
-	IsTold Standby = "endpoints on standby take over when the agent has written them as ready"
+	IsTold Standby = "endpoints on standby are used after the agent has written them as ready"
 	// Misused: like ready ones.
 	Misused Standby = "endpoints on standby are used like ready ones"
 )

@@ -91,8 +91,8 @@ const (
 	// AnnotationFollowsDrains is set on a member's Lease, with digests of the drains of other members that the member's endpoints
 	// follow: "c1=12ab,c2=34cd". The digest is of the drained records with their revisions.
 	AnnotationFollowsDrains = "atoll.dev/follows-drains"
-	// AnnotationShift is set on a TrafficPolicy by atoll shift: the target, the steps and how many are done, and the proportions of
-	// the other clusters (JSON).
+	// AnnotationShift is set on a TrafficPolicy by atoll shift (JSON): the target cluster, the steps, the number of completed steps, and
+	// the relative weights of the other clusters.
 	AnnotationShift = "atoll.dev/shift"
 	// AnnotationShiftEarlier is set on a TrafficPolicy by atoll shift, for --undo: the weights from before the shift (JSON), or
 	// "none" if the shift created the policy.
@@ -110,7 +110,8 @@ const (
 	AnnotationExpires = "atoll.dev/expires"
 	// AnnotationDNSWiring is set on DNS configuration objects without comments: the additions of atoll dns install.
 	AnnotationDNSWiring = "atoll.dev/dns-wiring"
-	// AnnotationOnClusterLoss is set on a ServiceExport by users: OnLossWithdraw or OnLossKeep, for a lost cluster.
+	// AnnotationOnClusterLoss is set on a ServiceExport by users: OnLossWithdraw or OnLossKeep, what importing clusters do with the
+	// endpoints of a lost cluster.
 	AnnotationOnClusterLoss = "atoll.dev/on-cluster-loss"
 	// AnnotationRefuseImports is set on a namespace by administrators: the ids of clusters whose exports it refuses,
 	// separated by commas, or "*" for all other clusters.
@@ -146,9 +147,9 @@ func ClustersLabel(ids []string) string {
 
 // Values of AnnotationOnClusterLoss.
 const (
-	// OnLossWithdraw makes importing clusters withdraw the endpoints. It is the default.
+	// OnLossWithdraw makes importing clusters withdraw the endpoints of a lost cluster. It is the default.
 	OnLossWithdraw = "withdraw"
-	// OnLossKeep makes importing clusters keep the endpoints, for clients that try several endpoints.
+	// OnLossKeep makes importing clusters keep the endpoints of a lost cluster, for clients that try several endpoints.
 	OnLossKeep = "keep"
 )
 

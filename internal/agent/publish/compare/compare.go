@@ -106,7 +106,7 @@ func (v *Comparer) Start(ctx context.Context) error {
 		next := again
 		right, err := v.compare(ctx)
 		if foreign := v.Writes.takeForeign(); len(foreign) > 0 {
-			v.Log.Error("Another writer has changed objects of this cluster on the broker: this cluster's credentials may be stolen. The agent has written its own content again",
+			v.Log.Error("Another writer has changed this cluster's objects on the broker: this cluster's credentials may have been stolen. The agent has restored the objects",
 				"objects", len(foreign), "first", foreign[0], "action", replaceCredentials(v.Cluster))
 		}
 		switch {

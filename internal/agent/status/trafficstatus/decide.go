@@ -65,7 +65,7 @@ func accepted(policy *trafficv1alpha1.TrafficPolicy, t target, isDefault bool) m
 	}
 	switch {
 	case t.Kind == "" && !isDefault:
-		return no(trafficv1alpha1.ReasonInvalid, "The policy has no targets, so it has no effect. Only TrafficPolicy %s in namespace %s needs none.", trafficv1alpha1.DefaultPolicy, names.SystemNamespace)
+		return no(trafficv1alpha1.ReasonInvalid, "The policy has no targets, so it has no effect. Only TrafficPolicy %s in namespace %s may have no targets.", trafficv1alpha1.DefaultPolicy, names.SystemNamespace)
 	case t.winner != policy.Name:
 		return no(trafficv1alpha1.ReasonConflicted, "TrafficPolicy %s has the same target and is older, so it applies instead. Delete one of them.", t.winner)
 	case !t.exists:
