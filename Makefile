@@ -225,14 +225,16 @@ nightly: kube browser ## What takes hours: all forms of scenarios, long fuzzing 
 FIRST_SCENARIOS := $(ANEW) -v -timeout 1h ./test/scenario -run 'TestScenarios/^(by-the-book|tutorials|two-exporters)$$'
 STANDBY_SCENARIOS := $(ANEW) -v -timeout 1h ./test/scenario -run 'TestScenarios/^(drain|prefer|silence)$$'
 
+KUBERNETES_VERSIONS := sed -n 's|^\tk8s.io/kubernetes ||p' lab/kube/*/go.mod
+
 .PHONY: test-kubernetes
 test-kubernetes: export ATOLL_NIGHTLY := 1
 test-kubernetes: kube ## The first scenarios and an upgrade with each older version of Kubernetes and with all together, and with kube-proxy's mode iptables (as root)
-	@for version in $$(sed -n 's|^\tk8s.io/kubernetes ||p' lab/kube/*/go.mod | head -n -1); do \
+	@for version in $$($(KUBERNETES_VERSIONS) | head -n -1); do \
 		echo "== scenarios with Kubernetes $$version"; \
 		export ATOLL_KUBERNETES=$$version; bin/atoll lab programs >/dev/null && $(FIRST_SCENARIOS) && scripts/test-upgrade || exit 1; done
 	@echo "== scenarios with another version of Kubernetes in each cluster"
-	@export ATOLL_KUBERNETES=$$(sed -n 's|^\tk8s.io/kubernetes ||p' lab/kube/*/go.mod | paste -sd,); \
+	@export ATOLL_KUBERNETES=$$($(KUBERNETES_VERSIONS) | paste -sd,); \
 		$(FIRST_SCENARIOS) && scripts/test-upgrade b888b3ee # the first commit whose labs can do that
 	@echo "== scenarios with kube-proxy in mode iptables"
 	@ATOLL_PROXY_MODE=iptables $(FIRST_SCENARIOS)

@@ -192,11 +192,8 @@ func (o *options) preview(say setup.Say, found *survey.Survey, until string) {
 		say("warning: %s", text)
 	}
 	o.warnOfAgents(say, found)
-	say(nothingChanged)
+	say(steps.NothingChanged)
 }
-
-// nothingChanged ends the output of a dry run.
-const nothingChanged = "dry run: nothing was changed"
 
 // warnOfAgents says if other clusters do not learn of a drain for now.
 func (o *options) warnOfAgents(say setup.Say, found *survey.Survey) {
@@ -224,7 +221,7 @@ func (o *options) undrain(cmd *cobra.Command, cluster *install.Target, found *su
 		say("warning: these have drains of their own: %s", strings.Join(within, ", "))
 	}
 	if o.dryRun {
-		say(nothingChanged)
+		say(steps.NothingChanged)
 	}
 	return nil
 }

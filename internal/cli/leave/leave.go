@@ -45,7 +45,7 @@ an interruption.`,
 				return err
 			}
 			if request.DryRun {
-				fmt.Fprintln(cmd.ErrOrStderr(), "dry run: nothing was changed")
+				fmt.Fprintln(cmd.ErrOrStderr(), steps.NothingChanged)
 				return nil
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), "the cluster has left its clusterset")

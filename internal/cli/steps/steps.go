@@ -61,6 +61,9 @@ func (e *Ending) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&e.DryRun, "dry-run", false, "list the objects that would be deleted, and change nothing")
 }
 
+// NothingChanged ends the output of a dry run.
+const NothingChanged = "dry run: nothing was changed"
+
 // Confirm asks the user to confirm the effects that impact lists: by an answer on a terminal, elsewhere by --yes. A dry
 // run lists the effects, too, but needs no confirmation.
 func (e *Ending) Confirm(cmd *cobra.Command, effect string, impact func() ([]string, error)) error {

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,11 +16,7 @@ const otherFile = "set the environment variable KUBECONFIG, or add --kubeconfig 
 // explain adds to an error of the kubeconfig which files and contexts exist. For missing files, client-go suggests an
 // environment variable that has no effect here.
 func (c *Cluster) explain(err error) error {
-	rules := c.rules()
-	files := rules.GetLoadingPrecedence()
-	if c.Kubeconfig != "" {
-		files = []string{c.Kubeconfig}
-	}
+	files := c.rules().GetLoadingPrecedence()
 	present := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
 		_, err := os.Stat(file)
 		return errors.Is(err, fs.ErrNotExist)
@@ -36,10 +33,7 @@ func (c *Cluster) explain(err error) error {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	contexts := strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
-	context := c.Context
-	if context == "" {
-		context = raw.CurrentContext
-	}
+	context := cmp.Or(c.Context, raw.CurrentContext)
 	switch _, exists := raw.Contexts[context]; {
 	case contexts == "":
 		return fmt.Errorf("reading the kubeconfig: file %s has no contexts: %s", name, otherFile)

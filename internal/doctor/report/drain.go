@@ -81,14 +81,14 @@ func DrainSummary(s *survey.Survey) string {
 			served++
 		}
 	}
-	text := fmt.Sprintf("%d exported services", services)
-	switch {
-	case services == 0:
+	what := "services"
+	switch services {
+	case 0:
 		return "it has no exported services"
-	case services == 1:
-		text = "1 exported service"
+	case 1:
+		what = "service"
 	}
-	text += fmt.Sprintf("; other clusters can serve %d", served)
+	text := fmt.Sprintf("%d exported %s; other clusters can serve %d", services, what, served)
 	if idle > 0 {
 		text += fmt.Sprintf("; %d without ready endpoints in cluster %s", idle, s.ClusterID)
 	}
