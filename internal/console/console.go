@@ -215,14 +215,8 @@ func (c *Console) rebase(o Overview, members []identity) {
 	for _, m := range c.set.Members {
 		now.hasEndpoints = append(now.hasEndpoints, m.HasEndpoints())
 	}
-	var permissions []any
-	for _, cluster := range o.Clusters {
-		if cluster.Member != nil {
-			permissions = append(permissions, cluster.ID, cluster.Member.Namespaces)
-		}
-	}
-	services, attempts := c.set.BrokerServices()
-	now.broker = fmt.Sprint(o.Broker.Read, attempts, permissions)
+	services, revision := c.set.BrokerServices()
+	now.broker = fmt.Sprint(o.Broker.Read, revision)
 	before := c.basis
 	c.basis = now
 	c.mu.Lock()

@@ -133,7 +133,7 @@ func (c *Console) settle(ctx context.Context, patience time.Duration) error {
 		c.view.Lock()
 		o, settled := c.overview, c.settled
 		c.view.Unlock()
-		reading := !settled || !o.Broker.Read && o.Broker.Error == ""
+		reading := !settled || !o.Broker.Members && o.Broker.Error == "" && len(o.Broker.Unread) == 0
 		for _, cluster := range o.Clusters {
 			reading = reading || cluster.State == stateReading
 		}

@@ -30,10 +30,12 @@ type Overview struct {
 type Broker struct {
 	Server   string `json:"server,omitempty"`
 	Answered int64  `json:"answered,omitempty"`
-	// Error is why it cannot be read, or does not answer now.
-	Error string `json:"error,omitempty"`
-	// Read means that its records are shown.
-	Read bool `json:"read"`
+	// Error is why it cannot be reached, or does not answer now, and Unread why kinds could not be read.
+	Error  string   `json:"error,omitempty"`
+	Unread []string `json:"unread,omitempty"`
+	// Read means that its records are shown, and Members that the states of the clusters are.
+	Read    bool `json:"read"`
+	Members bool `json:"members"`
 }
 
 // Cluster is a cluster of the clusterset, or of the command line.
@@ -122,13 +124,12 @@ func identify(set *live.Clusterset) []identity {
 // overview describes the clusters and the broker.
 func overview(set *live.Clusterset, members []identity, now time.Time) Overview {
 	broker, server, contact := set.Broker()
-	o := Overview{At: now.UnixMilli(), Clusterset: set.Name(), Broker: Broker{Server: server, Answered: millis(contact.Answered), Read: broker != nil}}
-	o.Broker.Error = errorText(contact.Err)
-	for _, err := range contact.Unread {
-		o.Broker.Error = err.Error()
-	}
+	o := Overview{At: now.UnixMilli(), Clusterset: set.Name(), Broker: Broker{
+		Server: server, Answered: millis(contact.Answered), Error: errorText(contact.Err), Unread: errorTexts(contact.Unread),
+		Read: broker != nil, Members: broker != nil && set.KnowsMembers(),
+	}}
 	known := map[string]*report.Member{}
-	if broker != nil {
+	if o.Broker.Members {
 		for _, m := range report.Members(&survey.Survey{Broker: broker}) {
 			known[m.Cluster] = &m
 		}

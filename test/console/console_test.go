@@ -199,6 +199,36 @@ func TestNotAllCanBeRead(t *testing.T) {
 	p.until("c3 is read", func() bool { return p.cluster("c3").State == "read" })
 }
 
+// TestBrokerInPart: what concerns a kind that the broker refuses is unknown, and the rest is shown. Without permissions, policies or
+// records, no record says what it means.
+func TestBrokerInPart(t *testing.T) {
+	t.Parallel()
+	for refused, want := range map[string]struct{ records, members bool }{
+		"/leases": {records: true}, "/memberclusters": {records: true}, "/configmaps": {}, "/servicepolicies": {}, "/exportedservices": {},
+	} {
+		t.Run(refused, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			w.register("c9")
+			w.create(w.broker, record("c9", "shop", "web", ""))
+			w.create(w.members[0], serviceImport("shop", "db", ""))
+			w.broker.refused.Store(&refused)
+			_, p := w.open(w.members[0])
+			p.until("the rest is shown", func() bool {
+				return len(p.overview.Broker.Unread) == 1 && p.services["shop/db"].Imports["c1"].Status != "" && p.overview.Broker.Read == want.records &&
+					(p.services["shop/web"].Exports["c9"].Status == "Published") == want.records
+			})
+			if o := p.overview; o.Broker.Members != want.members || p.cluster("c1").Member != nil || o.Broker.Error != "" || !strings.Contains(o.Broker.Unread[0], "not yours") {
+				t.Errorf("%+v", o)
+			}
+			w.broker.refused.Store(nil)
+			p.until("all is shown", func() bool {
+				return len(p.overview.Broker.Unread) == 0 && p.overview.Broker.Members && p.cluster("c9").Member != nil && p.services["shop/web"].Exports["c9"].Status == "Published"
+			})
+		})
+	}
+}
+
 // TestCurrentContext: a context without a name is one of the command line.
 func TestCurrentContext(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ typeof r!="function"&&(r=null),(e.__e||(e.__e={}))[t]=n,n&&r||(i=Ve[t]||(Ve[t]=m
 "s");else if(t!="width"&&t!="height"&&t!="href"&&t!="list"&&t!="form"&&t!="tabIndex"&&t!="download"&&t!="rowSpan"&&t!="colSpan"&&t!="role"&&t!="popover"&&t in e)
 try{return void(e[t]=n??"")}catch{}if(typeof n=="function")return;n==null||n===!1&&t[4]!="-"?e.removeAttribute(t):e.setAttribute(t,t=="popover"&&n==1?"":n)}}function mr(e){
 return function(t){var n=this.__e;if(n){if(n=n[e],t[Oe]==null)t[Oe]=Ue++;else if(t[Oe]<this.__a[e])return;return n(T.event?T.event(t):t)}}}function ze(e,t,n,r,o,s,i,a,c,l){
-var d,f,p,h,g,b,v,y,_,w,m,E,$,L,k,M,R,C,x=t.type;if(t.constructor!==_e)return null;128&n.__u&&(c=32&n.__u,d=n.__c.__z)&&(t.__u|=c,f=s=[],d.nodeType==8?a=$e(d,s):
+var d,f,p,h,g,b,v,y,_,w,m,E,$,L,k,P,R,C,x=t.type;if(t.constructor!==_e)return null;128&n.__u&&(c=32&n.__u,d=n.__c.__z)&&(t.__u|=c,f=s=[],d.nodeType==8?a=$e(d,s):
 s.push(d),a=s[0]||a),(d=T.__b)&&d(t);e:if(typeof x=="function"){p=i.length;try{if(y=t.props,_=(d=x.prototype)&&d.render,w=(d=x.contextType)&&r[d.__c],m=d?w?w.props.
 value:d.__:r,(h=n.__c)?(t.__c=h,2&h.__g&&(h.__g|=1)):(_?t.__c=h=new x(y,m):(t.__c=h=new Se(y,m),h.constructor=x,h.render=br),w&&w.sub(h),h.state||(h.state={}),h.
 __n=r,h.__g|=8,h.__h=[],h.__k=[]),_&&(h.__s||(h.__s=h.state),x.getDerivedStateFromProps&&(h.__s==h.state&&(h.__s=se({},h.__s)),se(h.__s,x.getDerivedStateFromProps(
@@ -38,7 +38,7 @@ h.__s,h.context);while(8&h.__g&&++$<25);_&&(Te.push.apply(h.__h,h.__k),h.__k=[])
 (v=h.getSnapshotBeforeUpdate(g,b)),L=d&&d.type===j&&d.key==null?d.props.children:d,y.__P&&(d=a,o=(e=y.__P).namespaceURI,c=s=null,n.props&&n.props.__P!=e&&(n.__k.
 some(function(N){N&&Xe(N,N)}),n.__k=null),a=n.__k?ne(n,0):null),a=It(e,Ye(L)?L:[L],t,n,r,o,s,i,a,c,l),y.__P&&(t.__e=null,a=d),t.__u&=-161,f&&f.some(oe),h.__h.length&&
 i.push(h),1&h.__g&&(h.__g&=-4)}catch(N){if(i.length=p,t.__v=null,c||s)if(N&&N.then){if(t.__u|=128|c,s){for(~(R=s.indexOf(a||void 0))||(R=s.length);(C=s[R-1])&&C.
-nodeType==8;)R--;for(;R<s.length;R++)if(C=s[R])if(s[R]=null,k){if(C==M)break}else{if(C.nodeType!=8)break;C.data.startsWith("$s")&&(M=$e(k=C))}}if(!k){for(;a&&a.
+nodeType==8;)R--;for(;R<s.length;R++)if(C=s[R])if(s[R]=null,k){if(C==P)break}else{if(C.nodeType!=8)break;C.data.startsWith("$s")&&(P=$e(k=C))}}if(!k){for(;a&&a.
 nodeType==8&&a.nextSibling;)a=a.nextSibling;k=a}(d=$e(k=t.__c.__z||(t.__c.__z=k)))?(t.__e=k,a=d):t.__e=a,a=a&&a.nextSibling}else s&&s.some(oe);else t.__e=n.__e;
 t.__k||(t.__k=n.__k||[]),N&&N.then||Mt(t),T.__e(N,t,n)}}else a=t.__e=vr(n.__e,t,n,r,o,s,i,c,l,e);return(d=T.diffed)&&d(t),a}function $e(e,t){if(e&&e.nodeType==8&&
 e.data.startsWith("$s"))for(var n=1;e=e.nextSibling;){if(e.nodeType==8){if(e.data.startsWith("$s"))n++;else if(e.data.startsWith("/$s")&&!--n)return e}t&&t.push(
@@ -244,11 +244,11 @@ h/g,v.weight=g),v}function Ut(e,t,n){let r;for(;t.length&&(r=t[t.length-1]).i<=n
 o.barycenter)return-1;if(r.barycenter>o.barycenter)return 1;if(e&&(typeof r.vs[0]=="string"||typeof o.vs[0]=="string")){let s=e.node(r.vs[0]),i=e.node(o.vs[0]),
 a=_n(t,s,i);if(a!==0)return a}return n?o.i-r.i:r.i-o.i}}function Nn(e,t,n,r,o){var s,i,a,c,l,d,f,p,h,g,b;let v=null,y=o;typeof r=="boolean"?(y=r,v=null):r!==void 0&&
 (v=r);let _=e.children(t),w=e.node(t),m=w?w.borderLeft:void 0,E=w?w.borderRight:void 0,$={};m&&(_=_.filter(x=>x!==m&&x!==E));let L=Xo(e,_);L.forEach(x=>{if(e.children(
-x.v).length){let{result:N}=Nn(e,x.v,n,v,y);$[x.v]=N,Object.hasOwn(N,"barycenter")&&ns(x,N)}});let k=Ko(L,n);ts(k,$);let M={},R=!1;for(let x=0;x<k.length;x++)for(let N=x+
+x.v).length){let{result:N}=Nn(e,x.v,n,v,y);$[x.v]=N,Object.hasOwn(N,"barycenter")&&ns(x,N)}});let k=Ko(L,n);ts(k,$);let P={},R=!1;for(let x=0;x<k.length;x++)for(let N=x+
 1;N<k.length;N++)if(!(!k[x]||!k[N]||!((s=k[x])!=null&&s.barycenter)||!((i=k[N])!=null&&i.barycenter))&&((a=k[x])==null?void 0:a.barycenter)===k[N].barycenter){let S=(l=
 (c=k[x])==null?void 0:c.vs[0])!=null?l:"",O=(f=(d=k[N])==null?void 0:d.vs[0])!=null?f:"",D=e.node(S),ue=e.node(O);if(D.dummy==="edge"&&ue.dummy==="edge"&&((p=D.
-edgeObj)==null?void 0:p.v)===((h=ue.edgeObj)==null?void 0:h.v)&&((g=D.edgeObj)==null?void 0:g.w)===((b=ue.edgeObj)==null?void 0:b.w))if(D.edgeLabel.reversed){M[O]=
-k[x],k.splice(x,1),x--;break}else M[S]||(M[S]=k[N],k.splice(N,1),N--);else R=!0}let C=Zo(k,M,v,e,y);if(m&&E){C.vs=[m,C.vs,E].flat(1);let x=e.predecessors(m);if(x&&
+edgeObj)==null?void 0:p.v)===((h=ue.edgeObj)==null?void 0:h.v)&&((g=D.edgeObj)==null?void 0:g.w)===((b=ue.edgeObj)==null?void 0:b.w))if(D.edgeLabel.reversed){P[O]=
+k[x],k.splice(x,1),x--;break}else P[S]||(P[S]=k[N],k.splice(N,1),N--);else R=!0}let C=Zo(k,P,v,e,y);if(m&&E){C.vs=[m,C.vs,E].flat(1);let x=e.predecessors(m);if(x&&
 x.length){let N=e.node(x[0]),S=e.predecessors(E),O=e.node(S[0]);Object.hasOwn(C,"barycenter")||(C.barycenter=0,C.weight=0),C.barycenter=(C.barycenter*C.weight+N.
 order+O.order)/(C.weight+2),C.weight+=2}}return Object.defineProperty(C,"result",{value:C,enumerable:!1,configurable:!0,writable:!0}),Object.defineProperty(C,"u\
 sedBias",{value:R,enumerable:!1,configurable:!0,writable:!0}),C}function ts(e,t){e.forEach(n=>{n.vs=n.vs.flatMap(r=>t[r]?t[r].vs:r)})}function ns(e,t){e.barycenter!==
@@ -300,24 +300,24 @@ function Es(e,t={}){return Sn(e,gn,t),e}function Kt(e,t,n){let r=t;for(;r!==void
 filter(_=>e.children(_).length),s={};o.forEach(_=>{let w=e.node(_);if(w&&w.rankdir){let m=new z({multigraph:!0,compound:!0});m.setGraph({rankdir:w.rankdir});let E=e.
 children(_);E.forEach(S=>{let O={...e.node(S)};m.setNode(S,O);let D=e.parent(S);D&&D!==_&&E.includes(D)&&m.setParent(S,D)});let $=new Set;e.edges().forEach(S=>{
 let O=Kt(e,S.v,_),D=Kt(e,S.w,_);if(O===S.v&&D===S.w)m.setEdge(S,{...e.edge(S)});else if(O&&D&&O!==D){let ue=`${O}\0${D}`;$.has(ue)||($.add(ue),m.setEdge(O,D,{...e.
-edge(S)}))}}),Sn(m,t,n);let L=tn(m);Qt(L,t,n,null),Zt(m,L);let k=1/0,M=1/0,R=-1/0,C=-1/0;m.nodes().forEach(S=>{if(S===_)return;let O=m.node(S);O&&typeof O.x=="n\
-umber"&&typeof O.y=="number"&&typeof O.width=="number"&&typeof O.height=="number"&&(k=Math.min(k,O.x-O.width/2),R=Math.max(R,O.x+O.width/2),M=Math.min(M,O.y-O.height/
-2),C=Math.max(C,O.y+O.height/2))}),(!isFinite(k)||!isFinite(M)||!isFinite(R)||!isFinite(C))&&(k=M=0,R=C=0);let x=R-k,N=C-M;s[_]={minX:k,minY:M,maxX:R,maxY:C,width:x,
-height:N,offsetX:k,offsetY:M},w._dagreClusterSubgraph=m}});let i=[],a=_=>{let w=[],m=(e.children(_)||[]).filter(E=>E!==_);for(;m.length>0;){let E=m.shift();w.push(
+edge(S)}))}}),Sn(m,t,n);let L=tn(m);Qt(L,t,n,null),Zt(m,L);let k=1/0,P=1/0,R=-1/0,C=-1/0;m.nodes().forEach(S=>{if(S===_)return;let O=m.node(S);O&&typeof O.x=="n\
+umber"&&typeof O.y=="number"&&typeof O.width=="number"&&typeof O.height=="number"&&(k=Math.min(k,O.x-O.width/2),R=Math.max(R,O.x+O.width/2),P=Math.min(P,O.y-O.height/
+2),C=Math.max(C,O.y+O.height/2))}),(!isFinite(k)||!isFinite(P)||!isFinite(R)||!isFinite(C))&&(k=P=0,R=C=0);let x=R-k,N=C-P;s[_]={minX:k,minY:P,maxX:R,maxY:C,width:x,
+height:N,offsetX:k,offsetY:P},w._dagreClusterSubgraph=m}});let i=[],a=_=>{let w=[],m=(e.children(_)||[]).filter(E=>E!==_);for(;m.length>0;){let E=m.shift();w.push(
 E),(e.children(E)||[]).filter($=>$!==E).forEach($=>m.push($))}return w},c=new Map;o.forEach(_=>{let w=e.node(_);w&&w.rankdir&&s[_]&&c.set(_,(e.children(_)||[]).
 filter(m=>m!==_))});let l=new Set([...c.values()].flat()),d=new Map;c.forEach((_,w)=>{l.has(w)||d.set(w,a(w))});let f=new Set([...d.values()].flat()),p=_=>{for(let[
 w,m]of d)if(m.includes(_))return w;return _},h=[];e.edges().forEach(_=>{(f.has(_.v)||f.has(_.w))&&h.push({edge:_,label:e.edge(_)})});let g=new Map;f.forEach(_=>{
-let w=e.parent(_);g.set(_,typeof w=="string"?w:void 0)}),d.forEach((_,w)=>{let m=e.node(w),E=[];_.forEach(k=>{let M=e.node(k);M&&(E.push({id:k,node:M,parent:g.get(
+let w=e.parent(_);g.set(_,typeof w=="string"?w:void 0)}),d.forEach((_,w)=>{let m=e.node(w),E=[];_.forEach(k=>{let P=e.node(k);P&&(E.push({id:k,node:P,parent:g.get(
 k)}),e.removeNode(k))});let $=h.filter(({edge:k})=>_.includes(k.v)||_.includes(k.w)),L=s[w];m&&(i.push({clusterId:w,subgraph:m._dagreClusterSubgraph,bounds:L,children:_,
 removedNodes:E,removedEdges:$}),m.width=L.width,m.height=L.height)});let b=new Set;h.forEach(({edge:_,label:w})=>{let m=p(_.v),E=p(_.w);if(m!==E&&e.hasNode(m)&&
 e.hasNode(E)){let $=`${m}\0${E}`;b.has($)||(b.add($),e.setEdge(m,E,{...w,width:0,height:0}))}});let v=tn(e),y=Qt(v,t,n,(r=Xt.get(e))!=null?r:null);Xt.set(e,y),Zt(
 e,v),b.forEach(_=>{let w=_.indexOf("\0"),m=_.slice(0,w),E=_.slice(w+1);e.hasEdge(m,E)&&e.removeEdge(m,E)}),i.forEach(({clusterId:_,subgraph:w,bounds:m,removedNodes:E,
-removedEdges:$})=>{var L,k;let M=e.node(_),R=(L=M?.x)!=null?L:0,C=(k=M?.y)!=null?k:0,x=(m.minX+m.maxX)/2,N=(m.minY+m.maxY)/2;E.forEach(({id:S,node:O,parent:D})=>{
+removedEdges:$})=>{var L,k;let P=e.node(_),R=(L=P?.x)!=null?L:0,C=(k=P?.y)!=null?k:0,x=(m.minX+m.maxX)/2,N=(m.minY+m.maxY)/2;E.forEach(({id:S,node:O,parent:D})=>{
 e.setNode(S,O),D!==void 0&&e.setParent(S,D)}),$.forEach(({edge:S,label:O})=>{e.setEdge(S,O)}),w.nodes().forEach(S=>{if(S===_)return;let O=w.node(S),D=e.node(S);
-D&&O&&typeof O.x=="number"&&typeof O.y=="number"&&(D.x=R+(O.x-x),D.y=C+(O.y-N))}),Jt(e,w,R-x,C-N),delete M._dagreClusterSubgraph}),o.forEach(_=>{var w,m;let E=e.
-node(_),$=s[_];if(E&&E.rankdir&&E._dagreClusterSubgraph&&$){let L=E._dagreClusterSubgraph,k=(w=E.x)!=null?w:0,M=(m=E.y)!=null?m:0,R=($.minX+$.maxX)/2,C=($.minY+
+D&&O&&typeof O.x=="number"&&typeof O.y=="number"&&(D.x=R+(O.x-x),D.y=C+(O.y-N))}),Jt(e,w,R-x,C-N),delete P._dagreClusterSubgraph}),o.forEach(_=>{var w,m;let E=e.
+node(_),$=s[_];if(E&&E.rankdir&&E._dagreClusterSubgraph&&$){let L=E._dagreClusterSubgraph,k=(w=E.x)!=null?w:0,P=(m=E.y)!=null?m:0,R=($.minX+$.maxX)/2,C=($.minY+
 $.maxY)/2;L.nodes().forEach(x=>{if(x===_)return;let N=L.node(x),S=e.node(x);if(S&&N&&typeof N.x=="number"&&typeof N.y=="number"){let O=N.x-R,D=N.y-C;S.x=k+O,S.y=
-M+D}}),Jt(e,L,k-R,M-C),delete E._dagreClusterSubgraph}})}function Jt(e,t,n,r){t.edges().forEach(o=>{if(!e.hasEdge(o))return;let s=t.edge(o),i=e.edge(o);i.points=
+P+D}}),Jt(e,L,k-R,P-C),delete E._dagreClusterSubgraph}})}function Jt(e,t,n,r){t.edges().forEach(o=>{if(!e.hasEdge(o))return;let s=t.edge(o),i=e.edge(o);i.points=
 s.points.map(a=>({x:a.x+n,y:a.y+r})),Object.hasOwn(s,"x")&&(i.x=s.x+n,i.y=s.y+r)})}function Qt(e,t,n,r=null){var o,s;let i=n?.useDynamic!==!1,a=i&&(o=r?.graph)!=
 null?o:null,c=i&&(s=r?.rawNodes)!=null?s:null;t("    makeSpaceForEdgeLabels",()=>js(e)),t("    removeSelfEdges",()=>As(e)),t("    acyclic",()=>co(e,a)),t("    n\
 estingGraph.run",()=>Ro(e)),t("    rank",()=>So(hn(e))),t("    injectEdgeLabelProxies",()=>Is(e)),t("    removeEmptyRanks",()=>Xr(e)),t("    nestingGraph.cleanu\
@@ -397,30 +397,30 @@ b=>`${b.x} ${b.y}`).join("L")}`})),t.map(h=>{let g=o.node(h.id);return u("g",{cl
 connected:!1,refused:"",version:0},mt=new Set,_t=!1;function He(){I.version++,!_t&&(_t=!0,requestAnimationFrame(()=>{_t=!1;for(let e of mt)e()}))}function W(){let[
 ,e]=q(0);return X(()=>{let t=()=>e(n=>n+1);return mt.add(t),()=>{mt.delete(t)}},[]),I}function K(e,t,n=!1){I.log.unshift({at:Date.now(),about:e,text:t,worse:n}),
 I.log.length=Math.min(I.log.length,Zs)}var Ae=new Map,ni=3e3;function ri(e){let t=(n,r)=>{r?Ae.has(n)||Ae.set(n,Date.now()):Ae.delete(n)};t("",e.broker.read);for(let n of e.
-clusters)t(n.id,n.named?n.state==="read":e.broker.read)}var Vn=e=>Date.now()-(Ae.get(e)??Date.now())>ni;function oi(e,t,n){let r=[["exports","export"],["imports",
-"import"]];for(let[s,i]of r){let a=t?.[s]??{},c=n?.[s]??{};for(let l of new Set([...Object.keys(a),...Object.keys(c)])){let d=a[l],f=c[l];Vn(l)&&(f?d?d.s!==f.s?
-K(e,`${i} in ${l}: ${d.s} \u2192 ${f.s}`,f.p==="error"):((d.r??0)!==(f.r??0)||(d.b??0)!==(f.b??0))&&K(e,`${l}: ${Un(d)} \u2192 ${Un(f)}`,(f.r??0)===0):K(e,`new ${i}\
- in ${l}: ${f.s}`,f.p==="error"):K(e,`${i} in ${l} is gone`,!0))}}if(!Vn(""))return;let o=[t?.conflicts?.length??0,n?.conflicts?.length??0];o[0]!==o[1]&&K(e,`${o[0]}\
- \u2192 ${o[1]} conflicts`,o[1]>o[0])}function Un(e){return`${e.r??0} of ${e.n??0} endpoints ready`+(e.b?`, ${e.b} on standby`:"")}function si(e,t){let n=new Map(
-e.clusters.map(r=>[r.id,r]));for(let r of t.clusters){let o=e.clusters.find(s=>r.named&&s.named&&s.context===r.context)??n.get(r.id);n.delete(r.id),o&&n.delete(
-o.id),o?(!o.error!=!r.error&&K(r.id,r.error?`does not answer: ${r.error}`:"answers again",!!r.error),o.member?.state!==r.member?.state&&K(r.id,`${o.member?.state??
-"\u2013"} \u2192 ${r.member?.state??"\u2013"}`,r.member?.state!=="Ready"),(o.member?.drained??"")!==(r.member?.drained??"")&&K(r.id,r.member?.drained?`drained: ${r.
-member.drained}`:"no longer drained")):K(r.id,"new cluster")}for(let r of n.keys())K(r,"cluster is gone",!0)}function Yn(e){let t=!I.overview;e.overview&&(I.overview&&
-si(I.overview,e.overview),I.overview=e.overview,ri(e.overview));let n=!1;if(e.all){n=!0;for(let r of I.services.keys())e.services?.[r]||I.services.delete(r)}for(let[
-r,o]of Object.entries(e.services??{})){let s=I.services.get(r);t||oi(r,s,o),o?(n||=!s,I.services.set(r,o)):n=I.services.delete(r)||n}n?I.sorted=[...I.services.values()].
-sort((r,o)=>r.id<o.id?-1:1):e.services&&(I.sorted=I.sorted.map(r=>I.services.get(r.id)??r)),He()}function zn(){if(F){I.connected=!0,Yn(F);return}let e,t=Date.now(),
-n=!0,r=s=>{I.connected!==s&&(I.connected=s,He())},o=()=>{[t,n]=[Date.now(),!0],e=new EventSource("/api/live"),e.onmessage=s=>{[t,n]=[Date.now(),!1],I.refused="",
-r(!0),Yn(JSON.parse(s.data))},e.addEventListener("alive",()=>t=Date.now()),e.onerror=()=>{r(!1),e.readyState===EventSource.CLOSED&&ii()}};o(),setInterval(()=>{Date.
-now()-t>(n?ti:ei)&&(r(!1),e.close(),o()),He()},5e3)}async function ii(){let e=new AbortController;try{let t=await fetch("/api/live",{signal:e.signal});if(t.status===
-401)return location.reload();I.refused=t.ok?"":(await t.text()).trim()}catch{I.refused=""}finally{e.abort()}He()}async function ae(e,t,n){let r=await fetch(`/ap\
-i/${e}?${new URLSearchParams(t)}`,{signal:n});if(!r.ok)throw new Error((await r.text()).trim());return r.json()}function le(e,t,n,r){let[o,s]=q({loading:!0,of:e,
-at:0}),[i,a]=q(0);return X(()=>{let c=new AbortController;return s(l=>l.of===e?{...l,loading:!0}:{of:e,loading:!0,at:0}),r(c.signal).then(l=>s({value:l,loading:!1,
-of:e,at:Date.now()}),l=>c.signal.aborted||s({error:String(l.message??l),loading:!1,of:e,at:Date.now()})),()=>c.abort()},[e,t,i]),X(()=>{if(F)return;let c=setInterval(
-()=>document.visibilityState==="visible"&&a(l=>l+1),n*1e3);return()=>clearInterval(c)},[n]),o.of===e?o:{loading:!0,at:0}}function Q(e){return e.clusters.filter(
-t=>!t.outside)}function ke(e){return Q(e).filter(t=>t.named&&t.state!=="unread")}function pe(e){return e.state==="read"&&!!e.error}function B(e){return e.state===
-"unread"?e.named?"not read":"not read: no context is its own":e.state==="reading"?"reading":e.error?`does not answer, last ${Z(e.answered)}`:e.unread?.length?"n\
-ot all can be read":""}function Z(e){return e?ai(((F?.overview?.at??Date.now())-e)/1e3)+" ago":"never"}function ai(e){let t=Math.max(0,Math.round(e));return t<120?
-`${t} s`:t<7200?`${Math.round(t/60)} min`:t<172800?`${Math.round(t/3600)} h`:`${Math.round(t/86400)} d`}function vt(){let[e="",t=""]=location.hash.replace(/^#\/?/,"").split("?"),[n="",...r]=e.split("/").map(li);return{page:n||"clusters",rest:r,query:new URLSearchParams(
+clusters)t(n.id,n.named?n.state==="read":e.broker.members)}var Vn=e=>Date.now()-(Ae.get(e)??Date.now())>ni;function oi(e,t,n){let r=[["exports","export"],["impo\
+rts","import"]];for(let[s,i]of r){let a=t?.[s]??{},c=n?.[s]??{};for(let l of new Set([...Object.keys(a),...Object.keys(c)])){let d=a[l],f=c[l];Vn(l)&&(f?d?d.s!==
+f.s?K(e,`${i} in ${l}: ${d.s} \u2192 ${f.s}`,f.p==="error"):((d.r??0)!==(f.r??0)||(d.b??0)!==(f.b??0))&&K(e,`${l}: ${Un(d)} \u2192 ${Un(f)}`,(f.r??0)===0):K(e,`\
+new ${i} in ${l}: ${f.s}`,f.p==="error"):K(e,`${i} in ${l} is gone`,!0))}}if(!Vn(""))return;let o=[t?.conflicts?.length??0,n?.conflicts?.length??0];o[0]!==o[1]&&
+K(e,`${o[0]} \u2192 ${o[1]} conflicts`,o[1]>o[0])}function Un(e){return`${e.r??0} of ${e.n??0} endpoints ready`+(e.b?`, ${e.b} on standby`:"")}function si(e,t){
+let n=new Map(e.clusters.map(r=>[r.id,r]));for(let r of t.clusters){let o=e.clusters.find(s=>r.named&&s.named&&s.context===r.context)??n.get(r.id);n.delete(r.id),
+o&&n.delete(o.id),o?(!o.error!=!r.error&&K(r.id,r.error?`does not answer: ${r.error}`:"answers again",!!r.error),o.member?.state!==r.member?.state&&K(r.id,`${o.
+member?.state??"\u2013"} \u2192 ${r.member?.state??"\u2013"}`,r.member?.state!=="Ready"),(o.member?.drained??"")!==(r.member?.drained??"")&&K(r.id,r.member?.drained?
+`drained: ${r.member.drained}`:"no longer drained")):K(r.id,"new cluster")}for(let r of n.keys())K(r,"cluster is gone",!0)}function Yn(e){let t=!I.overview;e.overview&&
+(I.overview&&si(I.overview,e.overview),I.overview=e.overview,ri(e.overview));let n=!1;if(e.all){n=!0;for(let r of I.services.keys())e.services?.[r]||I.services.
+delete(r)}for(let[r,o]of Object.entries(e.services??{})){let s=I.services.get(r);t||oi(r,s,o),o?(n||=!s,I.services.set(r,o)):n=I.services.delete(r)||n}n?I.sorted=
+[...I.services.values()].sort((r,o)=>r.id<o.id?-1:1):e.services&&(I.sorted=I.sorted.map(r=>I.services.get(r.id)??r)),He()}function zn(){if(F){I.connected=!0,Yn(
+F);return}let e,t=Date.now(),n=!0,r=s=>{I.connected!==s&&(I.connected=s,He())},o=()=>{[t,n]=[Date.now(),!0],e=new EventSource("/api/live"),e.onmessage=s=>{[t,n]=
+[Date.now(),!1],I.refused="",r(!0),Yn(JSON.parse(s.data))},e.addEventListener("alive",()=>t=Date.now()),e.onerror=()=>{r(!1),e.readyState===EventSource.CLOSED&&
+ii()}};o(),setInterval(()=>{Date.now()-t>(n?ti:ei)&&(r(!1),e.close(),o()),He()},5e3)}async function ii(){let e=new AbortController;try{let t=await fetch("/api/l\
+ive",{signal:e.signal});if(t.status===401)return location.reload();I.refused=t.ok?"":(await t.text()).trim()}catch{I.refused=""}finally{e.abort()}He()}async function ae(e,t,n){
+let r=await fetch(`/api/${e}?${new URLSearchParams(t)}`,{signal:n});if(!r.ok)throw new Error((await r.text()).trim());return r.json()}function le(e,t,n,r){let[o,
+s]=q({loading:!0,of:e,at:0}),[i,a]=q(0);return X(()=>{let c=new AbortController;return s(l=>l.of===e?{...l,loading:!0}:{of:e,loading:!0,at:0}),r(c.signal).then(
+l=>s({value:l,loading:!1,of:e,at:Date.now()}),l=>c.signal.aborted||s({error:String(l.message??l),loading:!1,of:e,at:Date.now()})),()=>c.abort()},[e,t,i]),X(()=>{
+if(F)return;let c=setInterval(()=>document.visibilityState==="visible"&&a(l=>l+1),n*1e3);return()=>clearInterval(c)},[n]),o.of===e?o:{loading:!0,at:0}}function Q(e){
+return e.clusters.filter(t=>!t.outside)}function ke(e){return Q(e).filter(t=>t.named&&t.state!=="unread")}function pe(e){return e.state==="read"&&!!e.error}function B(e){
+return e.state==="unread"?e.named?"not read":"not read: no context is its own":e.state==="reading"?"reading":e.error?`does not answer, last ${Z(e.answered)}`:e.
+unread?.length?"not all can be read":""}function Z(e){return e?ai(((F?.overview?.at??Date.now())-e)/1e3)+" ago":"never"}function ai(e){let t=Math.max(0,Math.round(
+e));return t<120?`${t} s`:t<7200?`${Math.round(t/60)} min`:t<172800?`${Math.round(t/3600)} h`:`${Math.round(t/86400)} d`}function vt(){let[e="",t=""]=location.hash.replace(/^#\/?/,"").split("?"),[n="",...r]=e.split("/").map(li);return{page:n||"clusters",rest:r,query:new URLSearchParams(
 t)}}function li(e){try{return decodeURIComponent(e)}catch{return e}}function U(){let[e,t]=q(vt);return X(()=>{let n=()=>t(vt());return addEventListener("hashcha\
 nge",n),()=>removeEventListener("hashchange",n)},[]),e}function Y(e){let{query:t}=vt();for(let[r,o]of Object.entries(e))o?t.set(r,o):t.delete(r);let n=t.toString();
 history.replaceState(null,"",location.hash.split("?")[0]+(n?`?${n}`:"")),dispatchEvent(new HashChangeEvent("hashchange"))}function ge(e){return`#/service/${e}`}
@@ -428,80 +428,82 @@ var di={error:"\xD7",warning:"\u203C",pending:"\u2026",ok:"\u221A",skipped:"\u20
 el":e,children:di[e]})}function Be({all:e}){return e?.length?u("ul",{class:"findings",children:e.map(t=>u("li",{children:[u(xe,{of:t.severity})," ",u("strong",{
 children:t.about}),": ",t.message,t.do&&u(re,{text:t.do})]}))}):u("p",{class:"good",children:"No problems."})}function re({text:e}){let[t,n]=q(!1);return u("spa\
 n",{class:"copy",children:[u("code",{children:e}),u("button",{type:"button",onClick:async()=>{try{await navigator.clipboard.writeText(e),n(!0),setTimeout(()=>n(
-!1),1500)}catch{n(!1)}},"aria-label":`Copy: ${e}`,children:t?"copied":"copy"})]})}function P({children:e}){return u("p",{class:"notice",role:"status",children:e})}
+!1),1500)}catch{n(!1)}},"aria-label":`Copy: ${e}`,children:t?"copied":"copy"})]})}function M({children:e}){return u("p",{class:"notice",role:"status",children:e})}
 function ee(e){return u("div",{class:"scroll",tabIndex:0,role:"region","aria-label":e.label,children:[u("table",{class:e.class,children:[u("thead",{children:u("\
 tr",{children:e.heads.map(t=>u("th",{scope:"col",children:t}))})}),u("tbody",{children:e.children})]}),e.note&&u("p",{class:"small",children:e.note})]})}function qe(e){
-return Object.entries(e.others??{}).map(([t,n])=>`${t}: ${n}`).join(", ")}function bt({what:e}){return F?u(P,{children:[e," are not in a snapshot."]}):null}function J({
+return Object.entries(e.others??{}).map(([t,n])=>`${t}: ${n}`).join(", ")}function bt({what:e}){return F?u(M,{children:[e," are not in a snapshot."]}):null}function J({
 label:e,value:t,of:n,onChange:r}){return u("label",{children:[e," ",u("select",{value:t,onChange:o=>r(o.currentTarget.value),children:n.map(([o,s])=>u("option",
 {value:o,selected:o===t,children:s}))})]})}function V({children:e}){let t=Ee(null);return X(()=>{document.title=`${t.current?.textContent} \u2013 Atoll`,(document.
-activeElement===document.body||document.activeElement?.closest("nav"))&&t.current?.focus({preventScroll:!0})},[String(e)]),u("h1",{tabIndex:-1,ref:t,children:e})}function Kn(){let{overview:e}=W(),{query:t}=U();if(!e)return u(P,{children:"Reading the clusters."});let n=e.clusters.find(r=>r.id===t.get("cluster"));return u(
+activeElement===document.body||document.activeElement?.closest("nav"))&&t.current?.focus({preventScroll:!0})},[String(e)]),u("h1",{tabIndex:-1,ref:t,children:e})}function Kn(){let{overview:e}=W(),{query:t}=U();if(!e)return u(M,{children:"Reading the clusters."});let n=e.clusters.find(r=>r.id===t.get("cluster"));return u(
 j,{children:[u(V,{children:"Clusters"}),u(Et,{}),u("ul",{class:"cards",children:e.clusters.map(r=>u("li",{class:`card ${B(r)?"stale":""} ${Jn(r)}`,children:u(ui,
-{c:r})}))}),n&&u(ci,{cluster:n}),u("h2",{children:"Who reaches whom"}),u(gi,{clusters:Q(e)})]})}function Et(){let{broker:e}=I.overview;return e.read&&!e.error?u(
-"p",{children:["Broker: ",e.server]}):u(P,{children:["The broker ",e.read?`cannot be read now, and has answered last ${Z(e.answered)}`:"cannot be read",": ",e.error||
-"connecting",". Without it, conflicts, heartbeats and the exports of clusters that are not read are unknown or old."]})}function Jn(e){let{broker:t}=I.overview;
-return!t.read||t.error||e.outside?"":e.member?.state==="Silent"||e.member?.state==="Lost"?"bad":e.member?.drained||e.member?.overBudgetOf?.length||e.unread?.length?
-"warn":e.member?.state==="Ready"?"good":""}function ui({c:e}){let t=e.member,{broker:n}=I.overview,r=n.read&&!n.error,o=[...I.services.values()].filter(i=>i.exports?.[e.
-id]?.p==="error"||i.imports?.[e.id]?.p==="error").length,s=[["State",e.outside?e.outside:r?t?t.state:"not on the broker":`unknown${t?`, last ${t.state}`:""}`],[
-"Heartbeat",t?.heartbeatSeconds===void 0?void 0:Z((n.answered??0)-1e3*t.heartbeatSeconds)],["Kubernetes",t?.kubernetes],["Agent",t?.agent],["Reached by",t?.advertises],
-["Region",t?.region],["Drained",t?.drained],["Exports",t&&`${t.exports} (at most ${t.exportsLimit.toLocaleString()})`],["May export",t&&!t.namespaces.includes("\
-*")?t.namespaces.join(", ")||"nothing":void 0],["Ranges",t?.allowedRanges?.join(", ")],["Budget",t?.overBudgetOf?.length?`exceeds that of ${t.overBudgetOf.join(
-", ")}`:void 0]];return u(j,{children:[u("h2",{children:[u("a",{href:`#/clusters?cluster=${encodeURIComponent(e.id)}`,children:e.id}),B(e)&&u("span",{class:"tag",
-children:B(e)}),t?.drained&&u("span",{class:"tag",children:"drained"})]}),u("dl",{children:s.map(([i,a])=>a&&u(j,{children:[u("dt",{children:i}),u("dd",{children:a})]}))}),
-o>0&&u("p",{children:u("a",{href:`#/services?state=problem&cluster=${encodeURIComponent(e.id)}`,children:[o," services with errors"]})}),e.error&&e.named&&u("p",
-{class:"small",children:e.error}),e.unread?.map(i=>u("p",{class:"small",children:i}))]})}function ci({cluster:e}){let t=le(e.id,e.state+pe(e),15,async r=>{if(!F)
-return ae("status",{cluster:e.id},r);let o=F.status[e.id];if(!o)throw new Error(F.errors[e.id]??"not in the snapshot");return o}),n=t.value;return u("section",{
-"aria-labelledby":"status",children:[u("h2",{id:"status",children:["Status of ",e.id]}),t.loading&&!n&&u(P,{children:["Reading ",e.id,"."]}),t.error&&u(P,{children:t.
-error}),n&&u(j,{children:[!F&&u("p",{class:"small",children:["read ",Z(t.at)]}),u("p",{children:[n.components.map(r=>`${r.name}: ${r.ready} of ${r.wanted} ready`).
-join("; ")||"No component of Atoll.",n.dns?.length?`; DNS: ${n.dns.join(", ")}`:""]}),u(Be,{all:n.findings})]}),e.named&&u(re,{text:`atoll status${e.on??""}`})]})}
-var wt={yes:["\u25CF","reached, as far as is known"],silent:["\u25D0","its endpoints do not answer; they are on standby"],withdrawn:["\xD7","unreachable: its en\
-dpoints are withdrawn"],unproven:["\u25CB","none of its endpoints has ever answered"],unknown:["?","unknown"],self:["\xB7",""]};function yt(e,t){return e.id===t.
-id?"self":e.state!=="read"||e.error||!e.knowsLost||e.member?.state!=="Ready"?"unknown":e.withdrawn?.[t.id]?"withdrawn":e.silent?.[t.id]?"silent":e.unproven?.[t.
-id]?"unproven":"yes"}var Gn=8,hi=60,fi={good:"good",warn:"warning",bad:"error"},Xn={yes:"good",silent:"warning",unproven:"warning",withdrawn:"error"};function pi({
-clusters:e}){let t=[],n=s=>s!=="unknown"&&(s!=="yes"||e.length<=Gn);for(let[s,i]of e.entries())for(let a of e.slice(s+1)){let[c,l]=[yt(i,a),yt(a,i)];n(c)&&t.push(
-{from:i.id,to:a.id,tone:Xn[c],both:c===l}),n(l)&&c!==l&&t.push({from:a.id,to:i.id,tone:Xn[l]})}let o=e.filter(s=>e.length<=Gn||t.some(i=>i.from===s.id||i.to===s.
-id)).map(s=>({id:s.id,lines:[s.id],tone:B(s)?"":fi[Jn(s)]}));return!o.length||t.length>hi?null:u(gt,{label:"Picture of who reaches whom",nodes:o,edges:t,words:"\
-The table below says the same."})}function gi({clusters:e}){return u(j,{children:[u(pi,{clusters:e}),u(_i,{clusters:e})]})}function _i({clusters:e}){return u(ee,
-{label:"Who reaches whom",class:"reach",heads:["from \\ to",...e.map(t=>t.id)],note:["yes","silent","withdrawn","unproven","unknown"].map(t=>u("span",{class:"le\
-gend",children:[wt[t][0]," ",wt[t][1]]})),children:e.map(t=>u("tr",{class:B(t)?"stale":"",children:[u("th",{scope:"row",children:t.id}),e.map(n=>{let r=yt(t,n),
-[o,s]=wt[r];return u("td",{class:r,title:s&&`${t.id} \u2192 ${n.id}: ${s}`,children:[u("span",{"aria-hidden":"true",children:o}),u("span",{class:"hidden",children:s})]})})]}))})}function Zn(){let{overview:e,sorted:t}=W(),{query:n}=U(),r=n.get("q")??"";if(!e)return u(P,{children:"Reading the clusters."});let o=t.filter(s=>s.id.includes(r)).
+{c:r})}))}),n&&u(ci,{cluster:n}),u("h2",{children:"Who reaches whom"}),u(gi,{clusters:Q(e)})]})}function Et(){let{broker:e}=I.overview;return e.read&&e.members&&
+!e.error?u("p",{children:["Broker: ",e.server]}):!e.error&&e.unread?u(M,{children:["The broker can be read only in part: ",e.unread.join("; "),". ",!e.read&&"Co\
+nflicts and the exports of clusters that are not read are unknown. ",!e.members&&"The states of the clusters are unknown."]}):u(M,{children:["The broker ",e.read?
+`cannot be read now, and has answered last ${Z(e.answered)}`:"cannot be read",": ",e.error||"connecting",". Without it, conflicts, heartbeats and the exports of\
+ clusters that are not read are unknown or old."]})}function Jn(e){let{broker:t}=I.overview;return!t.members||t.error||e.outside?"":e.member?.state==="Silent"||
+e.member?.state==="Lost"?"bad":e.member?.drained||e.member?.overBudgetOf?.length||e.unread?.length?"warn":e.member?.state==="Ready"?"good":""}function ui({c:e}){
+let t=e.member,{broker:n}=I.overview,r=n.members&&!n.error,o=[...I.services.values()].filter(i=>i.exports?.[e.id]?.p==="error"||i.imports?.[e.id]?.p==="error").
+length,s=[["State",e.outside?e.outside:r?t?t.state:"not on the broker":`unknown${t?`, last ${t.state}`:""}`],["Heartbeat",t?.heartbeatSeconds===void 0?void 0:Z(
+(n.answered??0)-1e3*t.heartbeatSeconds)],["Kubernetes",t?.kubernetes],["Agent",t?.agent],["Reached by",t?.advertises],["Region",t?.region],["Drained",t?.drained],
+["Exports",t&&`${t.exports} (at most ${t.exportsLimit.toLocaleString()})`],["May export",t&&!t.namespaces.includes("*")?t.namespaces.join(", ")||"nothing":void 0],
+["Ranges",t?.allowedRanges?.join(", ")],["Budget",t?.overBudgetOf?.length?`exceeds that of ${t.overBudgetOf.join(", ")}`:void 0]];return u(j,{children:[u("h2",{
+children:[u("a",{href:`#/clusters?cluster=${encodeURIComponent(e.id)}`,children:e.id}),B(e)&&u("span",{class:"tag",children:B(e)}),t?.drained&&u("span",{class:"\
+tag",children:"drained"})]}),u("dl",{children:s.map(([i,a])=>a&&u(j,{children:[u("dt",{children:i}),u("dd",{children:a})]}))}),o>0&&u("p",{children:u("a",{href:`\
+#/services?state=problem&cluster=${encodeURIComponent(e.id)}`,children:[o," services with errors"]})}),e.error&&e.named&&u("p",{class:"small",children:e.error}),
+e.unread?.map(i=>u("p",{class:"small",children:i}))]})}function ci({cluster:e}){let t=le(e.id,e.state+pe(e),15,async r=>{if(!F)return ae("status",{cluster:e.id},
+r);let o=F.status[e.id];if(!o)throw new Error(F.errors[e.id]??"not in the snapshot");return o}),n=t.value;return u("section",{"aria-labelledby":"status",children:[
+u("h2",{id:"status",children:["Status of ",e.id]}),t.loading&&!n&&u(M,{children:["Reading ",e.id,"."]}),t.error&&u(M,{children:t.error}),n&&u(j,{children:[!F&&u(
+"p",{class:"small",children:["read ",Z(t.at)]}),u("p",{children:[n.components.map(r=>`${r.name}: ${r.ready} of ${r.wanted} ready`).join("; ")||"No component of \
+Atoll.",n.dns?.length?`; DNS: ${n.dns.join(", ")}`:""]}),u(Be,{all:n.findings})]}),e.named&&u(re,{text:`atoll status${e.on??""}`})]})}var wt={yes:["\u25CF","rea\
+ched, as far as is known"],silent:["\u25D0","its endpoints do not answer; they are on standby"],withdrawn:["\xD7","unreachable: its endpoints are withdrawn"],unproven:[
+"\u25CB","none of its endpoints has ever answered"],unknown:["?","unknown"],self:["\xB7",""]};function yt(e,t){return e.id===t.id?"self":e.state!=="read"||e.error||
+!e.knowsLost||e.member?.state!=="Ready"?"unknown":e.withdrawn?.[t.id]?"withdrawn":e.silent?.[t.id]?"silent":e.unproven?.[t.id]?"unproven":"yes"}var Gn=8,hi=60,fi={
+good:"good",warn:"warning",bad:"error"},Xn={yes:"good",silent:"warning",unproven:"warning",withdrawn:"error"};function pi({clusters:e}){let t=[],n=s=>s!=="unkno\
+wn"&&(s!=="yes"||e.length<=Gn);for(let[s,i]of e.entries())for(let a of e.slice(s+1)){let[c,l]=[yt(i,a),yt(a,i)];n(c)&&t.push({from:i.id,to:a.id,tone:Xn[c],both:c===
+l}),n(l)&&c!==l&&t.push({from:a.id,to:i.id,tone:Xn[l]})}let o=e.filter(s=>e.length<=Gn||t.some(i=>i.from===s.id||i.to===s.id)).map(s=>({id:s.id,lines:[s.id],tone:B(
+s)?"":fi[Jn(s)]}));return!o.length||t.length>hi?null:u(gt,{label:"Picture of who reaches whom",nodes:o,edges:t,words:"The table below says the same."})}function gi({
+clusters:e}){return u(j,{children:[u(pi,{clusters:e}),u(_i,{clusters:e})]})}function _i({clusters:e}){return u(ee,{label:"Who reaches whom",class:"reach",heads:[
+"from \\ to",...e.map(t=>t.id)],note:["yes","silent","withdrawn","unproven","unknown"].map(t=>u("span",{class:"legend",children:[wt[t][0]," ",wt[t][1]]})),children:e.
+map(t=>u("tr",{class:B(t)?"stale":"",children:[u("th",{scope:"row",children:t.id}),e.map(n=>{let r=yt(t,n),[o,s]=wt[r];return u("td",{class:r,title:s&&`${t.id} \
+\u2192 ${n.id}: ${s}`,children:[u("span",{"aria-hidden":"true",children:o}),u("span",{class:"hidden",children:s})]})})]}))})}function Zn(){let{overview:e,sorted:t}=W(),{query:n}=U(),r=n.get("q")??"";if(!e)return u(M,{children:"Reading the clusters."});let o=t.filter(s=>s.id.includes(r)).
 flatMap(s=>(s.conflicts??[]).map(i=>({id:s.id,...i})));return u(j,{children:[u(V,{children:"Conflicts"}),u("p",{children:"Exports of one service that differ. Th\
 e oldest export decides (KEP-1645)."}),(!e.broker.read||e.broker.error)&&u(Et,{}),u("form",{class:"filter",role:"search",onSubmit:s=>s.preventDefault(),children:[
 u("label",{children:["Filter ",u("input",{type:"search",value:r,onInput:s=>Y({q:s.currentTarget.value})})]}),u("output",{"aria-live":"polite",children:o.length})]}),
 e.broker.read&&!e.broker.error&&o.length===0&&u("p",{class:"good",children:"No conflicts."}),o.length>0&&u(ee,{label:"Conflicts",heads:["Service","Property","In\
  use","From","Others want"],note:o.length>500&&"The first 500.",children:o.slice(0,500).map(s=>u("tr",{children:[u("th",{scope:"row",children:u("a",{href:ge(s.id),
 children:s.id})}),u("td",{children:s.property}),u("td",{children:s.using}),u("td",{children:s.from}),u("td",{children:qe(s)})]}))})]})}var Qn=["error","warning",
-"skipped","ok"];function er(){let{overview:e}=W(),[t,n]=q("");if(!e)return u(P,{children:"Reading the clusters."});let{checks:r}=e,o=async()=>{let a=await fetch(
+"skipped","ok"];function er(){let{overview:e}=W(),[t,n]=q("");if(!e)return u(M,{children:"Reading the clusters."});let{checks:r}=e,o=async()=>{let a=await fetch(
 "/api/checks",{method:"POST"});n(a.ok?"":await a.text())},s=[...r.results??[]].sort((a,c)=>Qn.indexOf(a.status)-Qn.indexOf(c.status)),i=a=>s.filter(c=>c.status===
 a).length;return u(j,{children:[u(V,{children:"Checks"}),u(bt,{what:"Runs of checks"}),u("p",{children:["The checks that need no test pods: a console creates no\
 thing. ",r.command&&u(j,{children:"All checks: "})]}),r.command&&u(re,{text:r.command}),!F&&u("p",{children:[u("button",{type:"button",onClick:o,disabled:r.running,
-children:r.running?"Running":"Run the checks"})," ",r.running&&u("progress",{max:r.of,value:r.read,"aria-label":"Clusters read"})]}),(t||r.error)&&u(P,{children:t||
+children:r.running?"Running":"Run the checks"})," ",r.running&&u("progress",{max:r.of,value:r.read,"aria-label":"Clusters read"})]}),(t||r.error)&&u(M,{children:t||
 r.error}),s.length>0&&u("p",{role:"status",children:[i("error")," errors, ",i("warning")," warnings, ",i("skipped")," skipped, ",i("ok")," passed",r.ended?`, ${Z(
 r.ended)}`:""]}),u("ul",{class:"findings",children:s.map(a=>u("li",{children:[u(xe,{of:a.status})," ",u("strong",{children:[a.cluster,a.from&&`${a.from} \u2192 ${a.
 to}`].filter(Boolean).join(" ")})," ",a.id," ",a.title,a.message&&a.status!=="ok"?`: ${a.message}`:"",a.hint&&u(re,{text:a.hint})]}))})]})}function tr(){let{log:e,
-overview:t}=W(),{query:n}=U();if(!t)return u(P,{children:"Reading the clusters."});let r=ke(t),o=n.get("cluster")||r[0]?.id||"";return u(j,{children:[u(V,{children:"\
+overview:t}=W(),{query:n}=U();if(!t)return u(M,{children:"Reading the clusters."});let r=ke(t),o=n.get("cluster")||r[0]?.id||"";return u(j,{children:[u(V,{children:"\
 Events"}),!F&&u(j,{children:[u("h2",{children:"Changed since the page was opened"}),e.length===0&&u("p",{children:"Nothing yet."}),u("ol",{class:"log","aria-liv\
 e":"polite",children:e.slice(0,300).map(s=>u("li",{class:s.worse?"worse":"",children:[u("time",{children:new Date(s.at).toLocaleTimeString()})," ",s.about.includes(
 "/")?u("a",{href:ge(s.about),children:s.about}):u("strong",{children:s.about})," ",s.text]}))})]}),u("h2",{children:u(J,{label:"Events of",value:o,of:r.map(s=>[
 s.id,s.id]),onChange:s=>Y({cluster:s})})}),u(mi,{cluster:o})]})}function mi({cluster:e}){let t=le(e,"",15,async n=>{if(!F)return ae("events",{cluster:e},n);let r=F.
-events[e];if(!r)throw new Error(F.errors[e]??"not in the snapshot");return r});return u("section",{"aria-busy":t.loading,children:[t.error&&u(P,{children:t.error}),
-t.value?.all.length===0&&u("p",{children:"Atoll has no Events there."}),(t.value?.more||(t.value?.all.length??0)>300)&&u(P,{children:["There are more Events tha\
+events[e];if(!r)throw new Error(F.errors[e]??"not in the snapshot");return r});return u("section",{"aria-busy":t.loading,children:[t.error&&u(M,{children:t.error}),
+t.value?.all.length===0&&u("p",{children:"Atoll has no Events there."}),(t.value?.more||(t.value?.all.length??0)>300)&&u(M,{children:["There are more Events tha\
 n are shown: some are missing",t.value?.more&&", perhaps the newest","."]}),u("ol",{class:"log",children:(t.value?.all??[]).slice(0,300).map(n=>u("li",{class:n.
 type==="Warning"?"worse":"",children:[u("time",{dateTime:n.at,children:new Date(n.at).toLocaleString()})," ",u("strong",{children:n.about})," ",n.reason,": ",n.
-message]}))})]})}function nr(){let{overview:e}=W(),{query:t}=U();if(!e)return u(P,{children:"Reading the clusters."});let n=t.get("without")??"",r=ke(e),o=t.get(
+message]}))})]})}function nr(){let{overview:e}=W(),{query:t}=U();if(!e)return u(M,{children:"Reading the clusters."});let n=t.get("without")??"",r=ke(e),o=t.get(
 "cluster")||r.find(s=>s.id!==n)?.id||"";return u(j,{children:[u(V,{children:"What if"}),u("p",{children:"Who would serve each service without a cluster, as of n\
 ow."}),u(bt,{what:"Predictions"}),!F&&u(j,{children:[u("form",{class:"filter",onSubmit:s=>s.preventDefault(),children:[u(J,{label:"Without",value:n,of:[["","cho\
 ose a cluster"],...Q(e).map(s=>[s.id,s.id])],onChange:s=>Y({without:s})}),u(J,{label:"As seen from",value:o,of:r.map(s=>[s.id,s.id]),onChange:s=>Y({cluster:s})})]}),
 n&&u(vi,{without:n,cluster:o})]})]})}function vi({without:e,cluster:t}){let n=le(`${e} ${t}`,"",60,s=>ae("without",{without:e,cluster:t},s));if(n.loading&&!n.value)
-return u(P,{children:["Reading ",t,"."]});if(n.error)return u(P,{children:n.error});let r=(n.value?.predictions??[]).flatMap(s=>(s.ports?.length?s.ports:[{port:"\
+return u(M,{children:["Reading ",t,"."]});if(n.error)return u(M,{children:n.error});let r=(n.value?.predictions??[]).flatMap(s=>(s.ports?.length?s.ports:[{port:"\
 no endpoint now",family:"",served:!1}]).map(i=>({id:bi(s.name),port:i}))).sort((s,i)=>Number(s.port.served)-Number(i.port.served)||(s.id<i.id?-1:1)),o=r.filter(
-s=>!s.port.served).length;return u(j,{children:[n.value?.unread?.map(s=>u(P,{children:["This is not certain: ",s]})),u("p",{role:"status",class:o?"bad":n.value?.
+s=>!s.port.served).length;return u(j,{children:[n.value?.unread?.map(s=>u(M,{children:["This is not certain: ",s]})),u("p",{role:"status",class:o?"bad":n.value?.
 unread||!r.length?"":"good",children:r.length===0?`${t} imports nothing from ${e}.`:`Without ${e}, ${o?`${o} of ${r.length} ports would not be served`:`${r.length===
 1?"the only port":`all ${r.length} ports`} would be served`} in ${t}.`}),u(ee,{label:"Predictions",heads:["Service","Port","IP family","Served","By"],note:r.length>
 1e3&&"The first 1000.",children:r.slice(0,1e3).map(s=>u("tr",{class:s.port.served?"":"error",children:[u("th",{scope:"row",children:u("a",{href:ge(s.id),children:s.
 id})}),u("td",{children:s.port.port||"(no name)"}),u("td",{children:s.port.family}),u("td",{children:s.port.served?"yes":"no"}),u("td",{children:(s.port.clusters??
 []).map(i=>`${i.cluster}: ${i.role} (${i.reason})${i.active?` ${Math.round(i.sharePercent)}%`:""}`).join(", ")})]}))})]})}function bi(e){let[t,n]=e.split(".svc.")[0].
-split(/\.(?=[^.]*$)/);return`${n}/${t}`}function or(){let{overview:e,services:t}=W(),{rest:n,query:r}=U(),o=n.join("/"),s=t.get(o);if(!e)return u(P,{children:"Reading the clusters."});let i=ke(e),a=r.
-get("cluster")||(i.find(c=>s?.imports?.[c.id])??i[0])?.id||"";return u(j,{children:[u(V,{children:o}),!s&&u(P,{children:"No cluster that is read exports or impo\
+split(/\.(?=[^.]*$)/);return`${n}/${t}`}function or(){let{overview:e,services:t}=W(),{rest:n,query:r}=U(),o=n.join("/"),s=t.get(o);if(!e)return u(M,{children:"Reading the clusters."});let i=ke(e),a=r.
+get("cluster")||(i.find(c=>s?.imports?.[c.id])??i[0])?.id||"";return u(j,{children:[u(V,{children:o}),!s&&u(M,{children:"No cluster that is read exports or impo\
 rts this service."}),s&&u(wi,{row:s}),!F&&i.length>0&&u(j,{children:[u("h2",{children:u(J,{label:"As seen from",value:a,of:i.map(c=>[c.id,c.id]),onChange:c=>Y({
 cluster:c})})}),u(Ei,{id:o,cluster:a,seen:JSON.stringify(s??null)+e.clusters.map(c=>c.state+pe(c)).join()})]}),F&&u(yi,{row:s})]})}function wi({row:e}){return u(
 ee,{label:"The service in each cluster",heads:["Cluster","Export","Import","Ready","From"],children:Q(I.overview).map(t=>{let[n,r]=[e.exports?.[t.id],e.imports?.[t.
@@ -512,7 +514,7 @@ span",{class:"small",children:[": ",e.m]})]})}function yi({row:e}){return e?.con
 null}function sr({all:e,why:t}){return u(ee,{label:"Merged properties",heads:["Property","Value","From","Others want"],children:e.map(n=>u("tr",{children:[u("th",
 {scope:"row",children:n.property}),u("td",{children:n.using}),u("td",{children:[n.from,t&&n.others?` (${t})`:""]}),u("td",{children:qe(n)})]}))})}function Ei({id:e,
 cluster:t,seen:n}){let r=le(`${e} ${t}`,n,15,s=>ae("explain",{service:e,cluster:t},s)),o=r.value;return u("section",{"aria-busy":r.loading,children:[r.loading&&
-!o&&u(P,{children:["Reading ",t,"."]}),r.error&&u(P,{children:r.error}),o&&u(j,{children:[u("p",{children:[u("code",{children:o.name})," ",u("strong",{class:`ve\
+!o&&u(M,{children:["Reading ",t,"."]}),r.error&&u(M,{children:r.error}),o&&u(j,{children:[u("p",{children:[u("code",{children:o.name})," ",u("strong",{class:`ve\
 rdict ${o.verdict==="works"?"good":o.verdict==="does not work"?"bad":"warn"}`,children:o.verdict})," in ",o.cluster,". ",u("span",{class:"small",children:["Read\
  ",Z(r.at),"."]})]}),u(qn,{detail:o}),u("h3",{children:"Findings"}),u(Be,{all:o.findings}),o.values&&u(j,{children:[u("h3",{children:"Merged properties"}),u(sr,
 {all:o.values,why:"oldest export"})]}),u("h3",{children:"Endpoints"}),u(ee,{label:"Endpoints",heads:["Address","Cluster","State","Ports","Zone"],children:(o.endpoints??
@@ -528,7 +530,7 @@ e.imports).some(s=>!s.r&&!s.u)}return!n||o(e.exports).length+o(e.imports).length
 filter(a=>(!n||a.id.startsWith(n+"/"))&&i.every(c=>a.id.includes(c))&&(!r&&!o||xi(a,r,o,s)))}function dr(){let{overview:e,sorted:t,version:n}=W(),{query:r}=U(),
 [o,s,i,a]=["q","ns","state","cluster"].map(h=>r.get(h)??""),c=Ee(null),l=new Set(e?.clusters.filter(pe).map(h=>h.id)),d=fe(()=>Ni(t,o,s,i,a,l),[n,o,s,i,a]),f=fe(
 ()=>[...new Set(t.map(h=>h.id.split("/")[0]))],[t]);if(X(()=>{let h=g=>{g.key==="/"&&!g.target.closest("input, select, textarea")&&(g.preventDefault(),c.current?.
-focus())};return addEventListener("keydown",h),()=>removeEventListener("keydown",h)},[]),!e)return u(P,{children:"Reading the clusters."});let p=Q(e);return u(j,
+focus())};return addEventListener("keydown",h),()=>removeEventListener("keydown",h)},[]),!e)return u(M,{children:"Reading the clusters."});let p=Q(e);return u(j,
 {children:[u(V,{children:"Services"}),u("form",{class:"filter",role:"search",onSubmit:h=>h.preventDefault(),children:[u("label",{children:["Filter ",u("kbd",{"a\
 ria-hidden":"true",children:"/"})," ",u("input",{ref:c,type:"search",value:o,"aria-keyshortcuts":"/",onInput:h=>Y({q:h.currentTarget.value})})]}),u(J,{label:"Na\
 mespace",value:s,of:[["","all"],...f.map(h=>[h,h])],onChange:h=>Y({ns:h})}),u(J,{label:"State",value:i,of:ki,onChange:h=>Y({state:h})}),u(J,{label:"Cluster",value:a,
@@ -554,5 +556,5 @@ let{overview:e,connected:t,refused:n}=W(),{page:r}=U(),o=r==="service"?or:ur[r]?
 document.getElementById("main")?.focus()),children:"Skip to the content"}),u("header",{children:[u("strong",{children:["Atoll ",e?.clusterset]}),u("nav",{"aria-\
 label":"Pages",children:Object.entries(ur).map(([s,[i]])=>u("a",{href:`#/${s}`,"aria-current":s===r||s==="services"&&r==="service"?"page":void 0,children:i}))}),
 u("span",{class:`live ${t?"good":"bad"}`,role:"status",children:F?`snapshot of ${new Date(F.overview.at).toLocaleString()}`:t?"live":"not connected"})]}),u("mai\
-n",{id:"main",tabIndex:-1,class:t?"":"stale",children:[n&&u(P,{children:n}),!t&&!n&&e&&u(P,{children:"atoll console does not answer: what is shown is old. If it\
+n",{id:"main",tabIndex:-1,class:t?"":"stale",children:[n&&u(M,{children:n}),!t&&!n&&e&&u(M,{children:"atoll console does not answer: what is shown is old. If it\
  has ended, run it again."}),o?u(o,{}):u(V,{children:["There is no page ",r]})]})]})}zn();Lt(u(Si,{}),document.getElementById("app"));})();

@@ -339,6 +339,14 @@ func (f *feed) unread() (all []error, complete bool) {
 	return all, complete
 }
 
+// has reports whether kinds have been read, and still may be.
+func (f *feed) has(kinds ...string) bool {
+	return !slices.ContainsFunc(kinds, func(what string) bool {
+		w := f.kinds[what]
+		return !w.synced() || w.unread() != nil
+	})
+}
+
 // objects returns the objects of a kind that belong to a service, or all if it is zero. They are not to be changed.
 func objects[T client.Object](f *feed, what string, service types.NamespacedName) []T {
 	w := f.kinds[what]

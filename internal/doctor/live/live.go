@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -167,19 +168,25 @@ func (c *Clusterset) Name() string {
 	return ""
 }
 
-// BrokerServices returns the services that the broker has, and the number of connections to it so far.
-func (c *Clusterset) BrokerServices() (all []types.NamespacedName, attempts int) {
+// BrokerServices returns the services that the broker has, and a text that is different when there is a new connection to it, or when
+// the members have other permissions.
+func (c *Clusterset) BrokerServices() (all []types.NamespacedName, revision string) {
 	c.mu.Lock()
-	b, attempts := c.broker, c.attempts
+	b := c.broker
+	revision = strconv.Itoa(c.attempts)
 	c.mu.Unlock()
-	if b != nil {
-		for _, key := range b.feed.kinds[exports].informer.GetIndexer().ListIndexFuncValues(byService) {
-			if namespace, name, found := strings.Cut(key, "/"); found {
-				all = append(all, types.NamespacedName{Namespace: namespace, Name: name})
-			}
+	if b == nil {
+		return nil, revision
+	}
+	for _, key := range b.feed.kinds[exports].informer.GetIndexer().ListIndexFuncValues(byService) {
+		if namespace, name, found := strings.Cut(key, "/"); found {
+			all = append(all, types.NamespacedName{Namespace: namespace, Name: name})
 		}
 	}
-	return all, attempts
+	for _, config := range objects[*corev1.ConfigMap](b.feed, permitted, types.NamespacedName{}) {
+		revision += " " + config.ResourceVersion
+	}
+	return all, revision
 }
 
 // reach finds the broker by the first member that answers and knows it.
@@ -230,20 +237,27 @@ func (c *Clusterset) access(ctx context.Context, m *Member) (*rest.Config, strin
 	return survey.BrokerAccess(ctx, m.Config, m.On, c.locate)
 }
 
-// Broker returns what was found on the broker, without EndpointSlices, and the broker's URL.
+// Broker returns what was found on the broker, without EndpointSlices, and the broker's URL. It is nil if the records cannot be read.
+// Without KnowsMembers, it has no members.
 func (c *Clusterset) Broker() (*survey.Broker, string, Contact) {
 	b, contact := c.connected()
 	if b == nil {
 		return nil, "", contact
 	}
 	found := c.BrokerOf(c.BrokerGeneral(), types.NamespacedName{})
-	if found == nil {
-		return nil, b.server, contact
+	if found == nil || !c.KnowsMembers() {
+		return found, b.server, contact
 	}
 	found.Members = values(objects[*brokerv1alpha1.MemberCluster](b.feed, members, types.NamespacedName{}))
 	found.Members = slices.DeleteFunc(found.Members, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() })
 	found.Heartbeats = values(objects[*coordinationv1.Lease](b.feed, heartbeats, types.NamespacedName{}))
 	return found, b.server, contact
+}
+
+// KnowsMembers reports whether the broker's members and their heartbeats have been read.
+func (c *Clusterset) KnowsMembers() bool {
+	b, _ := c.connected()
+	return b != nil && b.feed.has(members, heartbeats)
 }
 
 // connected returns the present connection to the broker, or nil, and whether it answers.
@@ -260,11 +274,11 @@ func (c *Clusterset) connected() (*broker, Contact) {
 	return c.broker, contact
 }
 
-// BrokerGeneral returns what concerns all services on the broker but its lists: its time, and the members' permissions. It is nil if the
-// broker cannot be read.
+// BrokerGeneral returns what concerns all services on the broker but its lists: its time, and the members' permissions. It is nil if
+// what decides about services cannot be read: records, policies and permissions.
 func (c *Clusterset) BrokerGeneral() *survey.Broker {
-	b, contact := c.connected()
-	if b == nil || !contact.isWhole() {
+	b, _ := c.connected()
+	if b == nil || !b.feed.has(exports, policies, permitted) {
 		return nil
 	}
 	found := &survey.Broker{}
@@ -308,21 +322,16 @@ func (m *Member) Survey(general *survey.Survey, service types.NamespacedName) *s
 }
 
 // HasEndpoints reports whether the cluster's EndpointSlices have been read.
-func (m *Member) HasEndpoints() bool { return m.has(endpoints) }
+func (m *Member) HasEndpoints() bool { return m.feed.has(endpoints) }
 
 // KnowsProperties reports whether it is known which ClusterProperties the cluster has, and so its id. A cluster that defines neither
 // them nor ServiceExports has none. KnowsLost reports whether it is known which clusters it does not reach.
 func (m *Member) KnowsProperties() bool {
-	return m.has(properties) || m.lacks(properties) && m.lacks(exports)
+	return m.feed.has(properties) || m.lacks(properties) && m.lacks(exports)
 }
 
 // KnowsLost is described at KnowsProperties.
-func (m *Member) KnowsLost() bool { return m.has(lostClusters) }
-
-func (m *Member) has(what string) bool {
-	w := m.feed.kinds[what]
-	return w.synced() && w.unread() == nil
-}
+func (m *Member) KnowsLost() bool { return m.feed.has(lostClusters) }
 
 // lacks reports whether the cluster does not define a kind.
 func (m *Member) lacks(what string) bool { return apierrors.IsNotFound(m.feed.kinds[what].unread()) }

@@ -30,7 +30,14 @@ export function Clusters() {
 
 export function BrokerLine() {
   const { broker } = state.overview!;
-  if (broker.read && !broker.error) return <p>Broker: {broker.server}</p>;
+  if (broker.read && broker.members && !broker.error) return <p>Broker: {broker.server}</p>;
+  if (!broker.error && broker.unread)
+    return (
+      <Notice>
+        The broker can be read only in part: {broker.unread.join("; ")}. {!broker.read && "Conflicts and the exports of clusters that are not read are unknown. "}
+        {!broker.members && "The states of the clusters are unknown."}
+      </Notice>
+    );
   return (
     <Notice>
       The broker {broker.read ? `cannot be read now, and has answered last ${age(broker.answered)}` : "cannot be read"}: {broker.error || "connecting"}. Without it, conflicts, heartbeats
@@ -41,7 +48,7 @@ export function BrokerLine() {
 
 function tone(c: Cluster) {
   const { broker } = state.overview!;
-  if (!broker.read || broker.error || c.outside) return "";
+  if (!broker.members || broker.error || c.outside) return "";
   if (c.member?.state === "Silent" || c.member?.state === "Lost") return "bad";
   if (c.member?.drained || c.member?.overBudgetOf?.length || c.unread?.length) return "warn";
   return c.member?.state === "Ready" ? "good" : "";
@@ -50,7 +57,7 @@ function tone(c: Cluster) {
 function Card({ c }: { c: Cluster }) {
   const m = c.member;
   const { broker } = state.overview!;
-  const current = broker.read && !broker.error;
+  const current = broker.members && !broker.error;
   const problems = [...state.services.values()].filter((row) => row.exports?.[c.id]?.p === "error" || row.imports?.[c.id]?.p === "error").length;
   const rows: [string, string | undefined][] = [
     ["State", c.outside ? c.outside : !current ? `unknown${m ? `, last ${m.state}` : ""}` : m ? m.state : "not on the broker"],

@@ -73,7 +73,7 @@ function noteRead(o: Overview) {
     else if (!found.has(id)) found.set(id, Date.now());
   };
   note("", o.broker.read);
-  for (const c of o.clusters) note(c.id, c.named ? c.state === "read" : o.broker.read);
+  for (const c of o.clusters) note(c.id, c.named ? c.state === "read" : o.broker.members);
 }
 
 const settled = (cluster: string) => Date.now() - (found.get(cluster) ?? Date.now()) > settling;

@@ -67,7 +67,7 @@ export interface Checks {
 export interface Overview {
   at: number;
   clusterset: string;
-  broker: { server?: string; answered?: number; error?: string; read: boolean };
+  broker: { server?: string; answered?: number; error?: string; unread?: string[]; read: boolean; members: boolean };
   clusters: Cluster[];
   checks: Checks;
 }
