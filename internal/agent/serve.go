@@ -142,6 +142,7 @@ func (m *member) take(ctx context.Context, entry *membership.Membership, heartbe
 // namesOverBudget returns a function that computes which members the MemberCluster lists as over budget, and logs new
 // ones. Only the leader decides: the replicas' budgets differ, so they would overwrite each other's entries.
 func (m *member) namesOverBudget(ctx context.Context, running *atomic.Pointer[core.Agent]) func([]string) []string {
+	var logged []string // also if the broker has not stored them
 	return func(published []string) (named []string) {
 		agent := running.Load()
 		if agent == nil || !agent.Leads() {
@@ -153,13 +154,14 @@ func (m *member) namesOverBudget(ctx context.Context, running *atomic.Pointer[co
 				continue
 			}
 			named = append(named, id)
-			if !slices.Contains(published, id) {
+			if !slices.Contains(published, id) && !slices.Contains(logged, id) {
 				text := fmt.Sprintf("Cluster %q exceeds this cluster's per-member budget: %d of its objects arrive late or not at all. "+
 					"Export fewer services or endpoints in that cluster, or raise --member-budget of this cluster's agent.", id, over[id])
 				m.log.Warn(text)
 				m.warn(ctx, "MemberOverBudget", "Import", text)
 			}
 		}
+		logged = named
 		return validation.OverBudget(named)
 	}
 }

@@ -1,8 +1,11 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,11 +28,29 @@ import (
 
 // TestMemberOverBudget lets a member publish more than another member's budget for it. The
 // importer imports as much as fits and refuses the rest with a condition. Both sides report the
-// refusal until the member publishes less; then the rest is imported.
+// refusal until the member publishes less; then the rest is imported. The first report to the
+// broker is lost: the importer repeats the report, but not the Event.
 func TestMemberOverBudget(t *testing.T) {
 	t.Parallel()
 	const n = 8
-	b, members := joinAll(t, 2, Options{Args: []string{"--lease-timeout=3s", "--member-budget=0.00002"}}) // three endpoints, one in a namespace
+	var lostReport atomic.Bool
+	loseReport := func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/memberclusters/sim1") && !lostReport.Load() {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return nil, err
+				}
+				if bytes.Contains(body, []byte("overBudget")) && lostReport.CompareAndSwap(false, true) {
+					return nil, errors.New("the connection breaks")
+				}
+				r = r.Clone(r.Context())
+				r.Body = io.NopCloser(bytes.NewReader(body))
+			}
+			return next.RoundTrip(r)
+		})
+	}
+	b, members := joinAll(t, 2, Options{Wrap: loseReport, Args: []string{"--lease-timeout=3s", "--member-budget=0.00002"}}) // three endpoints, one in a namespace
 	importing, over := members[0], members[1]
 	here, there := listen(t, importing), listen(t, over)
 	shop(t, members...)
@@ -38,6 +59,9 @@ func TestMemberOverBudget(t *testing.T) {
 		export(t, over, fmt.Sprint("web-", i), address(i), "")
 	}
 	namesOverBudget(t, b, importing, over.ID.String())
+	if !lostReport.Load() {
+		t.Fatal("no report was lost")
+	}
 	here.expect(t, 1, "MemberOverBudget", "atoll-agent")
 	there.expect(t, 1, "OverBudget", "atoll-agent")
 	var fit, rest []int

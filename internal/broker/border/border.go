@@ -71,23 +71,38 @@ func New(self names.ClusterID, wants func(service types.NamespacedName) bool, bu
 // Transform is a cache transform (client-go's TransformFunc). It changes and returns the object, and never fails: an
 // error would block the first list forever. It is idempotent, because first lists run it twice.
 func (b *Border) Transform(object any) (any, error) {
+	b.transform(object, false)
+	return object, nil
+}
+
+// Read is Transform for an object that was read without the cache. It returns false if the cache has got another version of an
+// EndpointSlice since Begin: what was read does not count then. Begin and End take the slice's name on the broker.
+func (b *Border) Read(object any) (current bool) { return b.transform(object, true) }
+
+// Begin is described at Read.
+func (b *Border) Begin(slice string) { b.budget.Begin(slice) }
+
+// End is described at Read.
+func (b *Border) End(slice string) { b.budget.End(slice) }
+
+func (b *Border) transform(object any, live bool) (current bool) {
 	o, ok := object.(metav1.Object)
 	if !ok {
-		return object, nil
+		return true
 	}
 	o.SetManagedFields(nil)
 	if mark, _, _ := strings.Cut(o.GetAnnotations()[annotation], " "); mark == b.mark {
-		return object, nil
+		return true
 	}
 	switch o := object.(type) {
 	case *discoveryv1.EndpointSlice:
-		b.slice(o)
+		return b.slice(o, live)
 	case *brokerv1alpha1.ExportedService:
 		b.record(o)
 	case *brokerv1alpha1.MemberCluster:
 		b.member(o)
 	}
-	return object, nil
+	return true
 }
 
 // ForgetDeleted frees the budget of a slice that the cache no longer has, which Transform does not see. It is a handler for
@@ -105,10 +120,10 @@ func (b *Border) Keep(slice kit.Scope, name string, content *discoveryv1.Endpoin
 }
 
 // Release is described at Keep.
-func (b *Border) Release(name string) { b.budget.Forget("kept " + name) }
+func (b *Border) Release(name string) { b.budget.Forget("kept "+name, false) }
 
 // Forget frees the budget of a slice, by its name on the broker, whose content is not held any more.
-func (b *Border) Forget(slice string) { b.budget.Forget(slice) }
+func (b *Border) Forget(slice string) { b.budget.Forget(slice, false) }
 
 // Waits reports whether a slice, by its name on the broker, waits for room in its member's budget.
 func (b *Border) Waits(slice string) bool { return b.budget.Waits(slice) }
@@ -228,8 +243,9 @@ func StubOf(spec brokerv1alpha1.ExportedServiceSpec) brokerv1alpha1.ExportedServ
 	}
 }
 
-// slice validates an EndpointSlice, and reduces one that is not wanted or not within the budget to a stub.
-func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
+// slice validates an EndpointSlice, and reduces one that is not wanted or not within the budget to a stub. live and current are
+// described at Read.
+func (b *Border) slice(slice *discoveryv1.EndpointSlice, live bool) (current bool) {
 	cluster, err := names.ParseClusterID(slice.Labels[names.LabelSourceCluster])
 	namespace, source := slice.Labels[names.LabelServiceNamespace], slice.Annotations[names.AnnotationSourceSlice]
 	var problem string
@@ -239,15 +255,15 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 	case slice.Name != name:
 		problem = fmt.Sprintf("the EndpointSlice must have the name %.300q", name)
 	case cluster == b.self:
-		return
+		return true
 	default:
 		problem = revision.Problem(slice)
 	}
 	if problem != "" {
-		b.budget.Forget(slice.Name)
+		current = b.budget.Forget(slice.Name, live)
 		slice.Endpoints, slice.Ports = nil, nil
 		b.refuse(slice, problem)
-		return
+		return current
 	}
 	state := finished(slice)
 	validation.CleanSlice(slice)
@@ -256,15 +272,18 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 	refused := count > 0 && len(slice.Endpoints) == 0
 	switch {
 	case state != Full || refused:
-		b.budget.Forget(slice.Name)
+		current = b.budget.Forget(slice.Name, live)
 	case !b.wants(layout.Service(slice)):
-		b.budget.Forget(slice.Name)
+		current = b.budget.Forget(slice.Name, live)
 		state = Stub
-	case b.budget.Hold(kit.Scope{Member: cluster, Slice: types.NamespacedName{Namespace: namespace, Name: source}}, slice.Name, SizeOf(slice), slice.CreationTimestamp.Time):
-		_, _ = kit.Trim(slice) // cannot fail
-		b.set(slice, Full, "")
-		return
 	default:
+		of := kit.Scope{Member: cluster, Slice: types.NamespacedName{Namespace: namespace, Name: source}}
+		var ok bool
+		if ok, current = b.budget.Hold(of, slice.Name, SizeOf(slice), slice.CreationTimestamp.Time, live); ok {
+			_, _ = kit.Trim(slice) // cannot fail
+			b.set(slice, Full, "")
+			return current
+		}
 		state = OverLimit
 	}
 	if slice.Endpoints, slice.Ports = nil, nil; refused {
@@ -272,9 +291,10 @@ func (b *Border) slice(slice *discoveryv1.EndpointSlice) {
 		b.refuse(slice, summary)
 		slice.Labels, slice.Annotations[names.AnnotationRevision] = labels, number // keep the identity that it claims
 		slice.Annotations[names.AnnotationSourceSlice] = source
-		return
+		return current
 	}
 	b.set(slice, state, "")
+	return current
 }
 
 // oldestTrigger is how old the time of the change that caused a slice's update may be. Node proxies measure their delay from it.

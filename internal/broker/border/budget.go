@@ -54,6 +54,8 @@ type Budget struct {
 	total   Size
 	// reserved are the slices that were imported before, and have not been counted yet.
 	reserved map[string]bool
+	// reading are the slices that are read without the cache, and have not been counted since.
+	reading map[string]bool
 }
 
 // Size is what a slice takes.
@@ -95,7 +97,8 @@ func NewBudget(limits Limits, room func(kit.Scope)) *Budget {
 		room = func(kit.Scope) {}
 	}
 	return &Budget{
-		limits: limits, room: room, slices: map[string]entry{}, used: map[part]Size{}, waiting: map[part]map[string]waiting{}, waits: map[names.ClusterID]int{}, reserved: map[string]bool{},
+		limits: limits, room: room, slices: map[string]entry{}, used: map[part]Size{}, waiting: map[part]map[string]waiting{}, waits: map[names.ClusterID]int{},
+		reserved: map[string]bool{}, reading: map[string]bool{},
 	}
 }
 
@@ -114,14 +117,29 @@ func (b *Budget) Settle() {
 	gone := slices.Collect(maps.Keys(b.reserved))
 	b.mu.Unlock()
 	for _, name := range gone {
-		b.Forget(name)
+		b.Forget(name, false)
 	}
 }
 
+// Begin announces a read of a slice without the cache. A call with live set counts what was read. It does nothing, and returns
+// false for current, if the slice was counted since Begin: what was read may be older than what was counted.
+func (b *Budget) Begin(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reading[name] = true
+}
+
+// End is called after a read.
+func (b *Budget) End(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.reading, name)
+}
+
 // Hold replaces the size of a slice, which has the given name on the broker and exists since some time, and returns whether there
-// is room. A slice without room to grow is not held any more.
-func (b *Budget) Hold(slice kit.Scope, name string, size Size, since time.Time) (ok bool) {
-	b.change(name, func(had Size) {
+// is room. A slice without room to grow is not held any more. live and current are described at Begin.
+func (b *Budget) Hold(slice kit.Scope, name string, size Size, since time.Time, live bool) (ok, current bool) {
+	current = b.change(name, live, func(had Size) {
 		in := part{slice.Member, slice.Slice.Namespace}
 		of, ofTotal := upTo(b.waits[in.member]), upTo(b.waits[""])
 		if had != (Size{}) {
@@ -138,16 +156,18 @@ func (b *Budget) Hold(slice kit.Scope, name string, size Size, since time.Time) 
 		b.slices[name] = entry{part: in}
 		b.wait(in.member, 1)
 	})
-	return ok
+	return ok, current
 }
 
 // Keep counts a slice, whether there is room or not.
 func (b *Budget) Keep(slice kit.Scope, name string, size Size) {
-	b.change(name, func(Size) { b.hold(name, part{slice.Member, slice.Slice.Namespace}, size) })
+	b.change(name, false, func(Size) { b.hold(name, part{slice.Member, slice.Slice.Namespace}, size) })
 }
 
-// Forget stops counting a slice.
-func (b *Budget) Forget(name string) { b.change(name, func(Size) {}) }
+// Forget stops counting a slice. live and current are described at Begin.
+func (b *Budget) Forget(name string, live bool) (current bool) {
+	return b.change(name, live, func(Size) {})
+}
 
 // Waits reports whether a slice had no room when it was last counted.
 func (b *Budget) Waits(name string) bool {
@@ -157,12 +177,17 @@ func (b *Budget) Waits(name string) bool {
 	return waits
 }
 
-// change removes a slice's count, then calls set with its previous size to count it again.
-func (b *Budget) change(name string, set func(had Size)) {
+// change removes a slice's count, then calls set with its previous size to count it again. live and current are described at Begin.
+func (b *Budget) change(name string, live bool, set func(had Size)) (current bool) {
 	b.mu.Lock()
+	if live && !b.reading[name] {
+		b.mu.Unlock()
+		return false
+	}
 	old := b.slices[name]
 	delete(b.slices, name)
 	delete(b.reserved, name)
+	delete(b.reading, name)
 	if _, waits := b.waiting[old.part][name]; waits {
 		b.endWait(old.part, name)
 	}
@@ -176,6 +201,7 @@ func (b *Budget) change(name string, set func(had Size)) {
 	for _, w := range fit {
 		b.room(w.slice)
 	}
+	return true
 }
 
 // wait changes how many slices of a member wait, and how many of all.

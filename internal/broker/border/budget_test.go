@@ -56,7 +56,8 @@ func TestBudget(t *testing.T) {
 				had := held[name]
 				c.kept = had.kept && c.size.Endpoints <= had.size.Endpoints && c.size.Bytes <= had.size.Bytes // it stays, whatever the use
 				forget(name)
-				if waits[name] = c; budget.Hold(c.of, name, c.size, since(name)) {
+				waits[name] = c
+				if ok, _ := budget.Hold(c.of, name, c.size, since(name), false); ok {
 					delete(waits, name)
 					held[name] = c
 				}
@@ -71,7 +72,31 @@ func TestBudget(t *testing.T) {
 			"forget": func(t *rapid.T) {
 				name, _ := some(t)
 				forget(name)
-				budget.Forget(name)
+				budget.Forget(name, false)
+			},
+			"count what was read before it was counted": func(t *rapid.T) {
+				name, c := some(t)
+				budget.Begin(name)
+				defer budget.End(name)
+				c.kept = true
+				forget(name)
+				held[name] = c
+				budget.Keep(c.of, name, c.size)
+				if _, current := budget.Hold(c.of, name, Size{1, 1}, since(name), true); current {
+					t.Fatalf("%s counts as it was before", name)
+				}
+				if budget.Forget(name, true) {
+					t.Fatalf("%s is forgotten as it was before", name)
+				}
+			},
+			"count what was read": func(t *rapid.T) {
+				name, _ := some(t)
+				budget.Begin(name)
+				defer budget.End(name)
+				forget(name)
+				if !budget.Forget(name, true) {
+					t.Fatalf("%s does not count", name)
+				}
 			},
 			"": func(t *rapid.T) {
 				if !slices.IsSortedFunc(released, func(a, b string) int { return since(a).Compare(since(b)) }) {
@@ -130,10 +155,10 @@ func TestReserve(t *testing.T) {
 	for _, name := range []string{"stays", "gone"} {
 		budget.Reserve(of(name), name, Size{Endpoints: 50})
 	}
-	if budget.Hold(of("new"), "new", Size{Endpoints: 50}, time.Unix(1, 0)) {
+	if ok, _ := budget.Hold(of("new"), "new", Size{Endpoints: 50}, time.Unix(1, 0), false); ok {
 		t.Error("a new slice takes the room of one that was imported")
 	}
-	if !budget.Hold(of("stays"), "stays", Size{Endpoints: 40}, time.Unix(2, 0)) {
+	if ok, _ := budget.Hold(of("stays"), "stays", Size{Endpoints: 40}, time.Unix(2, 0), false); !ok {
 		t.Error("an imported slice does not stay")
 	}
 	if budget.Settle(); !slices.Equal(room, []string{"new"}) {

@@ -231,32 +231,48 @@ func (k *kind[O]) event(b *border.Border, e kit.Event[O]) {
 // read reads an object for which Objects has asked, without a cache, and records the result. counter reads its owner's
 // comparison counter.
 func (k *kind[O]) read(ctx context.Context, c Connection, key kit.Scope, counter func() (belief.Counter, error)) error {
+	for {
+		if current, err := k.readOnce(ctx, c, key, counter); current || err != nil {
+			return err
+		}
+	}
+}
+
+// readOnce is read, but returns false if the cache has got another version meanwhile.
+func (k *kind[O]) readOnce(ctx context.Context, c Connection, key kit.Scope, counter func() (belief.Counter, error)) (current bool, err error) {
 	k.view.mu.RLock()
 	number, stub := k.objects.Read(key)
 	k.view.mu.RUnlock()
 	if number == 0 && stub == nil {
-		return nil // an event has made it unnecessary
+		return true, nil // an event has made it unnecessary
+	}
+	name := k.name(key)
+	if k.keep != nil {
+		c.Border.Begin(name)
+		defer c.Border.End(name)
 	}
 	o := k.empty()
-	err := c.Live.Get(ctx, client.ObjectKey{Namespace: k.view.clusterset, Name: k.name(key)}, o)
+	err = c.Live.Get(ctx, client.ObjectKey{Namespace: k.view.clusterset, Name: name}, o)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading %s from the broker: %w", k.name(key), err)
+		return false, fmt.Errorf("reading %s from the broker: %w", name, err)
 	}
 	var object *Object[O]
 	if err == nil {
-		_, _ = c.Border.Transform(o) // cannot fail
+		if !c.Border.Read(o) {
+			return false, nil
+		}
 		object = k.at(key, c.Border, o)
 	}
 	if stub != nil {
 		k.view.change(func(now time.Time) { k.objects.Content(key, stub, object, now) })
-		return nil
+		return true, nil
 	}
 	by, err := counter()
 	if err != nil {
-		return err
+		return false, err
 	}
 	k.view.change(func(now time.Time) { k.objects.Confirm(key, number, object, by, now) })
-	return nil
+	return true, nil
 }
 
 // want decides again about the objects of a service, or of all in a namespace if its name is empty, because they are wanted,

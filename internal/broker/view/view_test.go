@@ -52,6 +52,8 @@ type clusterset struct {
 	wanted    map[string]bool
 	tooMany   bool // a step about fewer objects published a whole member
 	member    bool // the step concerns all of a member
+	// meanwhile is called between the broker's answer and its arrival.
+	meanwhile func(name string)
 }
 
 var (
@@ -101,6 +103,9 @@ func (c *clusterset) Get(_ context.Context, key client.ObjectKey, into client.Ob
 	for _, o := range c.stored {
 		if o.GetName() == key.Name && reflect.TypeOf(o) == reflect.TypeOf(into) {
 			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(o.DeepCopyObject()).Elem())
+			if c.meanwhile != nil {
+				c.meanwhile(key.Name)
+			}
 			return nil
 		}
 	}
@@ -116,8 +121,9 @@ func someKey(t *rapid.T) kit.Scope {
 }
 
 // write changes or deletes an object on the broker.
-func (c *clusterset) write(t *rapid.T) {
-	key := someKey(t)
+func (c *clusterset) write(t *rapid.T) { c.writeOne(t, someKey(t)) }
+
+func (c *clusterset) writeOne(t *rapid.T, key kit.Scope) {
 	if delete(c.stored, key); rapid.IntRange(0, 4).Draw(t, "deleted") == 0 {
 		return
 	}
@@ -171,10 +177,15 @@ func (c *clusterset) transformed(key kit.Scope) client.Object {
 
 // show puts the current version of an object into the cache.
 func (c *clusterset) show(t *rapid.T) {
-	key := someKey(t)
+	if !c.showOne(someKey(t)) {
+		t.Skip("the object does not exist")
+	}
+}
+
+func (c *clusterset) showOne(key kit.Scope) bool {
 	before, now := c.cached[key], c.transformed(key)
 	if c.cached[key] = now; before == nil && now == nil {
-		t.Skip("the object does not exist")
+		return false
 	}
 	if now == nil {
 		c.from.Border.Forget(before.GetName())
@@ -183,21 +194,27 @@ func (c *clusterset) show(t *rapid.T) {
 		before, _ := before.(*discoveryv1.EndpointSlice)
 		now, _ := now.(*discoveryv1.EndpointSlice)
 		c.view.slices.event(c.from.Border, kit.Event[*discoveryv1.EndpointSlice]{Old: before, New: now})
-		return
+		return true
 	}
 	if key.Member == "" {
 		before, _ := before.(*brokerv1alpha1.ServicePolicy)
 		now, _ := now.(*brokerv1alpha1.ServicePolicy)
 		c.view.policies.event(c.from.Border, kit.Event[*brokerv1alpha1.ServicePolicy]{Old: before, New: now})
-		return
+		return true
 	}
 	old, _ := before.(*brokerv1alpha1.ExportedService)
 	record, _ := now.(*brokerv1alpha1.ExportedService)
 	c.view.records.event(c.from.Border, kit.Event[*brokerv1alpha1.ExportedService]{Old: old, New: record})
+	return true
 }
 
 // connect makes the view use a new connection.
 func (c *clusterset) connect() {
+	for key, o := range c.cached {
+		if c.stored[key] == nil && o != nil {
+			c.from.Border.Forget(o.GetName())
+		}
+	}
 	c.cached = map[kit.Scope]client.Object{}
 	var policies []*brokerv1alpha1.ServicePolicy
 	var records []*brokerv1alpha1.ExportedService
@@ -238,10 +255,25 @@ func (c *clusterset) want(t *rapid.T) {
 	c.view.Want(types.NamespacedName{Namespace: namespace}, c.wanted[namespace])
 }
 
-// read reads the keys that the view waits for. Some objects may have changed since the request.
+// read reads the keys that the view waits for. Some objects may have changed since the request, and some change before their
+// answers arrive.
 func (c *clusterset) read(t rapid.TB) {
 	keys := c.asked
 	c.asked = nil
+	if t, ok := t.(*rapid.T); ok {
+		left := 3 // changes, so that the last answer is current
+		c.meanwhile = func(name string) {
+			for key, o := range c.stored {
+				if left > 0 && o.GetName() == name && rapid.Bool().Draw(t, "changes meanwhile") {
+					left--
+					c.writeOne(t, key)
+					c.showOne(key)
+					return
+				}
+			}
+		}
+		defer func() { c.meanwhile = nil }()
+	}
 	for _, key := range keys {
 		if err := c.view.read(context.Background(), c.from, key); err != nil {
 			t.Fatal(err)
@@ -414,6 +446,9 @@ func (c *clusterset) checkSlices(t *rapid.T, before map[kit.Scope]string) {
 		if slice != nil && (!slices.Contains(c.view.SlicesOf(layout.Service(slice.Value)), key) || !slices.Contains(c.view.SlicesBy(key.Member), key) || !slices.Contains(c.view.Slices(), key)) {
 			t.Fatalf("%v is %q, and not among the slices", key, is)
 		}
+		if name := names.BrokerSlice(key.Member, key.Slice.Namespace, key.Slice.Name); c.stored[key] == nil && c.cached[key] == nil && c.from.Border.Waits(name) {
+			t.Fatalf("%v is gone, and waits for room", key)
+		}
 		if slice != nil && slice.State == border.Stub && c.wanted[key.Slice.Namespace] {
 			t.Fatalf("%v is wanted, and is %q", key, is)
 		}
@@ -572,6 +607,25 @@ func TestWithdrawnAndRestored(t *testing.T) {
 		if slice, _ := c.view.Slice(key.Member, key.Slice); wanted != "nothing" && slice != nil {
 			t.Errorf("%s is wanted: the restored slice counts: %+v", wanted, slice)
 		}
+	}
+}
+
+// An answer that the cache has overtaken does not count against the budget.
+func TestOvertakenAnswer(t *testing.T) {
+	c := newClusterset()
+	budget := border.NewBudget(border.Limits{Endpoints: 4}, c.view.Room) // a slice has ten
+	c.from.Border = border.New("c1", c.view.Wants, budget)
+	c.view.border = c.from.Border
+	c.connect()
+	key := c.publishes("a", services[0], 1)
+	c.view.Want(services[0], true)
+	c.meanwhile = func(string) {
+		delete(c.stored, key)
+		c.showOne(key)
+	}
+	c.read(t)
+	if used := budget.Usage(); len(used) > 0 {
+		t.Errorf("what is gone counts: %v", used)
 	}
 }
 
