@@ -1,5 +1,5 @@
-// Package hub is the program atoll-hub, for building one with your own load-balancer providers: import them and call
-// Main.
+// Package hub is the program atoll-hub as a package: to build a hub with your own load-balancer providers, import them
+// and call Main.
 package hub
 
 import (

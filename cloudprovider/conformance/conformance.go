@@ -1,4 +1,4 @@
-// Package conformance has the tests that a load-balancer provider should pass. A provider's author calls Run in a
+// Package conformance contains the tests that a load-balancer provider should pass. A provider's author calls Run in a
 // test:
 //
 //	func TestConformance(t *testing.T) {

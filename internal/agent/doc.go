@@ -1,5 +1,4 @@
-// Package agent has the MCS controllers of a member cluster: they publish its exports to the broker, and create
-// ServiceImports, derived Services and EndpointSlices from all exports.
+// Package agent contains the MCS controllers of a member cluster, which publish exports and write imports.
 //
 // This package has the process: options, memberships, metrics and health. Subfolders have the controllers, one per kind of
 // object that they write. core lists the controllers (start at core/controllers.go); inputs has what they read. A

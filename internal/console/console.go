@@ -1,5 +1,5 @@
-// Package console shows in a browser what packages live, report and checkup find about a clusterset. It writes
-// nothing to any cluster.
+// Package console shows the results of packages live, report and checkup in a browser. It writes nothing to any
+// cluster.
 package console
 
 import (

@@ -1,5 +1,5 @@
-// Package network creates a lab's network namespaces, links and routes, and cuts traffic between parts of it. It never
-// changes interfaces, rules or settings of the caller's own namespace.
+// Package network creates a lab's network namespaces, links and routes, and blocks traffic between parts of the lab. It
+// never changes interfaces, rules or settings of the caller's own namespace.
 //
 // All of it needs root.
 package network

@@ -12,10 +12,11 @@ func packagesPage(packages []Package) string {
 	var page strings.Builder
 	page.WriteString(`# Packages
 
-What each package is for, as the first sentence of its comment says; ` + "`go doc ./PACKAGE`" + ` has the rest. What they have to do with
-each other is in [architecture.md](../explanation/architecture.md), and which may import which in ` + "`test/arch/imports.go`" + `.
+This page lists the first sentence of each package's comment; ` + "`go doc ./PACKAGE`" + ` shows the rest.
+[architecture.md](../explanation/architecture.md) explains how packages work together, and ` + "`test/arch/imports.go`" + ` lists the
+allowed imports.
 
-This page is written by ` + "`go test ./test/arch -run TestPackagesPage -update`" + `.
+` + "`go test ./test/arch -run TestPackagesPage -update`" + ` writes this page.
 
 | Package | What it is for |
 |---|---|

@@ -1,4 +1,4 @@
-// Package console tests `atoll console` with API servers in memory; the scenario console looks at the pages.
+// Package console tests `atoll console` with in-memory API servers; the scenario `console` tests the pages.
 package console
 
 import (

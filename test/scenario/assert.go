@@ -36,7 +36,7 @@ func assertVerbs() []Verb {
 			}),
 		{
 			Name: "save", Args: "NAME [REGEXP]", Min: 1, Max: 2, Always: true,
-			Summary: "stores the trimmed last output, or the part that matches, in `$NAME`, and in `$NAME_HOST` for URLs (brackets around IPv6 addresses). Predefined: `$LAB_CLUSTERS` (`c1,c2,c3`); `$LAB_A`, the record type of c1's primary addresses (`A` or `AAAA`); `$LAB_FAMILIES`, the number of c1's IP families (`1` or `2`)",
+			Summary: "stores the trimmed last output, or the part that matches REGEXP, in `$NAME`. For URLs, `$NAME_HOST` has brackets around IPv6 addresses. Predefined: `$LAB_CLUSTERS` (`c1,c2,c3`); `$LAB_A`, the record type of c1's primary addresses (`A` or `AAAA`); `$LAB_FAMILIES`, the number of c1's IP families (`1` or `2`)",
 			Check: func(_ *Script, _ bool, args []string) error {
 				_, err := regexp.Compile(strings.Join(args[1:], ""))
 				return err

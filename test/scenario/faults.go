@@ -38,7 +38,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "heal", Args: "[A B]", Min: 0, Max: 2, Always: true,
-			Summary: "ends one `cut`, or all; runs after each scenario",
+			Summary: "ends the `cut` between A and B, or all cuts; runs after each scenario",
 			Check:   checkPair,
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				if len(args) == 0 {
@@ -50,7 +50,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "block", Args: "CLUSTER ADDRESS[,ADDRESS]…", Min: 2, Max: 2, Always: true,
-			Summary: "drops what arrives at the cluster's first node from addresses, until the end of the scenario or `unblock`",
+			Summary: "drops packets from the addresses at the cluster's first node, until `unblock` or the end of the scenario",
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], false) },
 			Run: func(ctx context.Context, r *Run, args []string) error {
 				r.blocked[args[0]] = true
@@ -59,7 +59,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "unblock", Args: "CLUSTER", Min: 1, Max: 1, Always: true,
-			Summary: "ends `block`",
+			Summary: "ends the effect of `block` on the cluster",
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], false) },
 			Run:     func(ctx context.Context, r *Run, args []string) error { return r.unblock(ctx, args[0]) },
 		},
@@ -74,7 +74,7 @@ func faultVerbs() []Verb {
 		},
 		{
 			Name: "kill-leader", Args: "CLUSTER", Min: 1, Max: 1, Always: true,
-			Summary: "kills the process of the cluster's leading agent with SIGKILL; its kubelet starts it again",
+			Summary: "kills the cluster's leading agent with SIGKILL; the kubelet restarts the agent",
 			Check:   func(s *Script, _ bool, args []string) error { return s.checkCluster(args[0], false) },
 			Run:     func(ctx context.Context, r *Run, args []string) error { return r.killLeader(ctx, args[0]) },
 		},

@@ -50,12 +50,12 @@ func figureVerbs() []Verb {
 		},
 		{
 			Name: "over", Args: "", Min: 0, Max: 0, Always: true,
-			Summary: "marks the end of the fault, except for Atoll's reaction; starts the clock",
+			Summary: "marks the end of the fault; starts the clock for Atoll's reaction",
 			Run:     func(_ context.Context, r *Run, _ []string) error { r.figures.ended = time.Now(); return nil },
 		},
 		{
 			Name: "converged", Args: "", Min: 0, Max: 0, Always: true,
-			Summary: "marks that clusters have converged; stops the clock",
+			Summary: "marks that the clusters have converged; stops the clock",
 			Run:     func(_ context.Context, r *Run, _ []string) error { r.figures.converged = time.Now(); return nil },
 		},
 		{
@@ -71,7 +71,7 @@ func figureVerbs() []Verb {
 		},
 		{
 			Name: "batter", Args: "CLUSTER/UNIT NS xN", Min: 3, Max: 3, Always: true,
-			Summary: "N times: exports five of the Services b0 to b9 and un-exports the other five, alternating; meanwhile kills and restarts the unit",
+			Summary: "repeats N times: exports every second of the Services b0 to b9, and deletes the exports of the others, alternating; meanwhile kills and restarts the unit",
 			Check: func(s *Script, negate bool, args []string) error {
 				_, err := parseTimes(args[2])
 				return errors.Join(checkUnit(s, negate, args[:1]), err)

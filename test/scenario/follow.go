@@ -21,7 +21,7 @@ func followVerbs() []Verb {
 	return []Verb{{
 		Name: "follow", Args: "CLUSTER PAGE#SECTION [N…] [A=B…]", Min: 2, Max: -1, Takes: followTime,
 		Summary: "runs the commands of a documentation section: all blocks not marked \"not tried here\", or the Nth blocks, with B instead of every A. " +
-			"Each cluster and the `broker` have a context; CLUSTER is current. The directory contains `charts`, and the section's blocks that the page says to save (\"Save this as `web.yaml`\"), and keeps files until the scenario ends",
+			"Each cluster and the `broker` have a context; CLUSTER's context is current. The working directory contains `charts`, and the blocks that the page says to save (\"Save this as `web.yaml`\"). It keeps its files until the scenario ends",
 		Check: func(s *Script, _ bool, args []string) error {
 			if _, _, _, err := parseFollow(args[1:]); err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 func pagesVerbs() []Verb {
 	return []Verb{{
 		Name: "pages", Args: "NS", Min: 1, Max: 1,
-		Summary: "looks at the pages of `atoll console` in Chromium while it exports, drains and stops things around the Service `web` of the namespace (internal/console/web/test.mjs; `make browser` installs what it needs)",
+		Summary: "tests the pages of `atoll console` in Chromium, while it exports the namespace's Service `web`, causes a conflict, and drains and stops a cluster (internal/console/web/test.mjs; `make browser` installs what it needs)",
 		Run: func(ctx context.Context, r *Run, args []string) error {
 			repository, err := filepath.Abs(filepath.Join("..", ".."))
 			if err != nil {

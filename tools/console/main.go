@@ -1,6 +1,6 @@
-// The program console bundles the pages of `atoll console`: TypeScript and styles in internal/console/web become
-// internal/console/assets/app.js and app.css, with the licences of the libraries in them. `make generate` runs it in tools,
-// after npm ci.
+// Command console bundles the pages of `atoll console`. TypeScript and styles in internal/console/web become
+// internal/console/assets/app.js and app.css, with the licences of the libraries in them. `make generate` runs it in
+// tools, after npm ci.
 package main
 
 import (

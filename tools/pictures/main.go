@@ -1,5 +1,5 @@
-// Command pictures draws the pictures of docs/images that have a source in docs/images/sources: terminals from recorded output, and
-// plots from results of the benchmark.
+// Command pictures draws pictures of docs/images from sources in docs/images/sources. It draws terminals from recorded
+// output, and plots from results of the benchmark.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Package v1beta1 holds the ClusterProperty kind of KEP-2149, in which a
-// cluster keeps its own id and its clusterset's name.
+// Package v1beta1 defines KEP-2149's ClusterProperty, in which a cluster stores its id and its clusterset's name.
 //
 // +kubebuilder:object:generate=true
 // +groupName=about.k8s.io

@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the kinds that Atoll keeps on a clusterset's broker.
+// Package v1alpha1 defines the kinds that Atoll stores on a clusterset's broker.
 //
 // A clusterset is one namespace on the broker. ExportedServices and MemberClusters are
 // each written by the one member cluster that they are about; ServicePolicies

@@ -1,6 +1,5 @@
-// Package v1alpha1 holds the MultiClusterService, which exposes a Service to other clusters and through load
-// balancers. The group and the fields are those of Karmada's proposal, so that manifests written for it apply
-// unchanged.
+// Package v1alpha1 defines MultiClusterService, which exposes a Service to other clusters and through load balancers.
+// The group and the fields are those of Karmada's proposal, so that manifests written for it apply unchanged.
 //
 // +kubebuilder:object:generate=true
 // +groupName=networking.karmada.io

@@ -1,6 +1,6 @@
-// Package v1alpha1 holds the TrafficPolicy, which says which clusters an importing cluster prefers, and how it shares
-// traffic between them. clusterSelectors follow the KEP-5939 draft, so that a later move to its API is a rename; an earlier draft
-// had the fallback. Weights are Atoll's own.
+// Package v1alpha1 defines TrafficPolicy, which sets the clusters that an importing cluster prefers, and how traffic is
+// shared between clusters. clusterSelectors follow the KEP-5939 draft, so that a later move to its API is a rename; an
+// earlier draft had the fallback. Weights are Atoll's own.
 //
 // +kubebuilder:object:generate=true
 // +groupName=traffic.atoll.dev

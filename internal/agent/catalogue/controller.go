@@ -1,5 +1,5 @@
-// Package catalogue keeps one ServiceImport for each exported service on the broker, for people and tools to
-// read. Each entry is kept by one member: the first exporter in precedence order whose heartbeat is not missing.
+// Package catalogue writes one ServiceImport for each exported service to the broker, for people and tools to read.
+// Each entry is kept by one member: the first exporter in precedence order whose heartbeat is not missing.
 package catalogue
 
 import (

@@ -1,5 +1,5 @@
-// Package inputs reads the inputs of the agent's controllers: this cluster's exports, and what is believed of other
-// clusters' exports.
+// Package inputs reads the inputs of the agent's controllers: this cluster's exports, and the accepted exports of other
+// clusters.
 package inputs
 
 import (

@@ -1,5 +1,5 @@
-// Package lost decides which members of the clusterset are silent, so that this cluster prefers the endpoints of others, and
-// which are lost, so that their endpoints are withdrawn here (docs/adr/0026-lost-members.md).
+// Package lost decides which members are silent, so that their endpoints are on standby, and which are lost, so that
+// their endpoints are withdrawn (docs/adr/0026-lost-members.md).
 package lost
 
 import (

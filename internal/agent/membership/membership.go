@@ -1,4 +1,4 @@
-// Package membership keeps this cluster's MemberCluster and heartbeat on the broker.
+// Package membership writes this cluster's MemberCluster and heartbeat to the broker.
 package membership
 
 import (

@@ -1,6 +1,5 @@
-// Package pace limits the rate of writes of one object with a token bucket: the first changes are written at once,
-// later ones when a token is available. A change that removes something from use waits only briefly, even without a
-// token.
+// Package pace limits the write rate of each object with a token bucket: the first changes are written at once, later
+// changes when a token is available. A change that removes something from use waits only briefly, even without a token.
 package pace
 
 import (

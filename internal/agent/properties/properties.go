@@ -1,4 +1,4 @@
-// Package properties follows this cluster's ClusterProperties (KEP-2149), which its MemberCluster publishes.
+// Package properties watches this cluster's ClusterProperties (KEP-2149), which its MemberCluster publishes.
 package properties
 
 import (

@@ -1,5 +1,5 @@
-// Package remembered keeps, in this cluster, what the next process must know of the other members: the last revision that showed them
-// as present, and the permissions. Else, after a restart, a restored broker would end what was imported, or permit more.
+// Package remembered stores, for the agent's next process, the last revision that showed each member as present, and
+// the permissions. Else, after a restart, a restored broker would end what was imported, or permit more.
 package remembered
 
 import (

@@ -1,5 +1,5 @@
-// Package belief decides what to do about an object on the broker that is missing or older than before, because its
-// owner ended it or because the broker was wiped, restored or edited.
+// Package belief decides whether the owner withdrew a missing or older object on the broker, or whether the broker was
+// wiped, restored or edited.
 //
 // An owner removes an object by a write. Any other loss is suspicious until the owner confirms the data on the
 // broker (Counter). docs/explanation/protocol.md has the rules. This package does no I/O.

@@ -1,5 +1,4 @@
-// Package border decides which objects of other members enter an importing cluster's cache, and how much of each
-// member.
+// Package border decides which objects of other members an importing cluster caches, and how many of each member.
 //
 // Border.Transform is the cache's transform: the cache never holds anything invalid, so controllers do not validate. A
 // transform cannot drop an object. An object that must not be used becomes a refused stub with the reason. An object

@@ -1,5 +1,6 @@
-// Package isolation tests whether a broker still refuses what members may not write. Without its admission policies a broker
-// serves as before, and any member could replace the objects of others (docs/explanation/security.md).
+// Package isolation tests whether a broker still denies writes that members may not make. Without its admission
+// policies a broker serves as before, and any member could replace the objects of others
+// (docs/explanation/security.md).
 package isolation
 
 import (

@@ -1,5 +1,5 @@
-// Package joining joins a cluster on the broker: it uses the join file (Use), requests tokens (Token), and ends the
-// permissions of the file (End). `atoll join` or the agent calls it.
+// Package joining joins a cluster on the broker. It uses the join file (Use), requests tokens (Token), and revokes the
+// file's permissions (End). `atoll join` or the agent calls it.
 package joining
 
 import (

@@ -1,5 +1,5 @@
-// Package permissions decides which namespaces each member may export, which of them are reserved for their owners, and which
-// addresses its endpoints may have (docs/adr/0033-permissions-of-members.md).
+// Package permissions decides which namespaces each member may export, which namespaces are reserved, and which
+// addresses a member's endpoints may have (docs/adr/0033-permissions-of-members.md).
 package permissions
 
 import (

@@ -1,4 +1,4 @@
-// Package view holds what this process believes about the objects of other members, and of the hub, on the broker
+// Package view holds the states of other members' and the hub's objects on the broker that this process has accepted
 // (docs/explanation/protocol.md).
 //
 // Objects decides in the event: it does no I/O, starts no goroutine, and gets the time from its caller. View connects it

@@ -1,4 +1,4 @@
-// Package settings keeps the flags of an installation, so that commands which repeat it need not name them again.
+// Package settings stores the flags of an installation, so that later commands need not repeat these flags.
 package settings
 
 import (

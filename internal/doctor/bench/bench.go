@@ -1,5 +1,5 @@
-// Package bench measures how long exports, changes of endpoints and unexports take to reach other clusters, with
-// users' watches.
+// Package bench uses watches to measure how long new exports, deleted exports and changed endpoints take to reach other
+// clusters.
 package bench
 
 import (

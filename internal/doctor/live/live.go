@@ -1,4 +1,4 @@
-// Package live keeps surveys of clusters and of their broker current by watches, for programs that show them for long.
+// Package live updates surveys of clusters and of their broker with watches, for programs that show them continuously.
 //
 // It reads with the rights that it is given, and writes nothing. What it cannot read is in a survey's Unread.
 package live

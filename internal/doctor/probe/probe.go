@@ -1,4 +1,4 @@
-// Package probe is the program in the test pods of `atoll check` and `atoll verify`: it listens, or runs a plan of
+// Package probe is the program in the test pods of `atoll check` and `atoll verify`. It listens, or runs a plan of
 // queries and connections and prints the results. It is part of atoll-agent, whose image every cluster with Atoll has.
 package probe
 

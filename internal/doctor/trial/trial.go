@@ -1,4 +1,5 @@
-// Package trial has what verify and bench share: the members under test, and why a Service is not imported.
+// Package trial contains code that verify and bench share: it finds the members under test, and why a Service is not
+// imported.
 package trial
 
 import (

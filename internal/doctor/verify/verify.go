@@ -1,5 +1,5 @@
-// Package verify tests a clusterset from end to end: it exports test Services, waits for the imports, resolves
-// and connects to them, and cleans up.
+// Package verify tests a clusterset from end to end. It exports test Services, waits for the imports, resolves and
+// connects to them, and cleans up.
 package verify
 
 import (

@@ -1,5 +1,5 @@
-// Package servicepolicy keeps the ServicePolicies that tell agents about MultiClusterServices, and the
-// conditions of MultiClusterServices.
+// Package servicepolicy writes the ServicePolicies that describe MultiClusterServices to agents, and the conditions of
+// MultiClusterServices.
 package servicepolicy
 
 import (

@@ -1,5 +1,5 @@
 // Package dnswiring decides how to change a cluster's DNS configuration so that it forwards the clusterset's zones to
-// atoll-dns, and how to undo it. docs/reference/dns.md describes the forms.
+// atoll-dns, and how to revert this change. docs/reference/dns.md describes the forms.
 //
 // Outside of the marked part, a Corefile stays the same byte for byte, and uninstalling restores the original. The
 // stub domains of kube-dns are JSON and are rewritten.

@@ -1,5 +1,5 @@
-// Package setup installs clustersets and members: it deploys a broker, creates join files, joins clusters, and removes
-// members. The commands of atoll and the lab use it.
+// Package setup deploys brokers, creates join files, and joins and removes members. The commands of atoll and the lab
+// use it.
 //
 // Every function can be repeated after an interruption and completes the remaining steps.
 package setup

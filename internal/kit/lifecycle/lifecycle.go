@@ -1,5 +1,5 @@
-// Package lifecycle starts and stops controllers as API servers and leases come and go, with the probes and
-// options that agent and hub share.
+// Package lifecycle starts and stops the controllers of agent and hub when API servers or leases become available or
+// are lost.
 package lifecycle
 
 import (

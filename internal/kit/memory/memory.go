@@ -1,4 +1,4 @@
-// Package memory makes a program heed its container's memory limit.
+// Package memory sets the Go runtime's memory limit from the container's memory limit.
 package memory
 
 import (

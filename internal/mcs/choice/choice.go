@@ -1,5 +1,5 @@
-// Package choice decides which endpoints of an imported service get traffic in one importing cluster, and which stand
-// by: it knows preferences of clusters, drained and silent clusters, and weights.
+// Package choice decides which endpoints of an imported service are active or on standby in one importing cluster, by
+// preferred, drained and silent clusters, and weights.
 //
 // kube-proxy uses endpoints that serve and terminate when no endpoint is ready (KEP-1669), separately for each address
 // family, port name and protocol. A standby endpoint is written in this state, so failover needs no further write. The

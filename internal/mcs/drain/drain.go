@@ -1,5 +1,5 @@
-// Package drain decides whether a cluster's part in a service is drained: other clusters send it no new connections while another
-// cluster can serve them.
+// Package drain decides whether a cluster's endpoints of a service are drained: other clusters open no new connections
+// to them while another cluster can serve.
 package drain
 
 import (

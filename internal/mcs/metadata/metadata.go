@@ -1,5 +1,5 @@
-// Package metadata applies exported labels and annotations to ServiceImports and derived Services without
-// changing others (docs/adr/0016).
+// Package metadata applies exported labels and annotations to ServiceImports and derived Services without changing
+// other keys (docs/adr/0016).
 package metadata
 
 import (

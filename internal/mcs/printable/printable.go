@@ -1,4 +1,4 @@
-// Package printable makes text that others chose safe to show: in a terminal, in a condition and in an Event.
+// Package printable escapes text from other sources, so that terminals, conditions and Events can show it safely.
 //
 // Control characters (C0, C1, DEL) move the cursor, hide output or write the clipboard. Bidirectional controls and invisible
 // characters make text look like other text. Line breaks forge lines. What unicode.IsPrint accepts does none of this.

@@ -1,5 +1,5 @@
-// Package share limits how much of a cluster one member of the clusterset may use, so that a member that is broken, or lies,
-// leaves the others their part.
+// Package share limits how much of a cluster's resources one member may use, so that a faulty or hostile member leaves
+// enough for other members.
 package share
 
 import (

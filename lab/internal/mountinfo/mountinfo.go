@@ -1,4 +1,4 @@
-// Package mountinfo reads the mount table (proc_pid_mountinfo(5)) and unmounts what is below a directory.
+// Package mountinfo reads the mount table (proc_pid_mountinfo(5)) and unmounts all file systems below a directory.
 package mountinfo
 
 import (

@@ -1,5 +1,5 @@
-// Package cases has the control-plane cases of the benchmark. A case compares Atoll with a
-// floor: the cost of the same writes and watches without any logic.
+// Package cases contains the control-plane cases of the benchmark. A case compares Atoll with a floor: the cost of the
+// same writes and watches without any logic.
 package cases
 
 import (

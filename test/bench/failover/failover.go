@@ -1,5 +1,5 @@
-// Package failover measures how fast and without loss traffic leaves endpoints, in a lab with real kube-proxy. See
-// docs/explanation/which-endpoint-answers.md.
+// Package failover measures how fast traffic leaves endpoints, and whether requests are lost, in a lab with real
+// kube-proxy. See docs/explanation/which-endpoint-answers.md.
 package failover
 
 import (

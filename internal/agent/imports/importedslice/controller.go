@@ -1,5 +1,5 @@
-// Package importedslice keeps the imported EndpointSlices: one for each slice that another cluster publishes, and one for each slice
-// of this cluster's own exported Services, which needs no broker.
+// Package importedslice writes the imported EndpointSlices: one for each slice of another cluster and, even without the
+// broker, one for each slice of this cluster's exported Services.
 package importedslice
 
 import (

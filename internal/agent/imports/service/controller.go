@@ -1,6 +1,6 @@
-// Package service keeps the derived Service of each ServiceImport: a Service without selector that has the clusterset
-// IP. A Service with clusterset IPs remains as long as its import, even while the import is headless and has a second,
-// headless Service (docs/adr/0025-how-long-an-address-lives.md).
+// Package service writes the derived Service of each ServiceImport: a Service without a selector that has the
+// clusterset IP. A Service with clusterset IPs remains as long as its import, even while the import is headless and has
+// a second, headless Service (docs/adr/0025-how-long-an-address-lives.md).
 package service
 
 import (

@@ -1,6 +1,6 @@
-// Package compare compares this cluster's objects on the broker with what it publishes, and counts in its Lease how often
-// all were right. An importing cluster accepts a missing or older object only after that (docs/explanation/protocol.md,
-// rule 3).
+// Package compare compares this cluster's objects on the broker with its exports, and counts successful comparisons in
+// its Lease. An importing cluster accepts a missing or older object only after that (docs/explanation/protocol.md, rule
+// 3).
 package compare
 
 import (

@@ -1,4 +1,4 @@
-// Package policyexport creates and deletes the ServiceExports that policies of the hub ask for.
+// Package policyexport creates and deletes the ServiceExports that the hub's policies request.
 package policyexport
 
 import (

@@ -1,4 +1,4 @@
-// Package record keeps this cluster's ExportedServices on the broker, one for each Service that it exports.
+// Package record writes this cluster's ExportedServices to the broker, one for each exported Service.
 package record
 
 import (

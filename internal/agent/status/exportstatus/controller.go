@@ -1,4 +1,4 @@
-// Package exportstatus keeps the conditions Valid, Ready and Conflict of this cluster's ServiceExports.
+// Package exportstatus writes the conditions Valid, Ready and Conflict of this cluster's ServiceExports.
 package exportstatus
 
 import (

@@ -1,5 +1,5 @@
-// Package importstatus keeps the status of this cluster's ServiceImports: the exporting clusters and the
-// condition Ready.
+// Package importstatus writes the status of this cluster's ServiceImports: the exporting clusters and the condition
+// Ready.
 package importstatus
 
 import (
