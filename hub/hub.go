@@ -1,4 +1,4 @@
-// Package hub is the program atoll-hub as a package: to build a hub with your own load-balancer providers, import them
+// Package hub is the program atoll-hub as a package. To build a hub with your own load-balancer providers, import them
 // and call Main.
 package hub
 

@@ -1,4 +1,4 @@
-// Package embedded is the load-balancer provider inside the hub: it listens on the addresses, and forwards TCP
+// Package embedded is the load-balancer provider inside the hub. It listens on the addresses, and forwards TCP
 // connections and UDP datagrams to the backends.
 //
 // This machine must already have the addresses. Traffic stops when the hub stops.

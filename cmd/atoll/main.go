@@ -1,5 +1,5 @@
-// Command atoll is the command-line tool: it installs clustersets and members, shows, explains and checks them,
-// and runs labs.
+// Command atoll is the command-line tool. It installs clustersets and members, shows, explains and checks them, and
+// runs labs.
 package main
 
 import (

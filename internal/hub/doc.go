@@ -1,4 +1,4 @@
-// Package hub contains the controllers of MultiClusterServices: they write policies for agents to the broker, and
+// Package hub contains the controllers of MultiClusterServices. They write policies for agents to the broker, and
 // configure load balancers.
 //
 // This package is the process; its subpackages are independent controllers. Providers (package cloudprovider) carry

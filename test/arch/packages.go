@@ -13,8 +13,8 @@ func packagesPage(packages []Package) string {
 	page.WriteString(`# Packages
 
 This page lists the first sentence of each package's comment; ` + "`go doc ./PACKAGE`" + ` shows the rest.
-[architecture.md](../explanation/architecture.md) explains how packages work together, and ` + "`test/arch/imports.go`" + ` lists the
-allowed imports.
+[architecture.md](../explanation/architecture.md) explains how packages work together, and
+` + "`test/arch/imports.go`" + ` lists the allowed imports.
 
 ` + "`go test ./test/arch -run TestPackagesPage -update`" + ` writes this page.
 

@@ -1,5 +1,5 @@
-// Command release packs a release from built programs: images without Docker, bills of materials, archives,
-// charts, manifests and checksums. The same commit gives the same bytes.
+// Command release packs a release from built programs. A release has images without Docker, bills of materials,
+// archives, charts, manifests and checksums. The same commit gives the same bytes.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package pace limits the write rate of each object with a token bucket: the first changes are written at once, later
+// Package pace limits the write rate of each object with a token bucket. The first changes are written at once, later
 // changes when a token is available. A change that removes something from use waits only briefly, even without a token.
 package pace
 

@@ -1,4 +1,4 @@
-// Package trial contains code that verify and bench share: it finds the members under test, and why a Service is not
+// Package trial contains code that verify and bench share. It finds the members under test, and why a Service is not
 // imported.
 package trial
 

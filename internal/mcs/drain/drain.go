@@ -1,5 +1,5 @@
-// Package drain decides whether a cluster's endpoints of a service are drained: other clusters open no new connections
-// to them while another cluster can serve.
+// Package drain decides whether a cluster's endpoints of a service are drained. Clients open no new connections
+// to drained endpoints while another cluster can serve.
 package drain
 
 import (

@@ -1,4 +1,4 @@
-// Command kube is one multi-call program with etcd and the Kubernetes programs of labs: its name selects the program.
+// Command kube is one multi-call program with etcd and the Kubernetes programs of labs. Its name selects the program.
 // kubectl is separate, because tests start it a thousand times.
 //
 // One program is linked once instead of five times, and all clusters' processes share its memory pages. Package kubebin

@@ -1,4 +1,4 @@
-// Package floor is the baseline of the benchmark: it writes the same objects to the same places as soon as a watch
+// Package floor is the baseline of the benchmark. It writes the same objects to the same places as soon as a watch
 // shows the previous object. The additional time of Atoll is the cost of its logic.
 //
 // Nothing may be faster than the floor, so it takes every shortcut: it runs in the measuring

@@ -1,5 +1,5 @@
-// Package importedslice writes the imported EndpointSlices: one for each slice of another cluster and, even without the
-// broker, one for each slice of this cluster's exported Services.
+// Package importedslice writes the imported EndpointSlices. There is one for each slice of another cluster and, even
+// without the broker, one for each slice of this cluster's exported Services.
 package importedslice
 
 import (

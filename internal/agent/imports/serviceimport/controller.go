@@ -1,6 +1,6 @@
-// Package serviceimport writes this cluster's ServiceImports: one for each exported service whose namespace exists in
-// this cluster (KEP-1645, "Importing Services"). It owns all fields except the status; it copies the clusterset IPs
-// from the derived Service.
+// Package serviceimport writes this cluster's ServiceImports. There is one for each exported service whose namespace
+// exists in this cluster (KEP-1645, "Importing Services"). It owns all fields except the status; it copies the
+// clusterset IPs from the derived Service.
 package serviceimport
 
 import (

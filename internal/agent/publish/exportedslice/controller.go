@@ -1,5 +1,5 @@
-// Package exportedslice writes this cluster's EndpointSlices to the broker: one for each slice of an exported Service
-// or, in advertise mode cluster-ip, one for each cluster IP.
+// Package exportedslice writes this cluster's EndpointSlices to the broker. There is one for each slice of an exported
+// Service or, in advertise mode cluster-ip, one for each cluster IP.
 package exportedslice
 
 import (
