@@ -12,11 +12,11 @@ import (
 
 // Annotations that configure the load balancer of a MultiClusterService.
 const (
-	// AnnotationPrefix is the prefix of these annotations. An unknown annotation with it is an error.
+	// AnnotationPrefix is the prefix of these annotations. Other annotations with this prefix are errors.
 	AnnotationPrefix = "lb.atoll.dev/"
-	// AnnotationProvider is the name of the provider. The default is the hub's.
+	// AnnotationProvider is the name of the provider. The default is the hub's default provider.
 	AnnotationProvider = AnnotationPrefix + "provider"
-	// AnnotationAddress is the requested address, or one of each IP family, separated by a comma.
+	// AnnotationAddress is the requested address, or one address of each IP family, separated by a comma.
 	AnnotationAddress = AnnotationPrefix + "address"
 	// AnnotationProxyProtocol is the version of the PROXY protocol, v1 or v2, for TCP connections to backends.
 	AnnotationProxyProtocol = AnnotationPrefix + "proxy-protocol"
@@ -24,7 +24,8 @@ const (
 	AnnotationMaxConnections = AnnotationPrefix + "max-connections"
 	// AnnotationConnectionRate is the maximum number of new connections of each port per second.
 	AnnotationConnectionRate = AnnotationPrefix + "connection-rate"
-	// AnnotationAbandon set to "true" lets a MultiClusterService be deleted although its load balancer cannot be.
+	// AnnotationAbandon is "true" if the MultiClusterService may be deleted although its load balancer cannot be
+	// deleted.
 	AnnotationAbandon = AnnotationPrefix + "abandon"
 )
 

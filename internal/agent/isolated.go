@@ -53,7 +53,7 @@ func (i *isolated) watch(ctx context.Context, elected <-chan struct{}, m *member
 		case err != nil:
 			pause, reason = isolationRetry, err.Error()
 			if reason != failed {
-				m.log.Warn("Failed to try whether the broker limits members to their own objects. The agent retries", "error", err)
+				m.log.Warn("Failed to test whether the broker limits members to their own objects. The agent retries", "error", err)
 			}
 		case now != i.known(""):
 			i.say(ctx, m, now)
@@ -77,7 +77,7 @@ func (i *isolated) say(ctx context.Context, m *member, now brokerv1alpha1.Isolat
 		return
 	}
 	text := "The broker does not limit members to their own objects: it accepted a write in the name of another cluster, as a dry run. " +
-		"Every member can replace the exports of all others until the broker's admission policies are back. Its administrator installs them again: " +
+		"Every member can replace the exports of all others until the broker's admission policies are restored. The broker's administrator restores them: " +
 		command.Broker.Atoll("broker deploy --clusterset %s", m.membership.Clusterset)
 	m.log.Error(text)
 	m.warn(ctx, "BrokerNotIsolated", "Join", text)

@@ -175,7 +175,7 @@ func (m *member) followsDrains(ctx context.Context, running *atomic.Pointer[core
 		}
 		digests, err := agent.FollowsDrains(ctx)
 		if err != nil {
-			m.log.Error("Failed to read which drains this cluster follows. The agent retries with the next heartbeat", "error", err)
+			m.log.Error("Failed to read which drains this cluster has applied. The agent retries with the next heartbeat", "error", err)
 			return published
 		}
 		return drain.FormatFollowed(digests)

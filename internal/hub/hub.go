@@ -152,7 +152,7 @@ func (p *process) term(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-// readOwnCluster returns the cluster that the hub runs in, and a cache with its nodes; nil outside a cluster.
+// readOwnCluster returns the hub's cluster, and a cache with its nodes; nil outside a cluster.
 func (p *process) readOwnCluster(ctx context.Context) (own *loadbalancer.OwnCluster, nodes cache.Cache, err error) {
 	flags, err := validation.ParseNetwork(p.options.ServiceCIDRs, p.options.PodCIDRs)
 	if err != nil {
@@ -163,14 +163,14 @@ func (p *process) readOwnCluster(ctx context.Context) (own *loadbalancer.OwnClus
 	switch {
 	case p.options.Config != nil || errors.Is(err, rest.ErrNotInCluster):
 	case err != nil:
-		return nil, nil, fmt.Errorf("configuring the client for the cluster that the hub runs in: %w", err)
+		return nil, nil, fmt.Errorf("configuring the client for the hub's cluster: %w", err)
 	default:
 		if reader, err = client.New(config, client.Options{Scheme: scheme()}); err != nil {
-			return nil, nil, fmt.Errorf("creating a client for the cluster that the hub runs in: %w", err)
+			return nil, nil, fmt.Errorf("creating a client for the hub's cluster: %w", err)
 		}
 		options := cache.Options{Scheme: scheme(), ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: loadbalancer.StripNode}}}
 		if nodes, err = cache.New(config, options); err != nil {
-			return nil, nil, fmt.Errorf("creating a cache of the nodes of the cluster that the hub runs in: %w", err)
+			return nil, nil, fmt.Errorf("creating a cache of the nodes of the hub's cluster: %w", err)
 		}
 	}
 	own, err = loadbalancer.ReadOwnCluster(ctx, reader, flags, p.log)

@@ -39,7 +39,7 @@ type Options struct {
 	Addresses, ProviderOptions []string
 	// NodeAddresses are the addresses of the hub pod's node. No backend may have one.
 	NodeAddresses []string
-	// PodCIDRs and ServiceCIDRs are address ranges of the cluster that the hub runs in. Other members' backends may not
+	// PodCIDRs and ServiceCIDRs are address ranges of the hub's cluster. Other members' backends may not
 	// have addresses there.
 	PodCIDRs, ServiceCIDRs []string
 	// AllowUnsetRanges allows backends of members for which the broker permits no address ranges.
@@ -59,7 +59,7 @@ type Options struct {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for the broker's API server; the default is the pod's ServiceAccount")
 	flags.StringVar(&o.Clusterset, "clusterset", broker.DefaultNamespace, "namespace of the clusterset on the broker")
-	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "elect one active replica; the other replicas stand by")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "elect one active replica; the other replicas are on standby")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 disables the endpoint")
 	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics over TLS with a self-signed certificate that changes at each start")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address for /healthz and /readyz; 0 disables the endpoints")
@@ -68,8 +68,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.Addresses, "lb-addresses", nil, "addresses for load balancers, such as 192.0.2.10, 192.0.2.0/28 or 192.0.2.10-192.0.2.20; the prefix PROVIDER= selects a provider other than the default; may be repeated")
 	flags.StringArrayVar(&o.ProviderOptions, "lb-option", nil, "option of a provider, in the form [PROVIDER.]NAME=VALUE; may be repeated")
 	flags.StringSliceVar(&o.NodeAddresses, "node-addresses", nil, "addresses of this pod's node, which load balancers refuse as backends; load balancers always refuse the addresses of this machine's interfaces and of the API server")
-	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod CIDR of the cluster that the hub runs in, which load balancers refuse in other clusters' backends; may be repeated; the default is the nodes' spec.podCIDRs")
-	flags.StringSliceVar(&o.ServiceCIDRs, "service-cidr", nil, "Service CIDR of the cluster that the hub runs in, which load balancers refuse in other clusters' backends; may be repeated; Kubernetes 1.33 and later publish the ranges")
+	flags.StringSliceVar(&o.PodCIDRs, "pod-cidr", nil, "pod CIDR of the hub's cluster; load balancers refuse other clusters' backends in this range; may be repeated; the default is the nodes' spec.podCIDRs")
+	flags.StringSliceVar(&o.ServiceCIDRs, "service-cidr", nil, "Service CIDR of the hub's cluster; load balancers refuse other clusters' backends in this range; may be repeated; Kubernetes 1.33 and later publish the ranges")
 	flags.BoolVar(&o.AllowUnsetRanges, "lb-allow-unset-ranges", false, "let load balancers use endpoints of clusters without address ranges on the broker (atoll broker members set CLUSTER --ranges); such a cluster can publish any address that the hub reaches")
 	flags.DurationVar(&o.AbandonAfter, "lb-abandon-after", 5*time.Minute, "time after which a MultiClusterService is deleted even if its load balancer cannot be deleted")
 	flags.Float64Var(&o.MemberBudget, "member-budget", 1, fmt.Sprintf("limit on the EndpointSlices of one member that the hub keeps in memory, as a multiple of %d endpoints, %d per namespace, and %d MiB of memory; the hub ignores slices beyond the budget; 0 for no limit",

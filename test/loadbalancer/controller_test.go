@@ -49,7 +49,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 	})
 	expect(t, mcs, loadbalancer.ConditionReachable, "True/Reachable")
 	p.report(name, netip.MustParseAddrPort("10.2.0.1:8080"))
-	if c := expect(t, mcs, loadbalancer.ConditionReachable, "False/SomeUnreachable"); c.Message != "1 of 3 backends do not answer the load balancer and get no traffic: 10.2.0.1:8080 in cluster c2." {
+	if c := expect(t, mcs, loadbalancer.ConditionReachable, "False/SomeUnreachable"); c.Message != "1 of 3 backends do not answer the load balancer, so they get no traffic: 10.2.0.1:8080 in cluster c2." {
 		t.Error(c.Message)
 	}
 	p.report(name)

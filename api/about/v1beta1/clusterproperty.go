@@ -29,7 +29,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// ClusterProperty is one fact about a cluster, named by its object's name.
+// ClusterProperty is one property of a cluster. The name of the object is the name of the property.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:labels="atoll.dev/crd-revision=1"
@@ -44,7 +44,7 @@ type ClusterProperty struct {
 	Spec              ClusterPropertySpec `json:"spec"`
 }
 
-// ClusterPropertySpec holds a property's value.
+// ClusterPropertySpec contains a property's value.
 type ClusterPropertySpec struct {
 	// Value is the property's value.
 	// +kubebuilder:validation:MinLength=1

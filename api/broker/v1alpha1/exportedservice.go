@@ -11,9 +11,9 @@ import (
 	trafficv1alpha1 "github.com/atoll-mcs/atoll/api/traffic/v1alpha1"
 )
 
-// ExportedService is the export of one Service by one cluster. It has everything that other clusters need to
-// merge it with other exports of the same Service (KEP-1645, "Constraints and Conflict Resolution"). Its
-// endpoints are in EndpointSlices in the same namespace.
+// ExportedService is the export of one Service by one cluster. It contains all data with which other clusters
+// merge the export with other exports of the same Service (KEP-1645, "Constraints and Conflict Resolution").
+// The endpoints are in EndpointSlices in the same namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:labels="atoll.dev/crd-revision=5"
@@ -34,7 +34,7 @@ type ExportedService struct {
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.exportedLabels) ? self.exportedLabels.map(k, size(k) + size(self.exportedLabels[k])).sum() : 0) + (has(self.exportedAnnotations) ? self.exportedAnnotations.map(k, size(k) + size(self.exportedAnnotations[k])).sum() : 0) <= 65536",message="exported labels and annotations must have at most 65536 bytes in total"
 type ExportedServiceSpec struct {
-	// ClusterID is the id of the exporting cluster, which must be the writer's own.
+	// ClusterID is the id of the exporting cluster. A member may set only its own id.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
@@ -44,18 +44,18 @@ type ExportedServiceSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ServiceNamespace string `json:"serviceNamespace"`
-	// ServiceName is the name of the Service. With Kubernetes 1.34 or later it may begin with a digit.
+	// ServiceName is the name of the Service. With Kubernetes 1.34 or later, the name may begin with a digit.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ServiceName string `json:"serviceName"`
-	// ExportedAt is the creation time of the ServiceExport. The oldest export wins conflicts.
+	// ExportedAt is the creation time of the ServiceExport. In a conflict, the oldest export wins.
 	ExportedAt metav1.Time `json:"exportedAt"`
 
-	// Type is Headless for a Service without a cluster IP, else ClusterSetIP.
+	// Type is Headless for a Service without a cluster IP, or else ClusterSetIP.
 	// +kubebuilder:validation:Enum=ClusterSetIP;Headless
 	Type mcsv1beta1.ServiceImportType `json:"type"`
-	// Ports are the ports of the Service. The admission policy for members restricts their names.
+	// Ports are the ports of the Service. The admission policy for members restricts the ports' names.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -96,24 +96,25 @@ type ExportedServiceSpec struct {
 	// +kubebuilder:validation:MaxProperties=1000
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317)",message="an annotation's key has at most 317 bytes"
 	ExportedAnnotations map[string]string `json:"exportedAnnotations,omitempty"`
-	// OnClusterLoss tells importing clusters whether to withdraw or to keep this cluster's endpoints when the
+	// OnClusterLoss says whether importing clusters withdraw or keep this cluster's endpoints when the
 	// cluster is lost. The default is withdraw.
 	// +optional
 	// +kubebuilder:validation:Enum=withdraw;keep
 	OnClusterLoss string `json:"onClusterLoss,omitempty"`
-	// Preference is that of the TrafficPolicy for the ServiceExport.
+	// Preference is the preference in the TrafficPolicy for the ServiceExport.
 	// +optional
 	Preference *trafficv1alpha1.Preference `json:"preference,omitempty"`
-	// Drained is set if the cluster wants no new connections to its endpoints while another cluster can serve them.
+	// Drained is true if clients open no new connections to this cluster's endpoints while another cluster
+	// can serve.
 	// +optional
 	Drained bool `json:"drained,omitempty"`
-	// Scope is Clusterset, the default, or Hub for an export that only the hub uses.
+	// Scope is Clusterset (default) if clusters import the service, or Hub if only the hub uses the export.
 	// +optional
 	// +kubebuilder:validation:Enum=Clusterset;Hub
 	Scope ExportScope `json:"scope,omitempty"`
-	// Consumers are the ids of the clusters that may import the service from this cluster, by the policy that
-	// created the export. Empty means all. They apply while the policy itself is missing, for example after
-	// the loss of the broker.
+	// Consumers are the ids of the clusters that may import the service from this cluster, according to the
+	// policy that created the export. Empty means all clusters. The field applies while the policy is
+	// missing, for example after the loss of the broker.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000

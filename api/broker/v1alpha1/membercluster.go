@@ -63,8 +63,9 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[\pL\pM\pN\pP\pS ]*$`
 	Region string `json:"region,omitempty"`
-	// Properties are the values of the cluster's ClusterProperties (KEP-2149), by name. All members can read them. The
-	// agent publishes the first 64 by name that have a qualified name and a value of at most 256 bytes.
+	// Properties are the values of the cluster's ClusterProperties (KEP-2149), by name. All members can read
+	// them. The agent publishes the first 64 properties by name that have a qualified name and a value of at
+	// most 256 bytes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) > 0 && size(k) <= 253)",message="the name of a property has 1 to 253 characters"
@@ -93,18 +94,18 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:Enum=pods;cluster-ip
 	// +kubebuilder:default=pods
 	AdvertiseMode AdvertiseMode `json:"advertiseMode"`
-	// State is Removed after the member was removed or has left. Other members then drop everything from it,
-	// which they do not when this object is deleted. When a cluster joins with this id, its agent writes the
-	// object again.
+	// State is Removed after the member was removed or has left. Other members then delete their imports from
+	// the member. They keep the imports if this object is deleted. When a cluster joins with this id, its
+	// agent writes the object again.
 	// +optional
 	// +kubebuilder:validation:Enum=Removed
 	State MemberState `json:"state,omitempty"`
-	// RemovedAt is when the member was removed. Members that doubt a removal, because a restored backup shows the same,
-	// follow the next one, which changes this time.
+	// RemovedAt is the time when the member was removed. A restored backup can contain an old removal, so
+	// members may not apply it. They apply the next removal, which changes this time.
 	// +optional
 	RemovedAt *metav1.Time `json:"removedAt,omitempty"`
-	// OverBudget are the ids of members that exceed the budget of this member, so that some of their changes
-	// arrive late or not at all here.
+	// OverBudget are the ids of members that exceed the budget of this member. Some changes of these members
+	// arrive in this cluster late or not at all.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -112,8 +113,8 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	OverBudget []string `json:"overBudget,omitempty"`
-	// Isolation says whether the broker refuses writes to other members' objects, as this member last tried. It
-	// is empty if the member does not know.
+	// Isolation says whether the broker refused this member's last test write in the name of another member.
+	// It is empty if the result is unknown.
 	// +optional
 	// +kubebuilder:validation:Enum=Enforced;NotEnforced
 	Isolation Isolation `json:"isolation,omitempty"`

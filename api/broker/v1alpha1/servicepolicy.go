@@ -8,8 +8,9 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 )
 
-// ServicePolicy tells agents about a MultiClusterService: which clusters provide the Service, which import
-// it, and which ports. Its name is <service>.<namespace>. The hub writes it, and members read it.
+// ServicePolicy tells agents which clusters provide the Service of a MultiClusterService, which clusters
+// import it, and which ports are exposed. Its name is <service>.<namespace>. The hub writes ServicePolicies,
+// and members read them.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:labels="atoll.dev/crd-revision=1"
@@ -37,21 +38,22 @@ type ServicePolicySpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	ServiceName string `json:"serviceName"`
-	// Scope is Clusterset for importing clusters, or Hub for load balancers only.
+	// Scope is Clusterset if clusters import the service, or Hub if only load balancers use it.
 	// +kubebuilder:validation:Enum=Clusterset;Hub
 	Scope ExportScope `json:"scope"`
-	// Providers are the ids of the clusters that export the Service. Empty means all clusters that have it.
+	// Providers are the ids of the clusters that export the Service. Empty means all clusters that have the
+	// Service.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Providers []string `json:"providers,omitempty"`
 	// Consumers are the ids of the clusters that import the service, with the scope Clusterset. Empty means
-	// all.
+	// all clusters.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Consumers []string `json:"consumers,omitempty"`
-	// Ports are the exposed ports. Empty means all.
+	// Ports are the exposed ports. Empty means all ports.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000

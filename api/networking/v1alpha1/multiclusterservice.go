@@ -5,9 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MultiClusterService exposes a Service outside its cluster: to other clusters of the clusterset, through a
-// load balancer, or both. It has the name and namespace of the Service. Services of that name in all member
-// clusters form one service.
+// MultiClusterService exposes a Service to other clusters of the clusterset, to external clients through a
+// load balancer, or both. It has the name and namespace of the Service. Services with this name and namespace
+// in all member clusters form one service.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:labels="atoll.dev/crd-revision=2"
@@ -22,7 +22,7 @@ type MultiClusterService struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// Spec is the desired exposure.
 	Spec MultiClusterServiceSpec `json:"spec"`
-	// Status has the addresses of the load balancer, and the conditions.
+	// Status contains the addresses of the load balancer, and the conditions.
 	// +optional
 	Status corev1.ServiceStatus `json:"status,omitempty"`
 }
@@ -41,34 +41,34 @@ type MultiClusterServiceSpec struct {
 	// +kubebuilder:validation:MaxItems=10
 	Types []ExposureType `json:"types"`
 
-	// Ports are the ports of the Service to expose, to other clusters and by the load balancer. The default
-	// is all ports.
+	// Ports are the ports that are exposed to other clusters and by the load balancer. The default is all
+	// ports of the Service.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Ports []ExposurePort `json:"ports,omitempty"`
 
-	// Range selects the clusters that import the Service. It needs the type CrossCluster. The default is all
-	// clusters, including clusters that join later.
+	// Range selects the clusters that import the Service. It requires the type CrossCluster. The default is
+	// all clusters, including clusters that join later.
 	// +optional
 	Range ExposureRange `json:"range,omitempty"`
 
-	// ProviderClusters are the clusters whose endpoints the service uses. The default is all clusters that
-	// have the Service, including clusters that join later.
+	// ProviderClusters are the clusters that provide endpoints of the service. The default is all clusters
+	// that have the Service, including clusters that join later.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	ProviderClusters []ClusterSelector `json:"providerClusters,omitempty"`
 
-	// ConsumerClusters are the clusters that import the Service. It needs the type CrossCluster, and replaces
-	// Range.
+	// ConsumerClusters are the clusters that import the Service. The field requires the type CrossCluster,
+	// and replaces Range.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	ConsumerClusters []ClusterSelector `json:"consumerClusters,omitempty"`
 
-	// ServiceProvisionClusters is the deprecated form of ProviderClusters in manifests for Karmada. It counts only if
-	// ProviderClusters is empty.
+	// ServiceProvisionClusters is the deprecated form of ProviderClusters in manifests for Karmada. It
+	// applies only if ProviderClusters is empty.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -76,8 +76,8 @@ type MultiClusterServiceSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)?$')",message="a cluster's name is one or two DNS labels: lower-case letters, digits and inner hyphens"
 	ServiceProvisionClusters []string `json:"serviceProvisionClusters,omitempty"`
 
-	// ServiceConsumptionClusters is the deprecated form of ConsumerClusters in manifests for Karmada. It counts only if
-	// ConsumerClusters is empty. It needs the type CrossCluster, and replaces Range.
+	// ServiceConsumptionClusters is the deprecated form of ConsumerClusters in manifests for Karmada. It
+	// applies only if ConsumerClusters is empty. It requires the type CrossCluster, and replaces Range.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000

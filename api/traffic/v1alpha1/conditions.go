@@ -1,6 +1,6 @@
 package v1alpha1
 
-// ConditionAccepted is the type of the condition that says whether a policy applies to a target.
+// ConditionAccepted is the condition that says whether a policy applies to a target.
 const ConditionAccepted = "Accepted"
 
 // Reasons of the condition Accepted. It is True for ReasonAccepted, and False for all others.

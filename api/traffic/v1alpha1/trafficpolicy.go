@@ -13,11 +13,11 @@ const (
 	RegionProperty = "region"
 )
 
-// TrafficPolicy says which clusters the endpoints of a multi-cluster service are used from. A policy for a
-// ServiceImport applies in its own cluster. A policy for a ServiceExport applies in all importing clusters that have
-// no policy for their ServiceImport; its weights and its fallback None only where the cluster of the export owns the
-// namespace, or the importing namespace accepts them. The policy of the oldest export of the service applies. Of two policies for one
-// target in a namespace, the older applies.
+// TrafficPolicy says from which clusters an importing cluster uses endpoints of a multi-cluster service. A policy for
+// a ServiceImport applies in its own cluster. A policy for a ServiceExport applies in all importing clusters that
+// have no policy for their ServiceImport. Its weights and its fallback None apply only where the exporting cluster
+// owns the namespace, or the importing namespace accepts them. If exports have different policies, the policy of the
+// oldest export applies. If two policies in a namespace have the same target, the older policy applies.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:labels="atoll.dev/crd-revision=1"
@@ -31,16 +31,17 @@ type TrafficPolicy struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// Spec is the desired preference.
 	Spec TrafficPolicySpec `json:"spec"`
-	// Status has the result for each target.
+	// Status contains the result for each target.
 	// +optional
 	Status TrafficPolicyStatus `json:"status,omitempty"`
 }
 
 // TrafficPolicySpec is the desired preference of clusters.
 type TrafficPolicySpec struct {
-	// TargetRefs are the ServiceImports and ServiceExports in the policy's namespace that the policy applies to. Only
-	// the cluster's default policy has none: it is named default, in the namespace atoll-system, and applies to all
-	// imported services that have no other policy. Other policies without targets have no effect.
+	// TargetRefs are the ServiceImports and ServiceExports, in the policy's namespace, to which the policy applies.
+	// Only the cluster's default policy has no targets. The default policy has the name default and the namespace
+	// atoll-system, and applies to all imported services without another policy. Other policies without targets have
+	// no effect.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -49,25 +50,27 @@ type TrafficPolicySpec struct {
 	Preference `json:",inline"`
 }
 
-// Preference is an order of clusters, and weights.
+// Preference is an order of clusters, and their weights.
 type Preference struct {
-	// ClusterSelectors are groups of clusters, the most preferred first. A cluster is in the first group that matches
-	// it. The first group with a usable endpoint gets the traffic. Without selectors, all clusters are in one group.
+	// ClusterSelectors select groups of clusters, the most preferred group first. A cluster belongs to the first
+	// group that matches it. The first group with a usable endpoint gets the traffic. Without selectors, all clusters
+	// are in one group.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	ClusterSelectors []ClusterGroup `json:"clusterSelectors,omitempty"`
 
-	// Fallback is for clusters that no selector matches. All makes them the last group. None means that their endpoints
-	// are never used, even if no other endpoint is usable. It has no effect without clusterSelectors.
+	// Fallback applies to clusters that no selector matches. All makes these clusters the last group. With None,
+	// their endpoints get no traffic, even if no other endpoint is usable. Without clusterSelectors, the field has no
+	// effect.
 	// +optional
 	// +kubebuilder:default=All
 	// +kubebuilder:validation:Enum=All;None
 	Fallback Fallback `json:"fallback,omitempty"`
 
-	// Weights are the parts of the traffic of clusters within the group that gets the traffic. The first weight that
-	// names or matches a cluster counts. A cluster with weight 0, or without a weight, gets traffic only if no cluster
-	// with a weight above 0 has a usable endpoint. If all weights are 0, weights have no effect.
+	// Weights are the clusters' shares of the traffic, within the group that gets the traffic. If several weights
+	// name or match a cluster, the first applies. A cluster with weight 0, or without a weight, gets traffic only if
+	// no cluster with a weight above 0 has a usable endpoint. If all weights are 0, weights have no effect.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -103,8 +106,9 @@ type ClusterGroup struct {
 // PropertySelector matches clusters by their ClusterProperties (KEP-2149). All requirements must hold. A selector
 // without requirements matches all clusters.
 type PropertySelector struct {
-	// MatchProperties are values of properties, by the property's name. The value @SameAsImporter@ stands for the value
-	// in the importing cluster. It matches no cluster if the importing cluster does not have the property.
+	// MatchProperties are required values of properties, by the property's name. The value @SameAsImporter@ stands
+	// for the value in the importing cluster. If the importing cluster does not have the property, this value matches
+	// no cluster.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) > 0 && size(k) <= 253 && size(self[k]) <= 256)",message="the name of a property has 1 to 253 characters, and its value at most 256"
@@ -125,12 +129,14 @@ type PropertyExpression struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
-	// Operator says how the property relates to the values. NotIn and DoesNotExist match clusters without the property.
+	// Operator says how the property relates to the values. NotIn and DoesNotExist also match clusters without the
+	// property.
 	// +required
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
 	Operator metav1.LabelSelectorOperator `json:"operator"`
-	// Values are the values for In and NotIn. The value @SameAsImporter@ stands for the value in the importing cluster.
-	// Without that property in the importing cluster, NotIn matches no cluster, because the value to avoid is unknown.
+	// Values are the values for In and NotIn. The value @SameAsImporter@ stands for the value in the importing
+	// cluster. If the importing cluster does not have the property, NotIn matches no cluster, because the value to
+	// avoid is unknown.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -144,7 +150,7 @@ type Fallback string
 const (
 	// FallbackAll makes all other clusters the last group.
 	FallbackAll Fallback = "All"
-	// FallbackNone means that endpoints of other clusters are never used.
+	// FallbackNone means that endpoints of other clusters get no traffic.
 	FallbackNone Fallback = "None"
 )
 
@@ -158,10 +164,11 @@ type ClusterWeight struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)?$')",message="a cluster's name is one or two DNS labels: lower-case letters, digits and inner hyphens"
 	Cluster string `json:"cluster,omitempty"`
-	// PropertySelector matches clusters. Each of them has the weight.
+	// PropertySelector selects clusters by their properties. Each selected cluster has the weight.
 	// +optional
 	PropertySelector *PropertySelector `json:"propertySelector,omitempty"`
-	// Weight is the cluster's part of the traffic, relative to the sum of the weights of clusters with usable endpoints.
+	// Weight is the cluster's share of the traffic, relative to the sum of the weights of clusters with usable
+	// endpoints.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
@@ -170,8 +177,8 @@ type ClusterWeight struct {
 
 // TrafficPolicyStatus is written by the agent of the policy's cluster.
 type TrafficPolicyStatus struct {
-	// Targets has the result for each target, in the order of spec.targetRefs. The cluster's default policy has one
-	// entry, without kind and name.
+	// Targets contain the result for each target, in the order of spec.targetRefs. For the cluster's default policy,
+	// there is one entry without kind and name.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -188,25 +195,27 @@ type TargetStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// Conditions has the condition Accepted: whether the policy applies to the target.
+	// Conditions contain the condition Accepted, which says whether the policy applies to the target.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// ClusterSelectorResults are the clusters of each group in this cluster, in the order of spec.clusterSelectors.
+	// ClusterSelectorResults are the selected clusters, as this cluster sees them, for each group in the order of
+	// spec.clusterSelectors.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	ClusterSelectorResults []ClusterSelectorResult `json:"clusterSelectorResults,omitempty"`
-	// Weights are the shares of clusters in this cluster, by cluster id. It is empty if the policy has no weights.
+	// Weights are the clusters' shares of this cluster's connections, by cluster id. The list is empty if the policy
+	// has no weights.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Weights []WeightStatus `json:"weights,omitempty"`
 }
 
-// ClusterSelectorResult has the clusters that one selector selects.
+// ClusterSelectorResult contains the clusters that one selector selects.
 type ClusterSelectorResult struct {
 	// Clusters are the ids of clusters that export the service, match the selector and are neither drained nor silent.
 	// +optional
@@ -216,15 +225,16 @@ type ClusterSelectorResult struct {
 	Clusters []string `json:"clusters,omitempty"`
 }
 
-// WeightStatus is the share of one cluster. Shares are counted in endpoints, so few endpoints allow few shares.
+// WeightStatus is the share of one cluster. A share is a number of endpoints, so only few shares are possible with
+// few endpoints.
 type WeightStatus struct {
 	// Cluster is the cluster id.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Cluster string `json:"cluster"`
-	// SharePercent is the cluster's part of the active endpoints of the service, in percent, rounded. Where ports have
-	// different shares, it is that of the port whose share differs most from the weights. It is absent if the cluster
-	// has no usable endpoint.
+	// SharePercent is the cluster's part of the active endpoints of the service, in percent, rounded. If ports have
+	// different shares, SharePercent is the share that differs most from the weights. It is absent if the cluster has
+	// no usable endpoint.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100

@@ -15,7 +15,7 @@ import (
 
 const commandsIntro = `# Commands and flags
 
-Every command of ` + "`atoll`" + `, which ` + "`--help`" + ` shows too, and the flags of the programs in the clusters.
+This page lists all commands of ` + "`atoll`" + `, with the texts of ` + "`--help`" + `, and the flags of the programs in the clusters.
 `
 
 // commandsPage is the reference of the commands of atoll and of the flags of atoll-agent, atoll-hub and atoll-console.

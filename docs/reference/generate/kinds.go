@@ -10,7 +10,7 @@ import (
 // groups are the packages with kinds, in the order in which a reader wants them.
 var groups = []struct{ folder, version, where string }{
 	{"api/networking/v1alpha1", "networking.karmada.io/v1alpha1", "On the broker's API server, written by users: [MultiClusterService](../how-to/multiclusterservice.md)."},
-	{"api/traffic/v1alpha1", "traffic.atoll.dev/v1alpha1", "In each member, written by users: which clusters the endpoints of a service are used from."},
+	{"api/traffic/v1alpha1", "traffic.atoll.dev/v1alpha1", "In each member, written by users: [order and weights of clusters](../how-to/prefer.md)."},
 	{"api/broker/v1alpha1", "broker.atoll.dev/v1alpha1", "On the broker, written only by agents and the hub: [Architecture](../explanation/architecture.md)."},
 	{"api/about/v1beta1", "about.k8s.io/v1beta1", "In each member, written by `atoll join`: [KEP-2149](https://github.com/kubernetes/enhancements/tree/master/keps/sig-multicluster/2149-clusterid)."},
 }

@@ -9,9 +9,9 @@ import (
 
 const labelsIntro = `# Labels, annotations and conditions
 
-The labels, annotations and conditions of Atoll and of the Multi-Cluster Services API that Atoll writes or reads.
-[Architecture](../explanation/architecture.md) lists the objects. The conditions of ServiceExports and ServiceImports are in [Rules](rules.md),
-and the reasons of all conditions in [Messages](messages.md).
+These tables list labels, annotations and conditions of Atoll and of the Multi-Cluster Services API that Atoll writes or reads.
+[Architecture](../explanation/architecture.md) lists the objects. [Rules](rules.md) describes the conditions of ServiceExports and
+ServiceImports, and [Messages](messages.md) the reasons of all conditions.
 `
 
 // sections are the tables of the page: the constants of a package whose names begin so.

@@ -16,8 +16,8 @@ import (
 
 const messagesIntro = `# Messages
 
-The Events and conditions of Atoll, by object: each reason with its meaning and what to do. The message of an Event or condition names the
-clusters, addresses and commands of your case.
+These tables explain the reasons of Atoll's Events and conditions, by object. The message of an Event or condition names the clusters,
+addresses and commands of your case.
 
 | To see | Run |
 |---|---|

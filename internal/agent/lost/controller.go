@@ -253,7 +253,7 @@ func (c *Controller) note(decided State) {
 			return false
 		}
 		if id, silent := silentKey(key); silent {
-			c.log.Info("Uses the endpoints of a cluster that was silent again", "member", id, "silentSince", since)
+			c.log.Info("The cluster is no longer silent. The agent uses the cluster's endpoints again", "member", id, "silentSince", since)
 		} else if !isUnproven(key) {
 			c.log.Info("Restored the endpoints of a cluster that is reachable again", "member", key, "withdrawnSince", since)
 		}

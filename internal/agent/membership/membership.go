@@ -33,7 +33,7 @@ type TakenError struct{ ID, Clusterset, Owner, Self string }
 
 func (e *TakenError) Error() string {
 	return fmt.Sprintf("cluster id %q belongs to another cluster. That cluster's kube-system namespace has UID %s, but this cluster's has UID %s. "+
-		"This cluster exports and imports nothing new until it has its own id. To give this cluster another id, leave the clusterset, then join with a join file for the new id: %s and %s. "+
+		"Until this cluster has its own id, it exports and imports no new services or changes. To give this cluster another id, leave the clusterset, then join with a join file for the new id: %s and %s. "+
 		"If the other cluster no longer exists, remove it and everything that it exports: %s",
 		e.ID, e.Owner, e.Self, command.Here.Atoll("leave"), command.Here.Atoll("join FILE"), command.Broker.Atoll("broker members remove %s --clusterset %s", e.ID, e.Clusterset))
 }

@@ -83,12 +83,12 @@ func (r *reconciler) say(ctx context.Context) {
 	texts := map[names.ClusterID]string{}
 	for id, m := range r.cluster.View.Memberships() {
 		if m.Doubted {
-			texts[id] = fmt.Sprintf("The broker says that cluster %q was removed, but it has joined again since, or its MemberCluster was created again: "+
-				"a restored backup shows the same. Its Services stay imported. If it was removed, remove it again: %s", id, command.Here.Atoll("broker members remove %s", id))
+			texts[id] = fmt.Sprintf("The broker says that cluster %q was removed, but the cluster has joined again since then, or its MemberCluster was created again. The cause can be a restored backup. "+
+				"The cluster's Services stay imported. If the cluster was removed, remove it again: %s", id, command.Here.Atoll("broker members remove %s", id))
 		}
 	}
 	if _, kept := r.cluster.View.PermissionsFrom(); kept {
-		texts[""] = fmt.Sprintf("ConfigMap %s on the broker was created again without keys. The permissions from before apply until it has one: see %s",
+		texts[""] = fmt.Sprintf("ConfigMap %s on the broker was created again without keys. The earlier permissions apply until the ConfigMap has a key: see %s",
 			names.MemberPermissions, command.Here.Atoll("broker members list"))
 	}
 	added, _ := r.warned.Update(struct{}{}, texts)

@@ -119,7 +119,7 @@ func (c *Controller) Token(m credential.Membership) *broker.Token {
 			c.log.Error("The broker rejected the join file's token. This cluster is not a member and imports nothing",
 				"reason", claims.WhyRefused(time.Now()), "server", m.Server, "action", m.NewFile())
 		default:
-			c.log.Error("The broker rejected this cluster's token. The token expired while the agent was off, or another cluster or a new join replaced the token, or the cluster was removed from the clusterset. "+
+			c.log.Error("The broker rejected this cluster's token. The token expired while the agent was off, another cluster or a new join replaced the token, or the cluster was removed from the clusterset. "+
 				"Imported services keep working, but updates from other clusters are not received", "server", m.Server, "action", m.NewFile())
 		}
 	})

@@ -60,19 +60,21 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 members, and admission policies that let a member write only its own objects. The command installs no
 programs. To upgrade, use "atoll upgrade".
 
-The command also creates a ResourceQuota that protects the broker's etcd, unless one limits the clusterset's
-objects already. It never changes an existing ResourceQuota. --dry-run does not print it.
+The command also creates a ResourceQuota that protects the broker's etcd, unless a ResourceQuota limits the
+clusterset's objects already. It never changes an existing ResourceQuota. --dry-run does not print the
+ResourceQuota.
 
 With --default-exports deny, a member may not export any Service until "atoll broker members set" permits
 namespaces. Without the flag, an existing setting does not change. On a new broker, every member may export
 Services of all namespaces.
 
---token-lifetime limits the lifetime of members' tokens, which agents renew. A stolen token expires earlier, but
-a member that is off or disconnected for about this time must join again. Without the flag, an existing limit does
-not change.
+--token-lifetime limits the lifetime of members' tokens, which agents renew. With a short lifetime, a stolen
+token expires early, but a member that is off or disconnected for about this time must join again. Without the
+flag, an existing limit does not change.
 
---registry names the registry that has the images of Atoll. Join files then name the registry, so that "atoll join"
-needs no flag. "atoll hub deploy" uses it, too. Without the flag, an existing setting does not change.`,
+--registry sets the registry of Atoll's images. Join files then contain the registry, so "atoll join" needs no
+flag. "atoll hub deploy" also takes the images from this registry. Without the flag, an existing setting does
+not change.`,
 		Example: `  atoll broker deploy --context broker
   atoll broker deploy --context broker --clusterset staging   # a second clusterset
   atoll broker deploy --context broker --default-exports deny

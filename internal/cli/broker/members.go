@@ -93,15 +93,15 @@ Give each namespace by name, or give a prefix followed by * for all names with t
 have the same IP family, the member may not export addresses of the other IP family. With --dry-run, the
 command shows the exports that other clusters would ignore.
 
---owns reserves namespaces: only their owners may export them, so no other member can take part in their
-services, or win conflicts with an older export. A namespace may have several owners. A minus sign after the
-name ends the ownership. Namespaces that a member owns stay permitted when --namespaces changes.
+--owns reserves namespaces. Only the owners of a namespace may export its Services, so no other member can take
+part in these services, or win conflicts with an older export. A namespace may have several owners. A minus sign
+after the name ends the ownership. When --namespaces changes, a member's own namespaces stay permitted.
 
 A drained member gets no new connections while other members can serve them, as with "atoll drain".
 
-A frozen member can change and delete its objects on the broker, renew its heartbeat and its token, but not create
-records, EndpointSlices and catalogue entries. So its new exports and new EndpointSlices do not reach other
-clusters. Freeze a member that fills the broker's quota.`,
+A frozen member can change and delete its objects on the broker, and renew its heartbeat and its token. It
+cannot create records, EndpointSlices or catalogue entries, so its new exports and EndpointSlices do not reach
+other clusters. Freeze a member that fills the broker's quota.`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
   atoll broker members set c2 --namespaces '*' --context broker         # all
   atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored
@@ -311,8 +311,8 @@ permissions, accounts, heartbeat and exports. It lists the services that clients
 confirmation. For a cluster that still exists, use "atoll leave".
 
 With --force, the command expels a cluster that still exists. The broker then refuses all requests from the
-cluster. Open watches of its agents end within ten minutes. A hostile client may have requested a longer
-watch, which ends when the broker's API server restarts.`,
+cluster. Open watches of its agents end within ten minutes. A hostile client can request longer watches, which
+end when the broker's API server restarts.`,
 		Example: `  atoll broker members remove c3 --context broker --dry-run
   atoll broker members remove c3 --context broker`,
 		Args: clusterID(&request.Cluster),

@@ -36,13 +36,13 @@ func newTokenCreate(o *target.Clusterset) *cobra.Command {
 		Use:   "create CLUSTER",
 		Short: "Create a join file, which lets one cluster join once",
 		Long: `Creates accounts on the broker for a cluster, and a join file. The cluster id consists of one or
-two DNS labels. The join file contains the broker's URL and certificate authority, and a token. It works only
-once, only for this cluster id, and until it expires. Keep the join file secret, because anyone who has it can
-use it. An earlier join file for the same cluster stops working.
+two DNS labels. The join file contains the broker's URL and certificate authority, and a token. The join file
+works once, for this cluster id, until it expires. Keep it secret, because anyone with the join file can join a
+cluster. An earlier join file for the same cluster stops working.
 
-To replace the credentials of a member, let the cluster join again with a new join file. The former credentials
-stop working when the cluster has joined. If the member is alive, add --replace. Such a file expires after an hour
-at most, because another cluster could take the member's place with it.
+To replace the credentials of a member, let the cluster join again with a new join file. When the cluster has
+joined, the earlier credentials stop working. If the member sends heartbeats, add --replace. The new join file
+then expires after an hour at most, because another cluster could use it to take the member's place.
 
 With --output, only you can read the join file. Without --output, the command writes the join file to standard
 output.`,
@@ -105,9 +105,9 @@ output.`,
 	}
 	flags := command.Flags()
 	flags.DurationVar(&request.Lifetime, "ttl", 24*time.Hour, fmt.Sprintf("lifetime of the join file, from %v to %v", setup.MinJoinLifetime, setup.MaxJoinLifetime))
-	flags.StringVarP(&file, "output", "o", "", "file to write the join file to, which only you can read; default is standard output")
+	flags.StringVarP(&file, "output", "o", "", "file to which the command writes the join file, and which only you can read; default is standard output")
 	flags.BoolVar(&force, "force", false, "replace the file of --output if it exists")
-	flags.BoolVar(&request.Replace, "replace", false, fmt.Sprintf("also create a join file for a member that is alive, to replace its credentials; the lifetime is at most %v", setup.ReplaceLifetime))
+	flags.BoolVar(&request.Replace, "replace", false, fmt.Sprintf("also create a join file for a member that sends heartbeats, to replace its credentials; the lifetime is at most %v", setup.ReplaceLifetime))
 	flags.StringVar(&request.Server, "server", "", "URL at which the member reaches the broker; default is the URL in the kubeconfig")
 	flags.StringVar(&caFile, "ca-file", "", "file with the broker's certificate authority for the member; default is the certificate authority in the kubeconfig")
 	return command

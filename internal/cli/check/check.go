@@ -42,8 +42,8 @@ cluster, and deletes the namespace at the end. With --no-pods, it skips the chec
 
 In the context of a broker, the command checks whether the broker still limits what members may write.
 
-With --pre, the command checks whether clusters can join, before you install Atoll. With --join-file, it also
-checks whether pods reach the broker in the join file.
+With --pre, the command checks whether clusters can join, before you install Atoll. With --join-file, the
+command also checks whether pods reach the broker of the join file.
 
   √  passed
   ‼  a warning: Atoll works, with limitations

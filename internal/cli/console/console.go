@@ -39,15 +39,14 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "console",
 		Short: "Show a clusterset in the browser",
-		Long: `Shows clusters, services, conflicts, checks and events of a clusterset in the browser, and keeps them current. It
-reads with your own permissions, and writes nothing. The pages are served on this machine's loopback address. The
-printed address works once; the browser then has a cookie.
+		Long: `Shows clusters, services, conflicts, checks and Events of a clusterset in the browser, and
+updates the pages. The command reads with your own permissions, and changes nothing. It serves the pages on this
+machine's loopback address. The printed address works once; the browser then has a cookie.
 
-Name the clusters with --context or --all. Clusters of the clusterset without a context are shown with what the
-broker has of them. The broker is read with the credentials of the first cluster that has them, or with
---broker-context.
+Select the clusters with --context or --all. For clusters without a context, the pages show the broker's data.
+The command reads the broker with the credentials that the first member stores, or with --broker-context.
 
-With --snapshot, the command writes one page to a file instead, which needs no server, and ends.`,
+With --snapshot, the command writes one page to a file and ends. A browser can open the file without a server.`,
 		Example: `  atoll console --context c1 --context c2 --context c3
   atoll console --all --no-browser --port 8080
   atoll console --all --snapshot clusterset.html`,
@@ -57,11 +56,11 @@ With --snapshot, the command writes one page to a file instead, which needs no s
 	flags := command.Flags()
 	o.AddContextsFlags(flags, &o.contexts)
 	o.AddAllFlag(flags)
-	flags.StringVar(&o.broker, "broker-context", "", "context of the broker, to read it with your own permissions")
+	flags.StringVar(&o.broker, "broker-context", "", "context of the broker, to read the broker with your own permissions")
 	flags.Uint16Var(&o.port, "port", 0, "port on 127.0.0.1; 0 selects a free port")
 	flags.BoolVar(&o.noBrowser, "no-browser", false, "do not open a browser")
 	flags.StringVar(&o.snapshot, "snapshot", "", "write one page to this file and end")
-	flags.DurationVar(&o.timeout, "timeout", time.Minute, "with --snapshot: maximum time to read the clusters; the page says what has not been read then")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "with --snapshot: maximum time to read the clusters; the page names data that could not be read in this time")
 	return command
 }
 

@@ -49,24 +49,25 @@ func NewCommand() *cobra.Command {
 	command := o.complete(&cobra.Command{
 		Use:   "drain CLUSTER",
 		Short: "Send no new connections to a cluster's exported services",
-		Long: `Drains a cluster, a namespace of it, or one of its Services. All clusters, also the drained one, then send no
-new connections to the endpoints there while another cluster can serve them. Established connections stay.
-Where no other cluster can serve, traffic still flows. The addresses of headless Services leave DNS, and the
-names of their pods there, unless all clusters are drained.
+		Long: `Drains a cluster, one of its namespaces, or one of its Services. All clusters, including the
+drained cluster, then send no new connections to the drained endpoints while another cluster can serve the
+service. Established connections stay. If no other cluster can serve a service, its traffic does not change.
+While another cluster has a ready pod, DNS omits a headless Service's addresses in the drained cluster; the
+names of its pods still resolve.
 
 Run the command with a context of the cluster itself. The broker's administrator can drain a cluster with
 "atoll broker members set CLUSTER --drained".
 
-With --wait, the command ends when all clusters that send heartbeats have put the endpoints on standby. Its exit
-status is 1 if one has not within the --timeout; the drain stays.`,
+With --wait, the command ends when all clusters that send heartbeats have put the endpoints on standby. If a
+cluster has not done so within --timeout, the exit status is 1, and the drain stays.`,
 		Example: `  atoll drain c1 --context c1
   atoll drain c1 --for 2h --context c1                         # ends by itself
   atoll drain c1 -n shop --service web --context c1
   atoll drain c1 --wait --timeout 5m --context c1`,
 	}, o.drain)
-	command.Flags().BoolVar(&o.wait, "wait", false, "wait until all clusters follow")
-	command.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "with --wait: how long to wait")
-	command.Flags().DurationVar(&o.length, "for", 0, "time after which the drain ends by itself; by default it lasts until atoll undrain")
+	command.Flags().BoolVar(&o.wait, "wait", false, "wait until all clusters have applied the drain")
+	command.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "with --wait: maximum time to wait")
+	command.Flags().DurationVar(&o.length, "for", 0, "duration of the drain; by default, the drain lasts until atoll undrain")
 	return command
 }
 
@@ -142,11 +143,11 @@ func (o *options) drain(cmd *cobra.Command, cluster *install.Target, found *surv
 	value := "true"
 	switch {
 	case o.namespace == names.SystemNamespace && o.service == "":
-		return fmt.Errorf("a drain of namespace %s is a drain of the whole cluster: leave out --namespace", names.SystemNamespace)
+		return fmt.Errorf("a drain of namespace %s drains the whole cluster: omit --namespace", names.SystemNamespace)
 	case o.length < 0:
 		return errors.New("--for must be positive")
 	case o.wait && o.dryRun:
-		return errors.New("--wait and --dry-run exclude each other")
+		return errors.New("--wait and --dry-run are mutually exclusive")
 	case o.wait && o.length > 0 && o.length <= o.timeout:
 		return fmt.Errorf("with --wait, --for must be longer than --timeout (%v): the drain would end while the command waits", o.timeout)
 	case o.length > 0:
@@ -171,7 +172,7 @@ func (o *options) drain(cmd *cobra.Command, cluster *install.Target, found *surv
 	}
 	say("%s is drained%s", o.what(), until)
 	if found.Broker == nil {
-		say("warning: the broker cannot be read (%v), so other clusters may not learn of the drain yet: nothing has left until they do", found.BrokerErr)
+		say("warning: the command cannot read the broker (%v), so other clusters may not apply the drain yet. Until they apply it, their traffic continues", found.BrokerErr)
 	}
 	o.warnOfAgents(say, found)
 	steps.Next(cmd, o.Command().Atoll("undrain %s%s", o.cluster, o.flags()))
@@ -198,7 +199,7 @@ func (o *options) preview(say setup.Say, found *survey.Survey, until string) {
 // warnOfAgents says if other clusters do not learn of a drain for now.
 func (o *options) warnOfAgents(say setup.Say, found *survey.Survey) {
 	if report.HasNoReadyAgent(found) {
-		say("warning: no atoll-agent pod of cluster %s is ready, so other clusters do not learn of the drain until one is", o.cluster)
+		say("warning: no atoll-agent pod of cluster %s is ready. Other clusters apply the drain only when an atoll-agent pod is ready", o.cluster)
 	}
 }
 
@@ -215,10 +216,10 @@ func (o *options) undrain(cmd *cobra.Command, cluster *install.Target, found *su
 	if len(around) == 0 {
 		say("%s %s drained", o.what(), ended)
 	} else {
-		say("warning: %s %s drained, by the drain of %s", o.what(), still, strings.Join(around, " and of "))
+		say("warning: %s %s drained, because of the drain of %s", o.what(), still, strings.Join(around, " and of "))
 	}
 	if len(within) > 0 {
-		say("warning: these have drains of their own: %s", strings.Join(within, ", "))
+		say("warning: these also have their own drains: %s", strings.Join(within, ", "))
 	}
 	if o.dryRun {
 		say(steps.NothingChanged)
@@ -235,7 +236,7 @@ func (o *options) awaitFollowers(cmd *cobra.Command, cluster *install.Target) er
 		found, err := survey.ReadDrain(ctx, cluster, survey.Scope{Broker: o.Broker(), On: o.Command()})
 		switch {
 		case err != nil && last == nil:
-			return false, fmt.Errorf("other clusters may not have learned of the drain, so nothing may have left yet: %w", err)
+			return false, fmt.Errorf("other clusters may not have applied the drain, so their traffic may continue: %w", err)
 		case err != nil:
 			return false, nil // the broker was there a moment ago
 		}
@@ -252,16 +253,16 @@ func (o *options) awaitFollowers(cmd *cobra.Command, cluster *install.Target) er
 	}
 	switch {
 	case err == nil:
-		say("all clusters follow the drain: %s", strings.Join(last.Follow, ", "))
+		say("all clusters have applied the drain: %s", strings.Join(last.Follow, ", "))
 		return nil
 	case cmd.Context().Err() != nil:
-		return fmt.Errorf("interrupted: %s stays drained, and not all clusters follow yet", o.what())
+		return fmt.Errorf("interrupted: %s stays drained, but not all clusters have applied the drain yet", o.what())
 	case !wait.Interrupted(err):
 		return err
 	case len(last.Unpublished) > 0:
-		return fmt.Errorf("after %v, this cluster's agent has not published the drain of %s: look at its log: %s", o.timeout, strings.Join(last.Unpublished, ", "), render.ShowAgentLog(o.Command()))
+		return fmt.Errorf("after %v, this cluster's agent has not published the drain of %s. Read the agent's log: %s", o.timeout, strings.Join(last.Unpublished, ", "), render.ShowAgentLog(o.Command()))
 	}
-	return fmt.Errorf("after %v, these clusters do not follow the drain yet, or run an agent that does not say so: %s", o.timeout, strings.Join(last.Await, ", "))
+	return fmt.Errorf("after %v, these clusters have not applied the drain yet, or run an agent that does not report this: %s", o.timeout, strings.Join(last.Await, ", "))
 }
 
 // remaining returns what else drains all of what was undrained, and a part of it.

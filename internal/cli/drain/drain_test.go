@@ -75,7 +75,7 @@ func TestPreview(t *testing.T) {
 		"the cluster": {options{}, &survey.Survey{ClusterID: "c1", Broker: &survey.Broker{}}, "", "cluster c1 would be drained: it has no exported services\n"},
 		"for a time":  {options{namespace: "shop"}, &survey.Survey{ClusterID: "c1", Broker: &survey.Broker{}}, " until 2026", "namespace shop of cluster c1 would be drained until 2026: it has no exported services"},
 		"the broker is away": {options{namespace: "shop", service: "web"}, away, "",
-			"service shop/web of cluster c1 would be drained\nwarning: the broker cannot be read"},
+			"service shop/web of cluster c1 would be drained\nwarning: the command cannot read the broker"},
 	} {
 		var said strings.Builder
 		tt.o.cluster = "c1"

@@ -74,7 +74,7 @@ The first line is the verdict, which also determines the exit status:
 	}
 	cluster.AddFlags(command.Flags())
 	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the service; default is the namespace of the kubeconfig context")
-	command.Flags().StringVar(&without, "without", "", "instead of explaining, show which clusters would serve the service without this exporting cluster, as of now; the exit status is 79 if some port would not be served, and 81 if not all that decides it could be read")
+	command.Flags().StringVar(&without, "without", "", "instead of explaining, show which clusters would now serve the service without this exporting cluster; the exit status is 79 if no cluster would serve one of the ports, and 81 if the command could not read all required data")
 	output.AddFlag(command.Flags(), &format, output.Table, output.JSON, output.YAML)
 	return command
 }

@@ -39,9 +39,10 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get",
 		Short: "List the clusters, exports, conflicts, imports, endpoints or settings of a clusterset",
-		Long: `Lists the objects of a clusterset from one of its members. The commands read the member and, with the
-credentials stored in it, the broker. If the broker cannot be read, the lists of clusters and exports show only data
-from the member, and the exit status is 1. With several --context, or --all, the lists have a column CONTEXT.`,
+		Long: `Lists the objects of a clusterset from one of its members. The commands read the member and, with
+the credentials stored in the member, the broker. If the commands cannot read the broker, the lists of clusters
+and exports show only data from the member, and the exit status is 1. With several --context, or --all, the
+lists have a column CONTEXT.`,
 	}
 	command.AddCommand(newClusters(), newExports(), newConflicts(), newImports(), newEndpoints(), newConfig())
 	return command
@@ -151,13 +152,13 @@ func (o *options) read(cmd *cobra.Command, from checkup.Target, args []string, s
 func newClusters() *cobra.Command {
 	return newSub("clusters", "List the members of the clusterset", `Lists the members of the clusterset. STATE is one of:
   Ready:   The member sends heartbeats.
-  Silent:  The member's heartbeat is missing, or it is late and the member's endpoints do not answer. They are used, or on standby.
+  Silent:  The member's heartbeat is missing. Or its heartbeat is late, and its endpoints do not answer and are on standby.
   Lost:    The member does not answer. Its endpoints are withdrawn from this cluster.
   Joining: The member has never sent a heartbeat.
-DRAINED says how many of the member's exports get no new connections. HEARTBEAT is the age of the last heartbeat, measured by the broker's clock. OVER-BUDGET-OF lists the clusters
-whose --member-budget the member exceeds. Some of the member's updates reach these clusters late or not at all. With -o wide,
-MAY-EXPORT lists the namespaces that the broker permits the member to export. ALLOWED-RANGES lists the permitted
-address ranges of the member.`,
+DRAINED is the number of the member's exports that get no new connections. HEARTBEAT is the age of the last
+heartbeat, by the broker's clock. OVER-BUDGET-OF lists the clusters whose --member-budget the member exceeds. Some
+of the member's updates reach these clusters late or not at all. With -o wide, MAY-EXPORT lists the namespaces that
+the broker permits the member to export, and ALLOWED-RANGES lists the permitted address ranges of the member.`,
 		"  atoll get clusters\n  atoll get clusters -o wide --context c1", false, cobra.NoArgs,
 		report.Members, func(s *survey.Scope) { s.Namespace, s.Installation = "", true },
 		func(m report.Member) string { return m.Cluster },

@@ -43,9 +43,9 @@ func newDeploy(o *target.Clusterset) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "deploy",
 		Short: "Install the hub of a clusterset",
-		Long: `Installs the CustomResourceDefinition of MultiClusterServices on the broker, and the hub with its permissions
-in the namespace atoll-hub. When you repeat the command, settings of flags that you do not give again stay as they
-are. To upgrade, use "atoll upgrade".
+		Long: `Installs the CustomResourceDefinition of MultiClusterServices on the broker, and the hub with its
+permissions in the namespace atoll-hub. If you repeat the command and omit a flag, its setting stays. To
+upgrade, use "atoll upgrade".
 
 If another product, such as Karmada, has already defined MultiClusterServices, the command installs nothing.
 Otherwise, two controllers would act on the same objects. When the other controller has stopped, use
@@ -101,10 +101,10 @@ func AddFlags(flags *pflag.FlagSet, hub *render.Hub) {
 	flags.StringVar(&hub.Tag, "tag", "", "tag of the image; default is the version of this program")
 	flags.Int32Var(&hub.Replicas, "replicas", 2, "number of pods; one pod is active and the other pods are on standby")
 	flags.StringArrayVar(&hub.Args, "hub-arg", nil, "argument of atoll-hub; may be repeated")
-	flags.StringVar(&hub.HAProxyImage, "haproxy-image", "", "image with HAProxy 2.6 or later to run in the hub's pods, for the provider haproxy")
+	flags.StringVar(&hub.HAProxyImage, "haproxy-image", "", "image with HAProxy 2.6 or later, which runs in the hub's pods for the provider haproxy")
 	flags.BoolVar(&hub.HostNetwork, "host-network", false, "run the pods with hostNetwork, so that load balancers can use the nodes' addresses")
 	flags.BoolVar(&hub.LowPorts, "low-ports", false, "with --host-network: let load balancers listen on ports below 1024 (user 0, capability NET_BIND_SERVICE only)")
-	flags.StringToStringVar(&hub.NodeSelector, "node-selector", nil, "labels of the nodes that the pods run on, as KEY=VALUE")
+	flags.StringToStringVar(&hub.NodeSelector, "node-selector", nil, "labels of the nodes on which the pods run, as KEY=VALUE")
 	flags.BoolVar(&hub.NoWorkloads, "no-workloads", false, "do not install the Deployment of the hub, for example if the hub runs outside the cluster")
 }
 

@@ -36,14 +36,14 @@ type MemberFlags struct {
 
 // AddFlags adds the flags.
 func (m *MemberFlags) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&m.region, "region", "", "region of the cluster; a Service with trafficDistribution prefers members in the same region")
-	flags.Var(&m.member.Prefer, "prefer", "write the cluster's default TrafficPolicy: local prefers endpoints of this cluster, and uses other clusters if this cluster has no usable endpoint; default is no change")
+	flags.StringVar(&m.region, "region", "", "region of the cluster; with trafficDistribution, a Service prefers members in the same region")
+	flags.Var(&m.member.Prefer, "prefer", "write the cluster's default TrafficPolicy: with local, connections go to other clusters only if this cluster has no usable endpoint; default is no change")
 	flags.StringSliceVar(&m.podCIDRs, "pod-cidr", nil, "pod CIDR of the cluster; may be repeated; default is the pod CIDRs of the nodes")
 	flags.StringSliceVar(&m.services, "service-cidr", nil, "Service CIDR of the cluster, as in the API server's --service-cluster-ip-range; may be repeated, once per IP family. Kubernetes 1.33 and later publish the ranges, so the flag is not used there")
 	flags.StringVar(&m.advertise, "advertise-mode", "pods", "addresses that other clusters send traffic to: pods, or cluster-ip if other clusters reach only this cluster's Service addresses")
 	flags.StringArrayVar(&m.agentArgs, "agent-arg", nil, "additional argument of the agent, such as --agent-arg=--lease-timeout=60s; may be repeated")
 	flags.StringSliceVar(&m.resources, "resources", nil, "request or limit of the containers, such as limits.cpu=500m, agent.requests.memory=256Mi or dns.limits.memory= (no limit); may be repeated")
-	flags.StringArrayVar(&m.env, "env", nil, "environment variable of the agent, such as --env=HTTPS_PROXY=http://proxy:3128 for a broker behind a proxy; also set NO_PROXY to the address of the cluster's own API server; may be repeated")
+	flags.StringArrayVar(&m.env, "env", nil, "environment variable of the agent, such as --env=HTTPS_PROXY=http://proxy:3128 if the agent connects to the broker through a proxy. With a proxy, also set NO_PROXY to the address of the cluster's own API server. May be repeated")
 	flags.StringVar(&m.member.Registry, "registry", render.DefaultRegistry, "registry of the images atoll-agent and atoll-dns")
 	flags.StringVar(&m.member.Tag, "tag", "", "tag of the images; default is the version of this program")
 	flags.Int32Var(&m.member.Replicas, "replicas", 2, "number of replicas of the agent's Deployment, and of the DNS server's Deployment")

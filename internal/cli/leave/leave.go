@@ -19,10 +19,10 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "leave",
 		Short: "Remove a cluster from its clusterset, and uninstall Atoll from the cluster",
-		Long: `Removes a cluster from its clusterset. The command first undoes atoll dns install, then stops the cluster's
-agents, then deletes its accounts and exports on the broker, then its imports, and then Atoll itself. Pods of this cluster can
-no longer reach services of other clusters by their clusterset names, and other clusters lose this
-cluster's endpoints. The command lists these services and asks for confirmation.
+		Long: `Removes a cluster from its clusterset. The command undoes atoll dns install, stops the cluster's
+agents, deletes the cluster's accounts and exports on the broker, its imports, and then Atoll itself. Pods of
+this cluster then can no longer reach services of other clusters by their clusterset names, and other clusters
+lose this cluster's endpoints. The command first lists the affected services and asks for confirmation.
 
 Your Services, ServiceExports and TrafficPolicies stay, but lose the conditions that Atoll has written.
 CustomResourceDefinitions that still have objects also stay. You can repeat the command, even after

@@ -99,7 +99,7 @@ agent then renews the token in the Secret, so make sure that no other tool overw
 	target.AddClustersetFlag(command.Flags(), &clusterset)
 	flags := command.Flags()
 	flags.StringVar(&clusterID, "cluster-id", "", "cluster id")
-	flags.BoolVar(&onBroker, "on-broker", false, "set if the cluster is also a broker")
+	flags.BoolVar(&onBroker, "on-broker", false, "set this flag if the cluster is also a broker")
 	member.AddFlags(flags)
 	return command
 }
@@ -108,9 +108,9 @@ func newSecret(to *output.Manifests) *cobra.Command {
 	return &cobra.Command{
 		Use:   "secret FILE|-",
 		Short: "Render the Secret of a member from a join file",
-		Long: `Renders the Secret that "atoll join" creates from a join file. The Secret works once, before the join
-file expires. Apply the Secret once, before or after the other objects. If you store it, seal it: anyone who reads
-the Secret can join their own cluster. The agent later writes its own token into the Secret.`,
+		Long: `Renders the Secret that "atoll join" creates from a join file. The Secret works once, before the
+join file expires. Apply the Secret once, before or after the other objects. Do not store it unencrypted: anyone
+who reads the Secret can join another cluster. The agent later writes its own token into the Secret.`,
 		Example: `  atoll broker token create c1 --context broker | atoll render secret - | kubectl --context c1 apply --server-side -f -`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

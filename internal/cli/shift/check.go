@@ -53,7 +53,7 @@ func (o *options) check(cmd *cobra.Command, p *place) error {
 	}
 	for _, id := range others {
 		if _, listed := p.state.Others[id]; !listed {
-			say("warning: cluster %s: cluster %s exports the service since the shift began. It has no weight, so it stands by", p.id, id)
+			say("warning: cluster %s: cluster %s exports the service since the shift began. It has no weight, so it is on standby", p.id, id)
 		}
 	}
 	if p.blind = p.kind == mcsv1beta1.ServiceExportKindName && len(usable) == 0; !p.blind && usable[o.to] == 0 && !p.state.isComplete() {
@@ -71,7 +71,7 @@ func (p *place) find(ctx context.Context) error {
 	p.policy = choice.Oldest(all)
 	for _, other := range all {
 		if other != p.policy && other.Annotations[names.AnnotationShift] != "" {
-			return fmt.Errorf("TrafficPolicy %s of cluster %s is older than %s, which a shift has changed, so it applies instead. Delete one of them", p.policy.Name, p.id, other.Name)
+			return fmt.Errorf("TrafficPolicy %s of cluster %s is older than %s, which a shift has changed, so the older TrafficPolicy applies. Delete one of the two", p.policy.Name, p.id, other.Name)
 		}
 	}
 	if p.policy == nil {
@@ -80,13 +80,13 @@ func (p *place) find(ctx context.Context) error {
 	name := fmt.Sprintf("TrafficPolicy %s/%s of cluster %s", p.policy.Namespace, p.policy.Name, p.id)
 	switch {
 	case p.policy.DeletionTimestamp != nil:
-		return fmt.Errorf("%s is being deleted: repeat the command when it is gone", name)
+		return fmt.Errorf("%s is being deleted: repeat the command when the deletion is complete", name)
 	case slices.ContainsFunc(p.policy.Spec.TargetRefs, func(t trafficv1alpha1.LocalPolicyTargetReference) bool {
 		return t.Kind != p.kind || t.Name != p.service.Name
 	}):
-		return fmt.Errorf("%s applies to the service, but has other targets too, which a shift would change. Write a policy for each", name)
+		return fmt.Errorf("%s applies to the service, but has other targets too, which a shift would change. Write one policy for each target", name)
 	case len(p.policy.Spec.ClusterSelectors) > 0:
-		return fmt.Errorf("%s applies to the service, and has clusterSelectors. Weights would count only within its groups. Remove the selectors, or the policy", name)
+		return fmt.Errorf("%s applies to the service, and has clusterSelectors. Weights would have an effect only within the policy's groups. Remove the selectors, or the policy", name)
 	case slices.ContainsFunc(p.policy.Spec.Weights, func(w trafficv1alpha1.ClusterWeight) bool { return w.PropertySelector != nil }):
 		return fmt.Errorf("%s applies to the service, and has weights by property. Write weights by cluster instead", name)
 	}
@@ -147,9 +147,9 @@ func (o *options) warn(ctx context.Context, p *place, say setup.Say) error {
 		return nil
 	}
 	if p.blind {
-		say("warning: cluster %s has no endpoints of service %s from other clusters, so the command does not notice if those of cluster %s fail", p.id, p.service, o.to)
+		say("warning: cluster %s has no endpoints of service %s from other clusters, so the command does not detect a failure of the endpoints of cluster %s", p.id, p.service, o.to)
 	}
-	say("other clusters follow only if cluster %s owns namespace %s, or their namespace has the annotation %s=%[1]s, and if they have no policy for their ServiceImport", p.id, p.service.Namespace, names.AnnotationAcceptWeights)
+	say("other clusters apply the policy only if cluster %s owns namespace %s, or their namespace has the annotation %s=%[1]s, and if they have no policy for their ServiceImport", p.id, p.service.Namespace, names.AnnotationAcceptWeights)
 	here := *p
 	here.kind = mcsv1beta1.ServiceImportKindName
 	own, err := here.policies(ctx)

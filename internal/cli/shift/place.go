@@ -116,7 +116,7 @@ func (p *place) read(ctx context.Context) (kindOfService, error) {
 // readExports also refuses a cluster whose export is not the oldest: importers do not use its policy.
 func (p *place) readExports() (k kindOfService, _ error) {
 	if p.broker == nil {
-		return k, errors.New("the broker cannot be read, so it is not known which export is the oldest: repeat the command when the broker is back")
+		return k, errors.New("the command cannot read the broker, so it cannot tell which export is the oldest: repeat the command when the broker is back")
 	}
 	exports := p.exports()
 	if len(exports) == 0 {
@@ -124,7 +124,7 @@ func (p *place) readExports() (k kindOfService, _ error) {
 	}
 	oldest := choice.OldestExport(exports)
 	if oldest.ClusterID != p.id.String() {
-		return k, fmt.Errorf("the policy of the oldest export applies, and that is of cluster %s, not of cluster %s: use a context of cluster %[1]s", oldest.ClusterID, p.id)
+		return k, fmt.Errorf("the policy of the oldest export applies, and the oldest export is in cluster %s, not in cluster %s: use a context of cluster %[1]s", oldest.ClusterID, p.id)
 	}
 	for _, e := range exports {
 		k.exporters = append(k.exporters, e.ClusterID)

@@ -51,7 +51,7 @@ func (o *options) shift(cmd *cobra.Command, places []*place) error {
 		}
 	}
 	if !moved {
-		say("all steps are done already: cluster %s has %d %% of the traffic of service %s", o.to, o.steps[len(o.steps)-1], o.service)
+		say("all steps are already complete: cluster %s has %d %% of the traffic of service %s", o.to, o.steps[len(o.steps)-1], o.service)
 	}
 	say("undo: %s", o.back())
 	return nil
@@ -243,7 +243,7 @@ func (o *options) restoreAll(cmd *cobra.Command, places []*place) error {
 			return err
 		}
 		if have, err := stateOf(p.policy); o.to != "" && (err != nil || have == nil || have.To != o.to) {
-			return fmt.Errorf("the target of the shift of service %s in cluster %s is not cluster %s: use --undo without --to", o.service, p.id, o.to)
+			return fmt.Errorf("the target of the shift of service %s in cluster %s is not cluster %s: run the command with --undo and without --to", o.service, p.id, o.to)
 		}
 	}
 	for _, p := range places {

@@ -41,13 +41,15 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "shift [NAMESPACE/]SERVICE",
 		Short: "Move a service's traffic to a cluster in steps",
-		Long: `Gives a cluster a growing part of a service's traffic, by the weights of a TrafficPolicy: one for the ServiceImport
-in the cluster of each --context, or with --exports one for the ServiceExport of the cluster with the oldest export.
-The other clusters share the rest in the proportion of their earlier weights, or else of their endpoints in use.
-At 100 % they stand by: they get traffic if the target fails.
+		Long: `Moves a service's traffic to a cluster in steps, with the weights of a TrafficPolicy. The command
+writes a TrafficPolicy for the ServiceImport in the cluster of each --context or, with --exports, one for the
+oldest export. The other clusters keep their relative shares of the remaining traffic: of their earlier weights
+or, without weights, of their endpoints in use. At 100 %, the other clusters are on standby: they get traffic
+only if the target fails.
 
-Each step lasts as long as --every says. The command stops if the target has fewer ready endpoints than at the
-beginning of the step. The weights then stay. The same command goes on, and --undo restores the earlier weights.`,
+--every sets the duration of each step. If the target has fewer ready endpoints than at the beginning of the
+step, the command stops, and the weights stay. To continue, repeat the command. To restore the earlier weights,
+use --undo.`,
 		Example: `  atoll shift shop/web --to c2 --context c1 --context c3
   atoll shift shop/web --to c2 --steps 5 --every 30m --context c1    # a canary
   atoll shift shop/web --undo --context c1 --context c3`,
@@ -71,8 +73,8 @@ beginning of the step. The weights then stay. The same command goes on, and --un
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the service; default is the namespace of the kubeconfig context")
 	flags.StringVar(&o.to, "to", "", "id of the cluster that gets the traffic")
 	flags.IntSliceVar(&o.steps, "steps", []int{10, 50, 100}, "percentages of the traffic, in ascending order")
-	flags.DurationVar(&o.every, "every", 5*time.Minute, "how long each step lasts")
-	flags.BoolVar(&o.exports, "exports", false, "write the policy of the oldest export, which applies in all clusters without a policy for their ServiceImport; other clusters must accept its weights")
+	flags.DurationVar(&o.every, "every", 5*time.Minute, "duration of each step")
+	flags.BoolVar(&o.exports, "exports", false, "write the policy for the oldest export, which applies in all clusters without a policy for their ServiceImport; other clusters must accept the policy's weights")
 	flags.BoolVar(&o.undo, "undo", false, "restore the weights from before the shift")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print the weights of each step, and change nothing")
 	return command

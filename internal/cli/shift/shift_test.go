@@ -216,7 +216,7 @@ func TestShift(t *testing.T) {
 		has(t, out, nil, "c3: 50 % to c2: c2 4 % (1 active), c1 3 % (1 active), c3 1 % (1 active)\n")
 		has(t, out, nil, "undo: atoll shift shop/web --undo --context c3\n")
 		out, err = w.run(t.Context(), nil)
-		has(t, out, err, "all steps are done already")
+		has(t, out, err, "all steps are already complete")
 		out, err = w.run(t.Context(), func(o *options) { undo(o); o.dryRun = true })
 		if has(t, out, err, "is deleted, as there was none before the shift (dry run"); w.one("web-shift") == nil {
 			t.Error("the dry run deleted the policy")
@@ -426,11 +426,11 @@ func TestRefused(t *testing.T) {
 			p.Namespace, p.Spec.TargetRefs = names.SystemNamespace, nil
 			p.Spec.ClusterSelectors, p.Spec.Fallback = make([]trafficv1alpha1.ClusterGroup, 1), trafficv1alpha1.FallbackNone
 		})}, nil, "the default TrafficPolicy of cluster c3 has fallback None"},
-		"an older export": {nil, func(w *world, _ *options) { exports(w, "c1") }, "that is of cluster c1, not of cluster c3: use a context of cluster c1"},
+		"an older export": {nil, func(w *world, _ *options) { exports(w, "c1") }, "the oldest export is in cluster c1, not in cluster c3: use a context of cluster c1"},
 		"no broker": {nil, func(w *world, _ *options) {
 			exports(w, "c3")
 			w.broker = nil
-		}, "the broker cannot be read"},
+		}, "the command cannot read the broker"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

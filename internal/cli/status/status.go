@@ -34,9 +34,9 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "status [CONTEXT...]",
 		Short: "Show the state of a cluster and its clusterset",
-		Long: `Shows the Atoll components in a cluster, the members of the clusterset, and the number of exported
-and imported services. Also shows whether the cluster's broker can be reached, and whether the cluster's DNS
-forwards clusterset.local to atoll-dns. The command then lists each problem with its fix:
+		Long: `Shows the Atoll components in a cluster, the members of the clusterset, and the number of
+exported and imported services. The command also shows whether it can reach the broker, and whether the
+cluster's DNS forwards clusterset.local to atoll-dns. It then lists each problem with its fix:
   ×  an error: services are not exported, not imported or cannot be resolved
   ‼  a warning: services work, but not as configured
   …  work in progress, which usually completes by itself

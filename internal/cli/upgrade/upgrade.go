@@ -43,15 +43,16 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "upgrade [CONTEXT...]",
 		Short: "Upgrade brokers, hubs and members to the version of this program",
-		Long: `Upgrades what the clusters have of Atoll: first clustersets on brokers, then hubs, then members, one after the
-other. Settings stay as they are: "atoll get config" shows them. Services keep working during the upgrade.
+		Long: `Upgrades the parts of Atoll that the clusters have, one after the other: first clustersets on
+brokers, then hubs, then members. Settings stay as they are: "atoll get config" shows them. Services keep
+working during the upgrade.
 
 Before the upgrade begins, the command checks all clusters. It changes nothing if a cluster does not answer, if you
 lack permissions, or if new CustomResourceDefinitions lack versions or fields that the present programs use.
 
-After each part, the command waits until the new pods run, and until "atoll status" shows no new error. Otherwise it
-restores the former workloads and permissions of this part, and upgrades no further part. CustomResourceDefinitions
-stay. To go back to an older version, run "atoll upgrade" of that version.`,
+After each part, the command waits until the new pods run, and until "atoll status" shows no new error. If this
+takes longer than --wait, the command restores the earlier workloads and permissions of this part, and stops.
+New CustomResourceDefinitions stay. To downgrade, run "atoll upgrade" of the older version.`,
 		Example: `  atoll upgrade broker c1 c2 --dry-run     # show what would be upgraded
   atoll upgrade broker c1 c2
   atoll upgrade --all --registry registry.example/atoll`,
@@ -60,7 +61,7 @@ stay. To go back to an older version, run "atoll upgrade" of that version.`,
 	flags := command.Flags()
 	o.AddFlags(flags)
 	o.AddAllFlag(flags)
-	flags.StringVar(&o.registry, "registry", "", "registry of the images; default is the present one")
+	flags.StringVar(&o.registry, "registry", "", "registry of the images; default is the present registry")
 	flags.StringVar(&o.tag, "tag", "", "tag of the images; default is the version of this program")
 	flags.DurationVar(&o.wait, "wait", 3*time.Minute, "maximum time to wait for each part before it is rolled back")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "check all clusters, show what would be upgraded, and change nothing")
@@ -149,7 +150,7 @@ func (o *options) read(cmd *cobra.Command, contexts []string) (all []*cluster, e
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", t, err))
 		case c.empty() && o.All():
-			steps.Say(cmd)("%s: Atoll is not installed in this cluster, so it is left alone", t)
+			steps.Say(cmd)("%s: Atoll is not installed in this cluster, so the command skips the cluster", t)
 		case c.empty():
 			failed = append(failed, fmt.Errorf("%s: Atoll is not installed in this cluster", t))
 		case slices.ContainsFunc(all, func(other *cluster) bool { return other.have.UID == c.have.UID }):

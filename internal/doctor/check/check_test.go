@@ -264,7 +264,7 @@ func TestEvaluate(t *testing.T) {
 		"a ClusterProperty is gone": {func(_ *Evidence, c1, _ *Cluster) {
 			delete(c1.Survey.Cluster.Properties, aboutv1beta1.ClusterIDProperty)
 		},
-			"ATOLL1209=warning", "ClusterProperty cluster.clusterset.k8s.io does not exist. Atoll works, but other programs do not know the cluster by its id Create the ClusterProperties again"},
+			"ATOLL1209=warning", "ClusterProperty cluster.clusterset.k8s.io does not exist. Atoll works, but other programs cannot read the cluster's id Create the ClusterProperties again"},
 		"a ClusterProperty was edited": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Cluster.Properties[aboutv1beta1.ClustersetProperty] = "x" },
 			"ATOLL1209=warning", `kubectl patch clusterproperty clusterset.k8s.io --type merge -p '{"spec":{"value":"set"}}' --context c1`},
 		"no nodes":          {func(_ *Evidence, c1, _ *Cluster) { c1.ReadyNodes = 0 }, "ATOLL1004=error", "none of the 1 nodes"},
@@ -304,7 +304,7 @@ func TestEvaluate(t *testing.T) {
 		"no kube-proxy":          {func(_ *Evidence, c1, _ *Cluster) { c1.fail(to("10.101.0.8")) }, "ATOLL1402=error", "does not reach its endpoint"},
 		"kube-proxy on one node": {func(_ *Evidence, c1, _ *Cluster) { c1.Proxy.Desired = 2 }, "ATOLL1403=warning", "on 1 of 2"},
 		"a proxy that cannot fail over": {
-			func(_ *Evidence, c1, _ *Cluster) { c1.Proxy.Name, c1.Proxy.Standby = "kube-router", Misused }, "ATOLL1403=warning", "kube-router: endpoints on standby are used like ready ones",
+			func(_ *Evidence, c1, _ *Cluster) { c1.Proxy.Name, c1.Proxy.Standby = "kube-router", Misused }, "ATOLL1403=warning", "kube-router: endpoints on standby are used like ready endpoints",
 		},
 		"an unknown proxy": {func(_ *Evidence, c1, _ *Cluster) { c1.Proxy = nil }, "ATOLL1403=skipped", "another component may be routing"},
 		"pods in Services": {func(_ *Evidence, c1, _ *Cluster) { c1.Services = []string{"10.1.0.0/20"} }, "ATOLL1404=error", "10.1.0.0/16 and 10.1.0.0/20"},
@@ -318,7 +318,7 @@ func TestEvaluate(t *testing.T) {
 			c1.silence("")
 			c1.silence("10.101.0.10")
 		}, "ATOLL1502=error ATOLL1505=error", "the cluster's DNS at 10.101.0.10 does not forward the query: the name does not exist"},
-		"wired in a way that Atoll does not know": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Cluster.DNS.Wired = nil }, "", "by a configuration that Atoll does not know"},
+		"wired in a way that Atoll does not know": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Cluster.DNS.Wired = nil }, "", "with a configuration that Atoll does not recognize"},
 		"wired only for a part of the servers": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey.Cluster.DNS.Wired = nil
 			c1.silence("10.101.0.10")
@@ -342,12 +342,12 @@ func TestEvaluate(t *testing.T) {
 		"a plugin that Atoll does not know": {func(_ *Evidence, c1, _ *Cluster) {
 			dns := &c1.Survey.Cluster.DNS
 			dns.Wired, dns.Unknown = nil, []dnswiring.Form{dnswiring.CoreDNS}
-		}, "", "by a configuration that Atoll does not know"},
+		}, "", "with a configuration that Atoll does not recognize"},
 		"a plugin that Atoll does not know, and no pods": {func(_ *Evidence, c1, _ *Cluster) {
 			dns := &c1.Survey.Cluster.DNS
 			dns.Wired, dns.Unknown = nil, []dnswiring.Form{dnswiring.CoreDNS}
 			c1.Listener, c1.Seen, c1.Outpost = nil, nil, errors.New("forbidden")
-		}, "ATOLL1301=skipped ATOLL1401=warning ATOLL1402=skipped ATOLL1501=skipped ATOLL1502=warning ATOLL1505=skipped ATOLL2101=skipped ATOLL2101=skipped", "whether coredns forwards clusterset.local to atoll-dns is unknown"},
+		}, "ATOLL1301=skipped ATOLL1401=warning ATOLL1402=skipped ATOLL1501=skipped ATOLL1502=warning ATOLL1505=skipped ATOLL2101=skipped ATOLL2101=skipped", "the check cannot tell whether coredns forwards clusterset.local to atoll-dns"},
 		"a configuration that does not start": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.Survey.Cluster.DNS.Wired, c1.Survey.Cluster.DNS.Invalid = nil, []string{"CoreDNS does not start with x"}
 		}, "ATOLL1502=warning", "CoreDNS does not start with x"},
@@ -358,7 +358,7 @@ func TestEvaluate(t *testing.T) {
 		}, "ATOLL1502=error ATOLL1505=error", "web.shop.svc.clusterset.local. does not resolve to its clusterset IP 10.101.3.3: the name does not exist"},
 		"another server answers for all names of services": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.zoned("", "svc.clusterset.local.")
-		}, "ATOLL1505=error", "dns-version.clusterset.local. is resolved, but names of services are not: the DNS server 10.101.0.10 has them in the zone svc.clusterset.local."},
+		}, "ATOLL1505=error", "dns-version.clusterset.local. is resolved, but names of services are not: the DNS server 10.101.0.10 answers for them from the zone svc.clusterset.local."},
 		"another server fails for names of services": {func(_ *Evidence, c1, _ *Cluster) {
 			c1.zoned("RCodeServerFailure")
 		}, "ATOLL1505=error", "names of services are not: RCodeServerFailure"},

@@ -159,7 +159,7 @@ func (ch *checker) properties() {
 		}
 	}
 	if len(wrong) > 0 {
-		ch.say(Properties, Warning, hint, "%s. Atoll works, but other programs do not know the cluster by its id", strings.Join(wrong, "; "))
+		ch.say(Properties, Warning, hint, "%s. Atoll works, but other programs cannot read the cluster's id", strings.Join(wrong, "; "))
 		return
 	}
 	ch.ok(Properties, "")
@@ -252,7 +252,7 @@ func (ch *checker) broker() {
 		took := time.Duration(s.Milliseconds * float64(time.Millisecond))
 		switch {
 		case took > slow:
-			ch.say(BrokerLatency, Warning, "Atoll works, but each change needs several requests to the broker, so changes arrive late. Use a broker that is closer or less busy.", "a small request to the broker takes %s", took.Round(time.Millisecond))
+			ch.say(BrokerLatency, Warning, "Atoll works, but each change needs several requests to the broker, so changes arrive late. Use a broker that is closer or has less load.", "a small request to the broker takes %s", took.Round(time.Millisecond))
 		default:
 			ch.ok(BrokerLatency, "response time %.1f ms", s.Milliseconds)
 		}

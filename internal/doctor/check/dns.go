@@ -76,7 +76,7 @@ func (ch *checker) wiring() {
 
 // What is said of DNS servers if no test pod could run, and Atoll cannot tell whether they forward.
 const (
-	unknown     = "whether %s forwards clusterset.local to atoll-dns is unknown: the effect of a plugin of its Corefile is unknown"
+	unknown     = "the check cannot tell whether %s forwards clusterset.local to atoll-dns: the effect of a plugin in its Corefile is unknown"
 	unknownHint = "Let a test pod run in the cluster: see check ATOLL1401. The test pod then resolves names of the clusterset."
 )
 
@@ -113,7 +113,7 @@ func (ch *checker) forwarding(missing []string) {
 	case len(dns.Suspects) > 0:
 		ch.say(Wiring, Warning, "Correct the configuration before the DNS pods restart.", "%s", strings.Join(dns.Suspects, "; "))
 	case len(dns.Wired) < len(dns.Found):
-		ch.ok(Wiring, "pods resolve names of the clusterset, by a configuration that Atoll does not know")
+		ch.ok(Wiring, "pods resolve names of the clusterset, with a configuration that Atoll does not recognize")
 	default:
 		ch.ok(Wiring, "%s", forms(dns.Wired))
 	}
@@ -198,7 +198,7 @@ func (c *Cluster) otherZone() string {
 		}
 		for _, zone := range a.Values {
 			if !strings.EqualFold(zone, survey.Zone+".") {
-				return fmt.Sprintf("the DNS server %s has them in the zone %s", a.Server, zone)
+				return fmt.Sprintf("the DNS server %s answers for them from the zone %s", a.Server, zone)
 			}
 		}
 	}
@@ -229,7 +229,7 @@ func (ch *checker) lost() (where, hint string) {
 		return fmt.Sprintf("the cluster's DNS at %s answers the query, but the DNS server %s, which pods use, does not: %s", list(c.ClusterDNS), list(c.Seen.Resolvers), answerError(own)),
 			"Pods do not query the cluster's DNS directly, but another DNS server, for example NodeLocal DNSCache: see check " + NodeLocal.String() + "."
 	}
-	return pods + ": " + answerError(append(own, c.answers(versionName, "TXT")...)), "Try the query in a pod: nslookup -type=txt " + versionName
+	return pods + ": " + answerError(append(own, c.answers(versionName, "TXT")...)), "Run the query in a pod: nslookup -type=txt " + versionName
 }
 
 // stock checks CoreDNS's option multicluster.

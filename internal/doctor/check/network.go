@@ -30,7 +30,7 @@ func (ch *checker) pods() {
 	case ch.evidence.NoPods:
 		ch.skip(PodsRun, "--no-pods is set")
 	case (c.Listener == nil || c.Seen == nil) && ch.evidence.Image != "":
-		ch.say(PodsRun, Error, "Atoll's pods would not start either. If the image is not in the registry: make push REGISTRY=…. If it is, give the nodes credentials for it.", "the image %s: %v", ch.evidence.Image, c.Outpost)
+		ch.say(PodsRun, Error, "Atoll's pods would not start either. If the image is not in the registry: make push REGISTRY=…. If the image is in the registry, give the nodes credentials for the registry.", "the image %s: %v", ch.evidence.Image, c.Outpost)
 	case c.Listener == nil || c.Seen == nil:
 		ch.say(PodsRun, Warning, "Checks that need test pods were skipped. If the image of the test pods has a different name, set --probe-image IMAGE. If you lack the permission to create namespaces and pods, ask an administrator.", "%v", c.Outpost)
 	case !anyone(c.reached("tcp", 0, c.Listener.Pod)):

@@ -81,7 +81,7 @@ func strayPods(running []PodAddress, cidrs []string) string {
 		}
 	}
 	if len(unused) > 0 {
-		message += fmt.Sprintf(". No listed pod uses %s, but this cluster refuses other clusters' endpoints there", few(unused))
+		message += fmt.Sprintf(". No listed pod has an address in %s, but this cluster refuses other clusters' endpoints in that range", few(unused))
 	}
 	return message
 }

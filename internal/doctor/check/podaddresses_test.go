@@ -23,10 +23,10 @@ func TestStrayPods(t *testing.T) {
 	}{
 		"all within":          {running("10.1.0.5", "fd00::5"), "10.1.0.0/24 fd00::/64", nil, ""},
 		"unused ranges":       {running("10.1.0.5"), "10.1.0.0/24 10.1.1.0/24", nil, ""},
-		"another pool":        {running("10.1.0.5", "192.168.0.9", "192.168.0.2"), "10.1.0.0/24 10.1.1.0/24", []string{"2 of 3 addresses", "from 192.168.0.2 (pod shop/web-192.168.0.2) to 192.168.0.9 (pod"}, "No listed pod uses"},
-		"unused podCIDRs":     {running("192.168.0.2"), "10.1.0.0/24 10.1.1.0/24", []string{"1 of 1 addresses", "No listed pod uses 10.1.0.0/24, 10.1.1.0/24, but this cluster refuses other clusters' endpoints there"}, ""},
-		"a family is missing": {running("10.1.0.5", "fd00::5"), "10.1.0.0/24", []string{"1 of 2 addresses", "from fd00::5"}, "No listed pod uses"},
-		"only one family":     {running("192.168.0.2"), "10.1.0.0/24 fd00::/64", []string{"No listed pod uses 10.1.0.0/24, but"}, "fd00::/64, but"},
+		"another pool":        {running("10.1.0.5", "192.168.0.9", "192.168.0.2"), "10.1.0.0/24 10.1.1.0/24", []string{"2 of 3 addresses", "from 192.168.0.2 (pod shop/web-192.168.0.2) to 192.168.0.9 (pod"}, "No listed pod has an address in"},
+		"unused podCIDRs":     {running("192.168.0.2"), "10.1.0.0/24 10.1.1.0/24", []string{"1 of 1 addresses", "No listed pod has an address in 10.1.0.0/24, 10.1.1.0/24, but this cluster refuses other clusters' endpoints in that range"}, ""},
+		"a family is missing": {running("10.1.0.5", "fd00::5"), "10.1.0.0/24", []string{"1 of 2 addresses", "from fd00::5"}, "No listed pod has an address in"},
+		"only one family":     {running("192.168.0.2"), "10.1.0.0/24 fd00::/64", []string{"No listed pod has an address in 10.1.0.0/24, but"}, "fd00::/64, but"},
 		"many ranges":         {running("192.168.0.2"), "10.1.0.0/24 10.1.1.0/24 10.1.2.0/24 10.1.3.0/24 10.1.4.0/24 10.1.5.0/24", []string{"10.1.3.0/24 and 2 more: from"}, "10.1.4.0"},
 	} {
 		got := strayPods(tt.pods, strings.Fields(tt.ranges))
@@ -51,7 +51,7 @@ func TestAddressChecks(t *testing.T) {
 		"known Service ranges":   {func(*Cluster) {}, ServiceRanges, OK, "10.96.0.0/12", ""},
 		"unknown Service ranges": {func(c *Cluster) { c.Services = nil }, ServiceRanges, Warning, "only its default IP family", "atoll join FILE --service-cidr RANGE --context c1"},
 		"pods within":            {func(c *Cluster) { c.Running = running("10.1.0.5") }, PodAddresses, OK, "1 addresses", ""},
-		"pods outside":           {func(c *Cluster) { c.Running = running("10.7.0.5") }, PodAddresses, Warning, "No listed pod uses 10.1.0.0/16", "atoll join FILE --pod-cidr RANGE --context c1"},
+		"pods outside":           {func(c *Cluster) { c.Running = running("10.7.0.5") }, PodAddresses, Warning, "No listed pod has an address in 10.1.0.0/16", "atoll join FILE --pod-cidr RANGE --context c1"},
 		"unknown pod ranges":     {func(c *Cluster) { c.Running, c.Pods = running("10.7.0.5"), nil }, PodAddresses, Skipped, "--pod-cidr RANGE", ""},
 		"no pods":                {func(c *Cluster) { c.Running = nil }, PodAddresses, Skipped, "no running pod", ""},
 		"pods that are unread":   {func(c *Cluster) { c.PodsUnread = errors.New("forbidden") }, PodAddresses, Skipped, "forbidden", ""},

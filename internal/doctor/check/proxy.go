@@ -31,7 +31,7 @@ const (
 	// IsTold: after the agent has written them as ready.
 	IsTold Standby = "endpoints on standby are used after the agent has written them as ready"
 	// Misused: like ready ones.
-	Misused Standby = "endpoints on standby are used like ready ones"
+	Misused Standby = "endpoints on standby are used like ready endpoints"
 )
 
 // ProxyFacts show which node proxy a cluster has.

@@ -30,11 +30,11 @@ func zones(ctx context.Context, server, name string) ([]string, error) {
 	reply, err := exchange(ctx, server, packed)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("asking %s for the zone of %s: %w", server, name, err)
+		return nil, fmt.Errorf("querying %s for the zone of %s: %w", server, name, err)
 	case reply.ID != query.ID:
-		return nil, fmt.Errorf("asking %s for the zone of %s: the reply is to another query", server, name)
+		return nil, fmt.Errorf("querying %s for the zone of %s: the reply is to another query", server, name)
 	case reply.RCode != dnsmessage.RCodeSuccess && reply.RCode != dnsmessage.RCodeNameError:
-		return nil, fmt.Errorf("asking %s for the zone of %s: %s", server, name, reply.RCode)
+		return nil, fmt.Errorf("querying %s for the zone of %s: %s", server, name, reply.RCode)
 	}
 	var all []string
 	for _, r := range append(reply.Answers, reply.Authorities...) {

@@ -22,7 +22,7 @@ import (
 // this is not known.
 func DrainImpact(s *survey.Survey) (texts []string) {
 	if s.Broker == nil {
-		return []string{"the broker cannot be read, so it is not known which services no other cluster can serve: their traffic stays here"}
+		return []string{"the command cannot read the broker, so it does not know which services no other cluster can serve. The traffic of these services stays in this cluster"}
 	}
 	var alone, udp, stays, byName []string
 	for _, e := range s.Broker.Exports {
@@ -56,10 +56,10 @@ func DrainImpact(s *survey.Survey) (texts []string) {
 			texts = append(texts, fmt.Sprintf(text, fewOf(services)))
 		}
 	}
-	add(alone, "no other cluster can serve %s, so its traffic stays here")
-	add(byName, "%s is headless: its name answers with pods of other clusters while one is ready there; the names of its pods here still resolve")
-	add(udp, "%s has UDP ports: clients that keep their source port keep their endpoint")
-	add(stays, "%s has internalTrafficPolicy Local: clients of this cluster keep using the endpoints on their node")
+	add(alone, "no other cluster can serve %s, so its traffic stays in this cluster")
+	add(byName, "%s is headless: while a pod is ready in another cluster, its name resolves only to pods of other clusters. The names of its pods in this cluster still resolve")
+	add(udp, "%s has UDP ports: clients that keep their source port keep reaching the same endpoint")
+	add(stays, "%s has internalTrafficPolicy Local: clients in this cluster keep reaching the endpoints on their node")
 	return texts
 }
 

@@ -33,7 +33,7 @@ func TestDrainImpact(t *testing.T) {
 		want   string
 	}{
 		"another cluster can serve": {func(*survey.Survey) {}, ""},
-		"no other cluster":          {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] }, "no other cluster can serve shop/web, so its traffic stays here"},
+		"no other cluster":          {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] }, "no other cluster can serve shop/web, so its traffic stays in this cluster"},
 		"the others are drained":    {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Drained = true }, "no other cluster can serve shop/web"},
 		"the broker drains the others": {func(s *survey.Survey) {
 			s.Broker.Permissions = permissions.Members{names.ClusterID(s.Broker.Exports[1].Spec.ClusterID): {Drained: true}}
@@ -77,7 +77,7 @@ func TestDrainImpact(t *testing.T) {
 			s.Broker.Exports[0].Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
 		}, "shop/web has internalTrafficPolicy Local"},
 		"another cluster's UDP": {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Ports[0].Protocol = corev1.ProtocolUDP }, ""},
-		"the broker is away":    {func(s *survey.Survey) { s.Broker = nil }, "the broker cannot be read"},
+		"the broker is away":    {func(s *survey.Survey) { s.Broker = nil }, "the command cannot read the broker"},
 		"all export for the hub only": {func(s *survey.Survey) {
 			s.Broker.Exports[0].Spec.Scope, s.Broker.Exports[1].Spec.Scope = brokerv1alpha1.ScopeHub, brokerv1alpha1.ScopeHub
 		}, ""},
@@ -194,7 +194,7 @@ func TestLeftOut(t *testing.T) {
 	if x.Verdict != Works || x.Sources[0].Reason != "1 left out: FallbackNone" || x.Sources[0].incomplete || x.Sources[0].Unproven || !x.Sources[1].Unproven {
 		t.Errorf("%s, %+v, %v", x.Verdict, x.Sources, x.Findings)
 	}
-	if diff := cmp.Diff(x.Preference, &Preference{Policy: "shop/policy", NoEffect: "its status does not say yet that the agents have read it"}); diff != "" {
+	if diff := cmp.Diff(x.Preference, &Preference{Policy: "shop/policy", NoEffect: "its status does not yet show that the agents have read it"}); diff != "" {
 		t.Error(diff)
 	}
 	s.Cluster.TrafficPolicies[0].Status.Targets = []trafficv1alpha1.TargetStatus{{Conditions: []metav1.Condition{{Type: trafficv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue}}}}
@@ -216,11 +216,11 @@ func TestPreferenceApplies(t *testing.T) {
 	}{
 		"none":                {func(*survey.Survey) {}, nil},
 		"the broker is away":  {func(s *survey.Survey) { s.Broker, s.BrokerErr = nil, errors.New("timeout") }, nil},
-		"an export's weights": {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Preference = weights }, &Preference{Exporter: "c1", NoEffect: "its weights and fallback None do not count in this cluster"}},
+		"an export's weights": {func(s *survey.Survey) { s.Broker.Exports[1].Spec.Preference = weights }, &Preference{Exporter: "c1", NoEffect: "its weights and fallback None have no effect in this cluster"}},
 		"accepted, but a cluster advertises cluster IPs": {func(s *survey.Survey) {
 			s.Broker.Exports[1].Spec.Preference, s.Cluster.AcceptWeights = weights, "c1"
 			s.Broker.Members[0].Spec.AdvertiseMode = brokerv1alpha1.AdvertiseClusterIP
-		}, &Preference{Exporter: "c1", NoEffect: "it does not apply fully: the policy has weights, but a cluster that exports the service advertises its cluster IPs, so its pods cannot be counted"}},
+		}, &Preference{Exporter: "c1", NoEffect: "parts of it have no effect: the policy has weights, but a cluster that exports the service advertises its cluster IPs, so its pods cannot be counted"}},
 	} {
 		s := clusterset()
 		tt.change(s)

@@ -22,10 +22,10 @@ const foreign = "Foreign"
 // an exported service.
 func foreignCondition(i *mcsv1beta1.ServiceImport, now time.Time) condition {
 	if ownership.IsAdoptable(i) && now.Sub(i.CreationTimestamp.Time) < pendingTime {
-		return condition{noStatus, "Another tool or person created this ServiceImport. If a cluster exports the service, the agents adopt the ServiceImport within 10 seconds.", Pending}
+		return condition{noStatus, "Another tool or person created this ServiceImport. If a cluster exports the service, the agents adopt the ServiceImport after 10 seconds.", Pending}
 	}
 	return condition{foreign, "Another tool or person created this ServiceImport, and Atoll does not manage the ServiceImport. " +
-		"The endpoints that Atoll knows do not get its traffic.", Warning}
+		"The ServiceImport sends no traffic to the endpoints that Atoll imports.", Warning}
 }
 
 // takeOver explains how to hand a foreign ServiceImport to Atoll.

@@ -43,7 +43,7 @@ func (f *Findings) leftovers(s *survey.Survey, of types.NamespacedName) {
 }
 
 // because is the cause of leftovers.
-const because = " If this does not end within a minute, an API server refuses the deletion. The agents log the reason."
+const because = " If the deletion is not complete within a minute, an API server refuses the deletion. The agents log the reason."
 
 // exporter is a cluster that exports a service.
 type exporter struct {
@@ -75,7 +75,7 @@ func (f *Findings) leftoverSlices(s *survey.Survey, other func(types.NamespacedN
 	for _, of := range order {
 		text := "The ServiceImport is deleted, but its EndpointSlices of cluster %s still exist: %s."
 		if imports[of.service] != nil {
-			text = "Cluster %s no longer exports the service, but its EndpointSlices still exist here, so connections still go to their endpoints: %s."
+			text = "Cluster %s no longer exports the service, but its EndpointSlices still exist in this cluster, so connections still go to their endpoints: %s."
 		}
 		f.add(Pending, AboutImport+of.service.String(), fmt.Sprintf(text, of.cluster, fewOf(left[of]))+because, render.ShowAgentLog(s.On))
 	}

@@ -93,7 +93,7 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 		return
 	}
 	if serviceOf(s, service) != nil {
-		x.Findings.add(Error, "export", "No cluster exports this service. This cluster has a Service of this name.", "To export the Service: "+s.On.Atoll("export %s -n %s", service.Name, service.Namespace))
+		x.Findings.add(Error, "export", "No cluster exports this service. This cluster has a Service with this name.", "To export the Service: "+s.On.Atoll("export %s -n %s", service.Name, service.Namespace))
 	} else {
 		x.Findings.add(Error, "export", "No cluster exports this service.", "To export the Service from a cluster that has it: "+command.Of("CLUSTER").Atoll("export %s -n %s", service.Name, service.Namespace))
 	}
@@ -114,7 +114,7 @@ func (x *Explanation) missingRecords(s *survey.Survey) []string {
 func (x *Explanation) unrecorded(s *survey.Survey) {
 	if missing := x.missingRecords(s); len(missing) > 0 {
 		x.Findings.add(Warning, "import", fmt.Sprintf("The broker no longer has the export from %s. This cluster keeps using the last known type and ports. "+
-			"This ends when the agents of the exporting cluster publish or withdraw the export, or when that cluster is lost.", names.ListClusters(missing)), "Check whether the agents of that cluster run: "+command.Of(missing[0]).Atoll("status"))
+			"The last known values apply until the agents of the exporting cluster publish or withdraw the export, or that cluster is lost.", names.ListClusters(missing)), "Check whether the agents of that cluster run: "+command.Of(missing[0]).Atoll("status"))
 	}
 }
 
@@ -132,11 +132,11 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, 
 	namespace, readable := namespaceOf(s, service.Namespace)
 	if ending := endingNamespace(s, service.Namespace); ending != nil {
 		x.Findings.add(Error, "import", fmt.Sprintf("Namespace %s of this cluster is being deleted. Services are not imported into the namespace.", service.Namespace),
-			"The namespace's conditions show why the deletion takes long: "+s.On.Kubectl("get namespace %s -o yaml", service.Namespace))
+			"The namespace's conditions show why the deletion is not complete: "+s.On.Kubectl("get namespace %s -o yaml", service.Namespace))
 		return
 	}
 	if readable && namespace == nil {
-		x.Findings.add(Error, "import", "This cluster has no namespace "+service.Namespace+". A service is imported only where its namespace exists.", s.On.Kubectl("create namespace %s", service.Namespace))
+		x.Findings.add(Error, "import", "This cluster has no namespace "+service.Namespace+". A cluster imports a service only if the service's namespace exists.", s.On.Kubectl("create namespace %s", service.Namespace))
 		return
 	}
 	x.refused(s, service.Namespace, exports)
@@ -161,7 +161,7 @@ func (x *Explanation) importing(s *survey.Survey, service types.NamespacedName, 
 // removed.
 func (x *Explanation) endingService(s *survey.Survey, service types.NamespacedName) {
 	if have := serviceOf(s, service); have != nil && have.DeletionTimestamp != nil {
-		x.Findings.add(Warning, "export", fmt.Sprintf("Service %s of this cluster is being deleted, and waits for %s. The Service still exists and serves. When the deletion ends, its endpoints are withdrawn from all clusters.", service, finalizers(have)),
+		x.Findings.add(Warning, "export", fmt.Sprintf("Service %s of this cluster is being deleted. The deletion waits for %s. The Service still exists and serves. When the deletion ends, its endpoints are withdrawn from all clusters.", service, finalizers(have)),
 			s.On.Kubectl("get service %s -n %s -o yaml", service.Name, service.Namespace))
 	}
 }

@@ -50,7 +50,7 @@ func (x *Explanation) allowed(s *survey.Survey) {
 	for _, source := range x.Sources {
 		if n, may := outside(s, source.Cluster); n > 0 {
 			x.Findings.add(Warning, "endpoints", fmt.Sprintf("%d of the %d endpoints of cluster %s have addresses that the broker does not permit for that cluster. Other clusters do not import these endpoints. Permitted addresses: %s.",
-				n, source.Published, source.Cluster, may), "If these addresses are right, permit them: "+command.Broker.Atoll("broker members set %s --ranges RANGE,... --clusterset %s", source.Cluster, s.Clusterset))
+				n, source.Published, source.Cluster, may), "If these addresses are correct, permit them: "+command.Broker.Atoll("broker members set %s --ranges RANGE,... --clusterset %s", source.Cluster, s.Clusterset))
 		}
 	}
 }

@@ -345,7 +345,7 @@ func TestStatus(t *testing.T) {
 			s.Cluster.Slices[1].Labels[names.LabelSourceCluster] = "c1"
 		}, false, true, "pending import shop/web: The ServiceImport is deleted, but its EndpointSlices of cluster c1 still exist: web.c1, web.c2."},
 		"EndpointSlices of a cluster that no longer exports": {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] },
-			false, true, "pending import shop/web: Cluster c1 no longer exports the service, but its EndpointSlices still exist here, so connections still go to their endpoints: web.c1. If this does not end"},
+			false, true, "pending import shop/web: Cluster c1 no longer exports the service, but its EndpointSlices still exist in this cluster, so connections still go to their endpoints: web.c1. If the deletion is not complete"},
 		"EndpointSlices of a cluster whose record is lost": {func(s *survey.Survey) {
 			s.Broker.Exports = s.Broker.Exports[:1]
 			s.Cluster.Imports[0].Annotations[names.AnnotationApplied] = "c1=7,c2=1"

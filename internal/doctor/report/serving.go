@@ -78,7 +78,7 @@ func (i *Import) unserved(all []Endpoint) (missing, fallback []string, anyServed
 // unserved adds the ports that no ready endpoint serves. missing are those that none serves.
 func (x *Explanation) unserved(missing, fallback []string) {
 	if len(fallback) > 0 {
-		x.Findings.add(Warning, "endpoints", fmt.Sprintf("No ready endpoint serves %s. Connections go to endpoints that still serve, but are terminating or on standby.", strings.Join(fallback, ", ")),
+		x.Findings.add(Warning, "endpoints", fmt.Sprintf("No ready endpoint serves %s. Connections go to endpoints that are terminating or on standby, but still serve.", strings.Join(fallback, ", ")),
 			"The table of endpoints below shows the reason for each cluster.")
 	}
 	if len(missing) > 0 {
@@ -104,10 +104,10 @@ func (x *Explanation) derived(s *survey.Survey) bool {
 	d := s.Cluster.Services[at]
 	about := "derived Service " + d.Namespace + "/" + d.Name
 	if d.DeletionTimestamp != nil {
-		x.Findings.add(Warning, about, fmt.Sprintf("The derived Service is being deleted, and waits for %s. It serves until then.", finalizers(&d)), do)
+		x.Findings.add(Warning, about, fmt.Sprintf("The derived Service is being deleted. The deletion waits for %s. The Service serves until then.", finalizers(&d)), do)
 	}
 	if len(d.Spec.Selector) > 0 {
-		x.Findings.add(Error, about, "Somebody set a selector on the derived Service, so Kubernetes adds endpoints of this cluster's pods. Some connections go to these pods.", do)
+		x.Findings.add(Error, about, "Another tool or person set a selector on the derived Service, so Kubernetes adds endpoints of this cluster's pods. Some connections go to these pods.", do)
 	}
 	for _, ip := range x.Import.IPs {
 		if !slices.Contains(d.Spec.ClusterIPs, ip) {
@@ -135,7 +135,7 @@ func (x *Explanation) localPolicy(s *survey.Survey, d *corev1.Service) bool {
 	if ptr.Deref(d.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster) != corev1.ServiceInternalTrafficPolicyLocal {
 		return true
 	}
-	x.Findings.add(Warning, "endpoints", "The service has internalTrafficPolicy Local, so pods reach only endpoints on their own node, and none of other clusters.",
+	x.Findings.add(Warning, "endpoints", "The service has internalTrafficPolicy Local, so pods reach only endpoints on their own node, and no endpoints of other clusters.",
 		"To use endpoints of all clusters, set internalTrafficPolicy: Cluster in this cluster's exported Service.")
 	return slices.ContainsFunc(s.Cluster.Slices, func(slice discoveryv1.EndpointSlice) bool {
 		return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return e.NodeName != nil && state(e) == EndpointReady })

@@ -227,7 +227,7 @@ func why(s *survey.Survey, source Source, publishedReady, readyHere int, inCondi
 	case publishedReady == 0:
 		return "no pod is ready in the exporting cluster"
 	case source.Imported < source.Published:
-		return "some endpoints are not imported: they have not arrived yet, or this cluster lacks their IP family or uses their addresses itself (see the Events of the ServiceImport)"
+		return "some endpoints are not imported: they have not arrived yet, this cluster lacks their IP family, or their addresses belong to this cluster itself (see the Events of the ServiceImport)"
 	}
 	return "no endpoint is ready"
 }

@@ -248,7 +248,7 @@ func (s *Status) unanswered(of *survey.Survey) {
 
 // silent reports a member whose endpoints are on standby.
 func (f *Findings) silent(of *survey.Survey, id string) {
-	f.add(Error, AboutCluster+id, fmt.Sprintf("Endpoints of cluster %s that answered before have not answered since %s, while its heartbeat was late. They are on standby in this cluster: other clusters' are used if there are any.", id, of.Cluster.Silent[id]),
+	f.add(Error, AboutCluster+id, fmt.Sprintf("Endpoints of cluster %s that answered before have not answered since %s, while its heartbeat was late. They are on standby in this cluster: connections go to endpoints of other clusters, if such endpoints are ready.", id, of.Cluster.Silent[id]),
 		"Check the network to cluster "+id+", and its agents: "+command.Of(id).Atoll("status"))
 }
 

@@ -72,11 +72,11 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 			s.Cluster.Imports[0].Spec.IPs = append(s.Cluster.Imports[0].Spec.IPs, "fd00::9")
 			derivedSpec(s).ClusterIPs = append(derivedSpec(s).ClusterIPs, "fd00::9")
 		}, WorksInPart, "No ready endpoint serves http:80/TCP at fd00::9", ""},
-		"only a terminating endpoint serves": {func(s *survey.Survey) { falls(s, true, true) }, WorksInPart, "warning endpoints: No ready endpoint serves http:80/TCP at 10.96.0.9. Connections go to endpoints that still serve, but are terminating or on standby.", ""},
+		"only a terminating endpoint serves": {func(s *survey.Survey) { falls(s, true, true) }, WorksInPart, "warning endpoints: No ready endpoint serves http:80/TCP at 10.96.0.9. Connections go to endpoints that are terminating or on standby, but still serve.", ""},
 		"only an endpoint on standby serves": {func(s *survey.Survey) {
 			falls(s, true, true)
 			s.Cluster.Slices[0].Labels[names.LabelStandby] = "Drained"
-		}, WorksInPart, "warning endpoints: No ready endpoint serves http:80/TCP at 10.96.0.9. Connections go to endpoints that still serve, but are terminating or on standby.", ""},
+		}, WorksInPart, "warning endpoints: No ready endpoint serves http:80/TCP at 10.96.0.9. Connections go to endpoints that are terminating or on standby, but still serve.", ""},
 		"a terminating endpoint no longer serves": {func(s *survey.Survey) { falls(s, false, true) }, DoesNotWork, "error endpoints: No endpoint is ready. Connections to the service are refused.", ""},
 		"an endpoint serves but is not ready":     {func(s *survey.Survey) { falls(s, true, false) }, DoesNotWork, "error endpoints: No endpoint is ready. Connections to the service are refused.", ""},
 		"a terminating endpoint lacks the port": {func(s *survey.Survey) {
@@ -115,7 +115,7 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		"the status of the import was rejected earlier": {func(s *survey.Survey) {
 			s.Cluster.StatusRefused = map[corev1.ObjectReference]survey.Rejection{{Kind: "ServiceImport", Namespace: "shop", Name: "web"}: {At: ago(3600).Time, Message: "denied"}}
 		}, Works, "", ""},
-		"an EndpointSlice is left over":      {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] }, WorksInPart, "pending import shop/web: Cluster c1 no longer exports the service, but its EndpointSlices still exist here", "logs"},
+		"an EndpointSlice is left over":      {func(s *survey.Survey) { s.Broker.Exports = s.Broker.Exports[:1] }, WorksInPart, "pending import shop/web: Cluster c1 no longer exports the service, but its EndpointSlices still exist in this cluster", "logs"},
 		"one cluster's slices lack the port": {func(s *survey.Survey) { s.Cluster.Slices[0].Ports = nil }, WorksInPart, "", ""},
 		"a ready endpoint is not imported": {func(s *survey.Survey) {
 			s.Broker.Slices[0].Endpoints = append(s.Broker.Slices[0].Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.2"}})
@@ -183,7 +183,7 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		"only endpoints of the own node, and there is none": {func(s *survey.Survey) {
 			derivedSpec(s).InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
 		},
-			DoesNotWork, "pods reach only endpoints on their own node, and none of other clusters", ""},
+			DoesNotWork, "pods reach only endpoints on their own node, and no endpoints of other clusters", ""},
 		"only endpoints of the own node": {func(s *survey.Survey) {
 			derivedSpec(s).InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
 			s.Cluster.Slices[0].Endpoints[0].NodeName = ptr.To("n1")
@@ -211,7 +211,7 @@ func TestExplainNeverWorksWrongly(t *testing.T) {
 		}, DoesNotWork, "pending import: Another tool or person created this ServiceImport. If a cluster exports the service, the agents adopt", ""},
 		"the own Service is being deleted": {func(s *survey.Survey) {
 			s.Cluster.Services = append(s.Cluster.Services, corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", DeletionTimestamp: ptr.To(ago(5)), Finalizers: []string{"lb/x"}}})
-		}, WorksInPart, "Service shop/web of this cluster is being deleted, and waits for the finalizers lb/x. The Service still exists and serves.", ""},
+		}, WorksInPart, "Service shop/web of this cluster is being deleted. The deletion waits for the finalizers lb/x. The Service still exists and serves.", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := clusterset()

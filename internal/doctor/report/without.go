@@ -247,11 +247,11 @@ func preferenceOf(applied choice.Applied, invalid error) *Preference {
 	}
 	switch {
 	case invalid != nil:
-		p.NoEffect = "it does not apply fully: " + invalid.Error()
+		p.NoEffect = "parts of it have no effect: " + invalid.Error()
 	case applied.Ignored != "" && applied.Policy == nil:
-		p.NoEffect = "its weights and fallback None do not count in this cluster"
+		p.NoEffect = "its weights and fallback None have no effect in this cluster"
 	case applied.Policy != nil && applied.Ignored == "" && !isRead(applied.Policy):
-		p.NoEffect = "its status does not say yet that the agents have read it"
+		p.NoEffect = "its status does not yet show that the agents have read it"
 	}
 	return p
 }

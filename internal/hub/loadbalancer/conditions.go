@@ -156,7 +156,7 @@ func (o outcome) reachable() metav1.Condition {
 	case len(down) > 0 && len(down) == len(clusters):
 		c.Reason, c.Message = reasonNone, "No backend answers the load balancer: "+named(down)+"."
 	case len(down) > 0:
-		c.Reason, c.Message = reasonSome, fmt.Sprintf("%d of %d backends do not answer the load balancer and get no traffic: %s.", len(down), len(clusters), named(down))
+		c.Reason, c.Message = reasonSome, fmt.Sprintf("%d of %d backends do not answer the load balancer, so they get no traffic: %s.", len(down), len(clusters), named(down))
 	case len(empty) > 0:
 		c.Reason, c.Message = reasonNoBackends, fmt.Sprintf("No provider cluster has a ready endpoint for port %s.", named(empty))
 	default:
@@ -192,7 +192,7 @@ func (o outcome) answering() metav1.Condition {
 	c := metav1.Condition{Type: ConditionReachable, Status: metav1.ConditionUnknown}
 	if o.status == nil || o.err != nil {
 		c.Reason = reasonUnknown
-		c.Message = fmt.Sprintf("Provider %s failed, so the hub cannot tell which backends answer. The condition %s has the error.", o.provider, ConditionReady)
+		c.Message = fmt.Sprintf("Provider %s failed, so the hub does not know which backends answer. The condition %s contains the error.", o.provider, ConditionReady)
 		return c
 	}
 	all, untested := o.forwarded()
@@ -200,7 +200,7 @@ func (o outcome) answering() metav1.Condition {
 	case !o.reports:
 		c.Reason, c.Message = reasonUnknown, fmt.Sprintf("Provider %s does not report which backends answer.", o.provider)
 	case len(all) == 0:
-		c.Reason, c.Message = reasonUntested, fmt.Sprintf("Provider %s forwards no port, so it tests no backend. The condition %s has the reasons.", o.provider, ConditionReady)
+		c.Reason, c.Message = reasonUntested, fmt.Sprintf("Provider %s forwards no port, so it tests no backend. The condition %s says why.", o.provider, ConditionReady)
 	case len(untested) > 0:
 		c.Reason = reasonUntested
 		c.Message = fmt.Sprintf("The backends of port %s are not tested: no test works for every UDP or SCTP server. The load balancer also sends traffic to backends that do not answer. No failure is known.", named(untested))
@@ -221,12 +221,12 @@ func (o outcome) accepted() metav1.Condition {
 	if len(o.tooMany) > 0 {
 		c.Reason = reasonTooMany
 		parts = append(parts, fmt.Sprintf("The load balancer exceeds the limit of %d backends for a port or %d backends for all ports together: %s. "+
-			"The hub picks backends from each cluster in turn. Backends beyond the limit get no traffic. Expose fewer ports or fewer pods.", maxPortBackends, maxBackends, named(o.tooMany)))
+			"The hub selects backends from each cluster in turn. Backends beyond the limit get no traffic. Expose fewer ports or fewer pods.", maxPortBackends, maxBackends, named(o.tooMany)))
 	}
 	if len(o.unmatched) > 0 {
 		c.Reason = reasonNotMatched
 		parts = append([]string{fmt.Sprintf("Some provider clusters lack ports of this load balancer: %s. Traffic to such a port does not reach the cluster. "+
-			"Give the cluster's Service a port with the same protocol, and the same number or name.", named(o.unmatched))}, parts...)
+			"Add a port with the same protocol, and the same number or name, to the cluster's Service.", named(o.unmatched))}, parts...)
 	}
 	if n := o.refused.total(); n > 0 {
 		c.Reason = reasonRefused
@@ -280,7 +280,7 @@ func unserved(f forwarding) metav1.Condition {
 func unheld(provider string, err error) metav1.Condition {
 	return metav1.Condition{
 		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonUnheld, Message: fmt.Sprintf(
-			"Provider %s is not asked for a load balancer, because the hub cannot set the finalizer with which it deletes the load balancer later: %v. The hub retries.", provider, err),
+			"The hub does not create a load balancer with provider %s, because the hub cannot set the finalizer that it needs to delete the load balancer later: %v. The hub retries.", provider, err),
 	}
 }
 

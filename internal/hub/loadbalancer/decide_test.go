@@ -374,7 +374,7 @@ func TestUnmatchedPorts(t *testing.T) {
 		{"another protocol", nil, map[string]ports{"c1": {port("http", 80), udp}}, nil, reasonNotMatched, []string{"cluster c1 has no port 81/TCP (it exports 80/TCP, 81/UDP)"}},
 		{"a cluster that is not a provider", []string{"c1"}, map[string]ports{"c1": {port("http", 80), port("admin", 81)}, "c2": {port("other", 7)}}, nil, reasonAccepted, nil},
 		{"endpoints with domain names", nil, map[string]ports{"c4": {port("http", 80), port("admin", 81)}}, []*discoveryv1.EndpointSlice{names}, reasonRefused,
-			[]string{"cluster c4: 1 refused (an EndpointSlice has domain names instead of addresses)"}},
+			[]string{"cluster c4: 1 refused (an EndpointSlice contains domain names instead of addresses)"}},
 	} {
 		mcs := &networkingv1alpha1.MultiClusterService{}
 		for _, p := range tt.providers {

@@ -135,7 +135,7 @@ func validateExports(mcs *networkingv1alpha1.MultiClusterService, r rules, publi
 		count, summary := validation.RefusedOf(slice)
 		e.refused.add(cluster, count, summary)
 		if mcsendpoints.Unsupported(slice) {
-			e.refused.add(cluster, len(slice.Endpoints), "an EndpointSlice has domain names instead of addresses")
+			e.refused.add(cluster, len(slice.Endpoints), "an EndpointSlice contains domain names instead of addresses")
 			continue
 		}
 		clean, refused := r.network(names.ClusterID(cluster)).Slice(names.ClusterID(cluster), slice)

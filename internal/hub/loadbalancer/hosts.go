@@ -41,7 +41,7 @@ type Hosts struct {
 }
 
 // ReadHosts returns the current addresses. reader bypasses caches, config is of the API server, node are addresses of
-// the hub's node, cluster is the cluster that the hub runs in.
+// the hub's node, cluster is the hub's cluster.
 func ReadHosts(ctx context.Context, reader client.Reader, config *rest.Config, node []netip.Addr, cluster *OwnCluster, log *slog.Logger) (*Hosts, error) {
 	h := &Hosts{reader: reader, config: config, node: node, cluster: cluster, log: log, changed: func() {}}
 	return h, h.read(ctx)

@@ -23,7 +23,7 @@ import (
 	"github.com/atoll-mcs/atoll/internal/mcs/validation"
 )
 
-// OwnCluster is the network of the cluster that the hub runs in, and the address ranges of flags. Only the member that
+// OwnCluster is the network of the hub's cluster, and the address ranges of flags. Only the member that
 // is this cluster may have backends there: another member would reach the cluster's pods, Services and nodes through the
 // hub.
 type OwnCluster struct {
@@ -56,14 +56,14 @@ func ReadOwnCluster(ctx context.Context, reader client.Reader, flags validation.
 	}
 	kubeSystem := &corev1.Namespace{}
 	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, kubeSystem); err != nil {
-		return nil, fmt.Errorf("reading the UID of the cluster that the hub runs in: %w", err)
+		return nil, fmt.Errorf("reading the UID of the hub's cluster: %w", err)
 	}
 	o.uid = string(kubeSystem.UID)
 	if _, err := o.readServices(ctx); err != nil {
 		return nil, err
 	}
 	if len(o.services)+len(flags.Services) == 0 {
-		log.Warn("The Service ranges of the cluster that the hub runs in are unknown, because only Kubernetes 1.33 and later publish ServiceCIDR objects. " +
+		log.Warn("The Service ranges of the hub's cluster are unknown, because only Kubernetes 1.33 and later publish ServiceCIDR objects. " +
 			"The hub does not refuse backends with addresses of the cluster's Services. Set --service-cidr")
 	}
 	return o, nil
@@ -120,7 +120,7 @@ func (o *OwnCluster) readServices(ctx context.Context) (changed bool, err error)
 	if err := o.reader.List(ctx, list); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return false, nil // before Kubernetes 1.33
 	} else if err != nil {
-		return false, fmt.Errorf("listing the Service ranges of the cluster that the hub runs in: %w", err)
+		return false, fmt.Errorf("listing the Service ranges of the hub's cluster: %w", err)
 	}
 	var texts []string
 	for _, each := range list.Items {
@@ -128,7 +128,7 @@ func (o *OwnCluster) readServices(ctx context.Context) (changed bool, err error)
 	}
 	network, err := validation.ParseNetwork(texts, nil)
 	if err != nil {
-		return false, fmt.Errorf("reading the Service ranges of the cluster that the hub runs in: %w", err)
+		return false, fmt.Errorf("reading the Service ranges of the hub's cluster: %w", err)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,7 +137,7 @@ func (o *OwnCluster) readServices(ctx context.Context) (changed bool, err error)
 	return changed, nil
 }
 
-// is reports whether a member is the cluster that the hub runs in. A member can claim its UID, so only a member with
+// is reports whether a member is the hub's cluster. A member can claim its UID, so only a member with
 // permitted ranges counts.
 func (o *OwnCluster) is(member *brokerv1alpha1.MemberCluster, hasRanges bool) bool {
 	return hasRanges && member != nil && !member.Removed() && o.uid != "" && member.Spec.ClusterUID == o.uid

@@ -28,7 +28,7 @@ func (c *Controller) applyStatus(ctx context.Context, mcs *networkingv1alpha1.Mu
 		return err
 	}
 	condition := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonStatusRefused, Message: fmt.Sprintf(
-		"The API server rejects the status that the hub writes about the load balancer. The addresses and conditions in the status are out of date. "+
+		"The API server rejects the hub's update of the load balancer's status. The addresses and conditions in the status are out of date. "+
 			"The provider may have returned an invalid address or reason. The hub retries. The API server's message: %s", refusal)}
 	failed := c.writeStatus(ctx, mcs, &mcs.Status.LoadBalancer, []metav1.Condition{condition})
 	if kit.OutcomeOf(failed).Refusal != "" { // no condition can say it

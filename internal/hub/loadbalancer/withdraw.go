@@ -149,7 +149,7 @@ func (c *Controller) release(ctx context.Context, mcs *networkingv1alpha1.MultiC
 		return err
 	} else if err != nil {
 		condition := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: reasonDeleting, Message: fmt.Sprintf(
-			"Provider %s no longer has a load balancer, but the hub cannot remove the provider's finalizer, which delays the deletion of this MultiClusterService: %v. The hub retries.", name, err)}
+			"Provider %s no longer has a load balancer, but the hub cannot remove the provider's finalizer, so this MultiClusterService is not deleted yet: %v. The hub retries.", name, err)}
 		return join(err, c.applyStatus(ctx, mcs, nil, []metav1.Condition{condition}))
 	}
 	c.failing.Over(key)

@@ -53,14 +53,14 @@ func (s state) serviceFound() metav1.Condition {
 	c := metav1.Condition{Type: networkingv1alpha1.ConditionServiceFound, Status: metav1.ConditionFalse}
 	if problems := validation.IsDNS1123Label(s.mcs.Name); len(problems) > 0 {
 		c.Reason = networkingv1alpha1.ReasonNoService
-		c.Message = fmt.Sprintf("No Service can have the name of this MultiClusterService: %s. Nothing is exposed. Delete this MultiClusterService, and create one with the name and namespace of the Service.",
+		c.Message = fmt.Sprintf("No Service can have the name of this MultiClusterService: %s. The MultiClusterService has no effect. Delete it, and create a MultiClusterService with the name and namespace of the Service.",
 			strings.Join(problems, "; "))
 		return c
 	}
 	if s.service == nil {
 		c.Reason = networkingv1alpha1.ReasonNoService
 		c.Message = fmt.Sprintf("The broker's API server has no Service %s/%s. A MultiClusterService exposes the Service with the same name and namespace. "+
-			"Clusters still share their Services of that name, but a load balancer has no ports to serve. Create the Service on the broker. The Service needs no pods there.",
+			"Clusters still share their Services with that name, but a load balancer has no ports. Create the Service on the broker. The Service needs no pods there.",
 			s.mcs.Namespace, s.mcs.Name)
 		return c
 	}
@@ -83,7 +83,7 @@ func effect(missing, of int) string {
 	if missing == of {
 		return "Clusters do not export a Service that has none of the ports in spec.ports."
 	}
-	return fmt.Sprintf("The Service does not have %d of the %d ports in spec.ports. They are not exposed.", missing, of)
+	return fmt.Sprintf("The Service does not have %d of the %d ports in spec.ports. These ports are not exposed.", missing, of)
 }
 
 func (s state) clustersFound() metav1.Condition {
@@ -115,19 +115,19 @@ func (s state) exported() metav1.Condition {
 		return metav1.Condition{
 			Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse, Reason: networkingv1alpha1.ReasonPolicyRefused,
 			Message: status.Note(fmt.Sprintf("The broker's API server rejects the ServicePolicy that tells clusters about this MultiClusterService. "+
-				"Clusters follow the last policy that was accepted, if any. The hub retries every 20 to 30 seconds. The API server's message: %s", s.refusal)),
+				"If a policy was accepted before, clusters still apply that policy. The hub retries every 20 to 30 seconds. The API server's message: %s", s.refusal)),
 		}
 	}
 	c := metav1.Condition{Type: networkingv1alpha1.ConditionExported, Status: metav1.ConditionFalse}
 	if s.unwritten != "" {
 		c.Reason = networkingv1alpha1.ReasonPolicyNotWritten
-		c.Message = status.Note(fmt.Sprintf("The hub fails to write the ServicePolicy that tells clusters about this MultiClusterService. "+
-			"Clusters follow the last policy that was written, if any. The hub retries at least every 30 seconds. The error: %s", s.unwritten))
+		c.Message = status.Note(fmt.Sprintf("The hub cannot write the ServicePolicy that tells clusters about this MultiClusterService. "+
+			"If a policy was written before, clusters still apply that policy. The hub retries at least every 30 seconds. The error: %s", s.unwritten))
 		return c
 	}
 	if !s.crossCluster() && !s.mcs.Spec.Has(networkingv1alpha1.ExposureTypeLoadBalancer) {
 		c.Reason = networkingv1alpha1.ReasonNoSuchType
-		c.Message = fmt.Sprintf("spec.types has no type that exists: %q. The Service is not exposed. Set CrossCluster, LoadBalancer or both.", s.mcs.Spec.Types)
+		c.Message = fmt.Sprintf("spec.types contains no known type: %q. The Service is not exposed. Set CrossCluster, LoadBalancer or both.", s.mcs.Spec.Types)
 		return c
 	}
 	var parts []string
@@ -143,7 +143,7 @@ func (s state) exported() metav1.Condition {
 		c.Status, c.Reason, parts = metav1.ConditionTrue, networkingv1alpha1.ReasonExported, []string{s.exportedTo()}
 	}
 	if len(s.ignored) > 0 {
-		parts = append(parts, fmt.Sprintf("The hub ignores exports, and they get no traffic: %s.", strings.Join(s.ignored[:min(len(s.ignored), maxNamed)], "; ")))
+		parts = append(parts, fmt.Sprintf("The hub ignores these exports, so they get no traffic: %s.", strings.Join(s.ignored[:min(len(s.ignored), maxNamed)], "; ")))
 	}
 	if s.crossCluster() && names.Closed(s.mcs.Namespace, nil) {
 		parts = append(parts, systemNamespace(s.mcs.Namespace))
@@ -181,7 +181,7 @@ func (s state) exportedTo() string {
 	}
 	text := fmt.Sprintf("The Service is exported by %s to %s.", names.ListClusters(s.exporters), to)
 	if !s.crossCluster() && len(s.users) > 0 {
-		text += fmt.Sprintf(" In cluster %s a ServiceExport of a user also exports the Service to all members.", names.ListClusters(s.users))
+		text += fmt.Sprintf(" In cluster %s, a user's ServiceExport also exports the Service to all members.", names.ListClusters(s.users))
 	}
 	return text
 }
@@ -189,7 +189,7 @@ func (s state) exportedTo() string {
 // systemNamespace says that a MultiClusterService in a system namespace is not imported by default, and how to change that.
 func systemNamespace(namespace string) string {
 	return fmt.Sprintf("Namespace %s is a system namespace: a cluster exports or imports the Service only if the namespace has the label that allows this in that cluster. "+
-		"Use another namespace, or run this command in each providing and in each importing cluster: %s",
+		"Use another namespace, or run this command in each provider cluster and in each importing cluster: %s",
 		namespace, command.Of("CLUSTER").Kubectl("label namespace %s --overwrite %s=%s", namespace, names.LabelExports, names.ExportsAllowed))
 }
 

@@ -98,7 +98,7 @@ func installCorefiles(all, bare []source, w Wiring, render renderer) (Change, er
 	for i, s := range all {
 		text, ok := cm.Data[s.key]
 		if _, binary := cm.BinaryData[s.key]; binary {
-			return Change{}, fmt.Errorf("configmap %s: the key %s is not UTF-8 text, so Atoll cannot change it: remove the bytes that are not UTF-8, for example from a comment, and create the ConfigMap again", nameOf(cm), s.key)
+			return Change{}, fmt.Errorf("configmap %s: the value of key %s is not valid UTF-8, so Atoll cannot change it: remove the invalid bytes, for example from a comment, and replace the ConfigMap", nameOf(cm), s.key)
 		}
 		if !ok {
 			return Change{}, fmt.Errorf("configmap %s has no key %s", nameOf(cm), s.key)

@@ -75,7 +75,7 @@ func TestBinaryData(t *testing.T) {
 	}{
 		{"a block", inBinary("a.server", "# caf\xe9\nclusterset.local {\n}\n"), `the server block "clusterset.local" in line 2 of the key a.server of configmap kube-system/coredns-custom`},
 		{"our key", inBinary("atoll.server", "# caf\xe9\n"), "the key atoll.server exists, but Atoll did not write it"},
-		{"the Corefile", main, "the key Corefile is not UTF-8 text"},
+		{"the Corefile", main, "the value of key Corefile is not valid UTF-8"},
 	} {
 		if _, err := Install(test.cluster, wiring, must(Detect(test.cluster))); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got error %v, want %s", test.name, err, test.want)

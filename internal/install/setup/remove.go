@@ -106,7 +106,7 @@ func (r *records) delete(ctx context.Context) error {
 	}
 	if !r.on.DryRun && entry.Generation == before && entry.Generation > 0 {
 		return hint("Update the definitions, then remove the cluster again: "+r.on.On.Atoll("broker deploy --clusterset %s", r.namespace),
-			"the broker has not noted the removal of %s, because its CustomResourceDefinitions are of an earlier version", r.cluster)
+			"the broker has not stored the removal of %s, because its CustomResourceDefinitions are of an earlier version", r.cluster)
 	}
 	return r.on.DeleteAll(ctx, r.objects)
 }

@@ -56,7 +56,7 @@ func BrokerManifests(namespace string, exports DefaultExports) (crds, objects []
 type DefaultExports string
 
 // DefaultExportsUsage is the usage text of the flag.
-const DefaultExportsUsage = "whether members without their own setting may export all namespaces: allow or deny"
+const DefaultExportsUsage = "whether members without their own setting may export Services of all namespaces: allow or deny"
 
 // Values of DefaultExports.
 const (

@@ -182,7 +182,7 @@ func (u *Upgrade) Run(ctx context.Context, patience time.Duration, works func(co
 	if err == nil {
 		return nil
 	}
-	say("rolling back %s. Interrupt once more to leave it half upgraded", u.what)
+	say("rolling back %s. To leave it partly upgraded, interrupt again", u.what)
 	// Also after an interruption: half an upgrade is worse than none.
 	ctx = context.WithoutCancel(ctx)
 	back := before.Restore(ctx)

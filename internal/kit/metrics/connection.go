@@ -18,7 +18,7 @@ func (m *Metrics) Connection(connected func() bool) {
 }
 
 var isolatedDesc = prometheus.NewDesc(namespace+"_broker_isolated",
-	"Whether the broker refused the leader's last try to write in the name of another cluster. Absent if that is not known.", nil, nil)
+	"Whether the broker refused the leader's last test write in the name of another cluster. Absent if the result is not known.", nil, nil)
 
 // Isolation sets the function that returns whether the broker limits members to their own objects, "" if that is not known.
 func (m *Metrics) Isolation(isolation func() brokerv1alpha1.Isolation) {

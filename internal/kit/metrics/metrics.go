@@ -62,11 +62,11 @@ func New(traffic *Traffic) *Metrics {
 		}, []string{"stage"}),
 		Probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "probes_total",
-			Help: "Number of TCP connections to endpoints of other members to learn whether they answer, by the state of the member's heartbeat.",
+			Help: "Number of TCP connections that test endpoints of other members, by the state of the member's heartbeat.",
 		}, []string{"heartbeat"}),
 		ForeignWrites: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Name: "foreign_writes_total",
-			Help: "Number of changes of this cluster's objects on the broker by others than this cluster's agents.",
+			Help: "Number of changes of this cluster's objects on the broker by other writers than this cluster's agents.",
 		}),
 		traffic:    traffic,
 		leftOut:    newCollector(leftOutDesc),

@@ -22,7 +22,7 @@ var (
 	remoteReady = prometheus.NewDesc(namespace+"_remote_cluster_ready",
 		"Whether another member sends heartbeats and its endpoints are in use.", []string{"remote_cluster"}, nil)
 	remoteSilent = prometheus.NewDesc(namespace+"_remote_cluster_silent",
-		"Whether the endpoints of another member stand by because its heartbeat is late and they do not answer.", []string{"remote_cluster"}, nil)
+		"Whether the endpoints of another member are on standby because its heartbeat is late and its endpoints do not answer.", []string{"remote_cluster"}, nil)
 	remoteOver = prometheus.NewDesc(namespace+"_remote_cluster_over_budget",
 		"Whether this cluster exceeds the per-member budget of another member, which then receives some changes late.", []string{"remote_cluster"}, nil)
 	remoteRenewed = prometheus.NewDesc(namespace+"_remote_cluster_last_sync_timestamp_seconds",

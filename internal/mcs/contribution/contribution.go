@@ -33,7 +33,7 @@ func Validate(service *corev1.Service) Validity {
 	case service == nil:
 		return Validity{
 			Reason:  mcsv1beta1.ServiceExportReasonNoService,
-			Message: "This namespace has no Service of this name. The Service is exported when it is created.",
+			Message: "This namespace has no Service with this name. The Service is exported when it is created.",
 		}
 	case service.Spec.Type == corev1.ServiceTypeExternalName:
 		return Validity{
@@ -43,7 +43,7 @@ func Validate(service *corev1.Service) Validity {
 	case IsDerived(service):
 		return Validity{
 			Reason: mcsv1beta1.ServiceExportReasonInvalidServiceType,
-			Message: fmt.Sprintf("This Service is itself an import. Export the Service %q in the clusters that run its pods.",
+			Message: fmt.Sprintf("This Service is the derived Service of an import. Export the Service %q in the clusters that run its pods.",
 				service.Labels[names.LabelServiceName]),
 		}
 	default:
@@ -146,7 +146,7 @@ func Withheld(service *corev1.Service, policy *brokerv1alpha1.ServicePolicySpec)
 		has = append(has, strings.TrimSpace(fmt.Sprintf("%s %d", p.Name, p.Port)))
 	}
 	return fmt.Sprintf("The Service has none of the ports that MultiClusterService %s/%s exposes. Ports of the Service: %s. Exposed ports: %s. "+
-		"Nothing is exported, so clients in other clusters cannot reach this cluster's Service. Correct spec.ports of the MultiClusterService or the ports of the Service.",
+		"The Service is not exported, so clients in other clusters cannot reach this cluster's Service. Correct spec.ports of the MultiClusterService or the ports of the Service.",
 		policy.ServiceNamespace, policy.ServiceName, few(has), few(exposed))
 }
 

@@ -202,7 +202,7 @@ func TestNoPortIsExposed(t *testing.T) {
 		t.Errorf("contributed is %+v", spec)
 	}
 	const want = "The Service has none of the ports that MultiClusterService shop/web exposes. Ports of the Service: http 80, metrics 9090. Exposed ports: 81, grpc. " +
-		"Nothing is exported, so clients in other clusters cannot reach this cluster's Service. Correct spec.ports of the MultiClusterService or the ports of the Service."
+		"The Service is not exported, so clients in other clusters cannot reach this cluster's Service. Correct spec.ports of the MultiClusterService or the ports of the Service."
 	if got := Withheld(service, policy); got != want {
 		t.Errorf("message %q", got)
 	}

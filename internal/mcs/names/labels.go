@@ -10,119 +10,126 @@ import (
 // Labels and annotations on objects that Atoll creates. The upstream ones are from the Multi-Cluster Services API
 // (KEP-1645, "Using EndpointSlice objects to track endpoints").
 const (
-	// LabelServiceName is the name of the multi-cluster service that an object belongs to.
+	// LabelServiceName is the name of the multi-cluster service of an object.
 	LabelServiceName = "multicluster.kubernetes.io/service-name"
-	// LabelSourceCluster is the id of the cluster that an object comes from.
+	// LabelSourceCluster is the id of the cluster from which an object comes.
 	LabelSourceCluster = "multicluster.kubernetes.io/source-cluster"
-	// LabelServiceNamespace is set on objects on the broker: their service's namespace in the members.
+	// LabelServiceNamespace is set on objects on the broker: the namespace of their service in the members.
 	LabelServiceNamespace = "atoll.dev/service-namespace"
 	// LabelManagedBy is set on ServiceImports, derived Services and ServiceExports that Atoll created. Its value is
 	// AgentManager, or AggregateManager for a ServiceImport on the broker.
 	LabelManagedBy = "atoll.dev/managed-by"
-	// LabelClusterset is set on the namespace of a clusterset on the broker.
+	// LabelClusterset is set on the namespace of a clusterset on the broker. Its value is the name of the clusterset.
 	LabelClusterset = "atoll.dev/clusterset"
-	// LabelAdvertiseMode is set on EndpointSlices on the broker that have a cluster IP as endpoint. Its value is the
-	// mode.
+	// LabelAdvertiseMode is set on an EndpointSlice on the broker if its endpoint is a cluster IP. Its value is the
+	// advertise mode.
 	LabelAdvertiseMode = "atoll.dev/advertise-mode"
-	// LabelClusters is set on ServiceImports on the broker, for kubectl get -L: the exporters' ids, joined by
-	// underscores.
+	// LabelClusters is set on ServiceImports on the broker, for kubectl get -L: the ids of the exporting clusters,
+	// joined by underscores.
 	LabelClusters = "atoll.dev/clusters"
-	// LabelExports is set on a namespace by administrators: whether Services may be exported from it. In system
-	// namespaces it also controls imports.
+	// LabelExports is set on a namespace by administrators: whether Services of the namespace may be exported. In
+	// system namespaces, the label also controls imports.
 	LabelExports = "atoll.dev/exports"
-	// ExportsAllowed is the value of LabelExports that permits exports.
+	// ExportsAllowed is the value of LabelExports that permits exports, and in system namespaces also imports.
 	ExportsAllowed = "allowed"
-	// LabelCorefile is set on a ConfigMap that atoll dns install changed with --configmap: the name of the ConfigMap with
+	// LabelCorefile is set on a ConfigMap that atoll dns install --configmap changed: the name of the ConfigMap with
 	// the Corefile.
 	LabelCorefile = "atoll.dev/corefile"
-	// LabelHeadless keeps kube-proxy from watching an EndpointSlice that it does not need.
+	// LabelHeadless is set on EndpointSlices that kube-proxy does not need, so that kube-proxy does not watch them.
 	LabelHeadless = "service.kubernetes.io/headless"
 
-	// LabelStandby is set on an imported EndpointSlice of which no endpoint gets new connections while others are ready: the
-	// reason, for example Drained. If that holds for some endpoints only, it is an annotation that counts them by reason:
+	// LabelStandby is set on an imported EndpointSlice if all its endpoints are on standby: the reason, for example
+	// Drained. If only some endpoints are on standby, an annotation with this name counts them by reason:
 	// "BeyondShare=3".
 	LabelStandby = "atoll.dev/standby"
-	// AnnotationAbsent is set on an imported EndpointSlice that lacks endpoints of its source because they must not, or need not,
-	// be used here: the reason, for example FallbackNone.
+	// AnnotationAbsent is set on an imported EndpointSlice that lacks endpoints of the original EndpointSlice,
+	// because this cluster must not or need not use them: the reason, for example FallbackNone.
 	AnnotationAbsent = "atoll.dev/absent"
-	// AnnotationPorts is set on an imported EndpointSlice that has only some ports of its source: the first one.
+	// AnnotationPorts is set on an imported EndpointSlice that has only some ports of the original EndpointSlice: the
+	// first of these ports.
 	AnnotationPorts = "atoll.dev/ports"
 
-	// AnnotationDerivedService is set on a ServiceImport, for Gateway API implementations: the derived Service's name.
+	// AnnotationDerivedService is set on a ServiceImport, for Gateway API implementations: the derived Service's
+	// name.
 	AnnotationDerivedService = "multicluster.kubernetes.io/derived-service"
-	// AnnotationExported is set on a ServiceImport and its derived Service, and lists the exported labels and
-	// annotations. Atoll does not change others.
+	// AnnotationExported is set on a ServiceImport and its derived Service: the list of exported labels and
+	// annotations. Atoll does not change other labels and annotations.
 	AnnotationExported = "atoll.dev/exported-metadata"
-	// AnnotationClusters is set on ServiceImports on the broker: the ids of all exporters, sorted, joined by commas.
-	// The broker's admission policy reads it.
+	// AnnotationClusters is set on ServiceImports on the broker: the ids of all exporting clusters, sorted, joined by
+	// commas. The broker's admission policy reads the annotation.
 	AnnotationClusters = "atoll.dev/clusters"
 	// AnnotationSourceSlice is set on published and imported EndpointSlices: the name of the original EndpointSlice.
 	AnnotationSourceSlice = "atoll.dev/source-slice"
 	// AnnotationRevision is set on members' objects on the broker: a number that increases with each write. Imported
-	// EndpointSlices have the original's number.
+	// EndpointSlices have the number of the original.
 	AnnotationRevision = "atoll.dev/revision"
-	// AnnotationRefused exists only in an agent's cache, on EndpointSlices of other clusters: how many parts the agent
-	// left out as invalid, and which.
+	// AnnotationRefused exists only in an agent's cache, on EndpointSlices of other clusters: the number of invalid
+	// parts that the agent ignores, and examples.
 	AnnotationRefused = "atoll.dev/refused"
-	// AnnotationState is set to StateWithdrawn on objects on the broker when their owner has ended them. An
-	// object that is missing without it was not removed by its owner.
+	// AnnotationState is set to StateWithdrawn on an object on the broker when its owner has withdrawn the object. If
+	// an object without this annotation is missing, its owner has not withdrawn the object.
 	AnnotationState = "atoll.dev/state"
-	// StateWithdrawn is the value of AnnotationState of an object that its owner has ended.
+	// StateWithdrawn is the value of AnnotationState of an object that its owner has withdrawn.
 	StateWithdrawn = "Withdrawn"
-	// AnnotationCompared is set on a member's heartbeat: how often the broker had exactly the member's objects.
+	// AnnotationCompared is set on a member's heartbeat: how many times the member's objects on the broker matched
+	// its exports exactly.
 	AnnotationCompared = "atoll.dev/compared"
-	// AnnotationBrokerRefuses is set on the heartbeat of a member while the broker has refused an object of
-	// the member for ten minutes or more. Objects of the member that are missing then do not count as ended.
+	// AnnotationBrokerRefuses is set on the heartbeat of a member while the broker has refused an object of the
+	// member for ten minutes or more. Missing objects of the member then do not count as withdrawn.
 	AnnotationBrokerRefuses = "atoll.dev/broker-refuses"
 	// AnnotationPolicy is set on a ServiceExport that the agent created for a policy of the hub: the policy (JSON).
 	AnnotationPolicy = "atoll.dev/policy"
-	// AnnotationApplied is set on a ServiceImport, with the revisions of the merged exports: "c1=12,c2=34".
+	// AnnotationApplied is set on a ServiceImport: the revisions of the merged exports, such as "c1=12,c2=34".
 	AnnotationApplied = "atoll.dev/applied-revisions"
-	// AnnotationAppliedSpec is set on a ServiceImport: a digest of the spec's fields that DNS answers need, as Atoll wrote them. A
-	// ServiceImport with another digest was edited, and DNS does not follow the edit.
+	// AnnotationAppliedSpec is set on a ServiceImport: a digest of the fields of the spec that DNS answers need, as
+	// Atoll wrote them. If the digest differs, another writer has changed the ServiceImport, and DNS ignores the
+	// change.
 	AnnotationAppliedSpec = "atoll.dev/applied-spec"
-	// AnnotationServiceMetadata is set on a namespace by administrators: the keys of exported labels and annotations that derived
-	// Services in the namespace get, separated by commas. "example.org/*" means all keys of a domain, "*" all keys.
+	// AnnotationServiceMetadata is set on a namespace by administrators: the keys of exported labels and annotations
+	// that derived Services in the namespace get, separated by commas. "example.org/*" means all keys of a domain,
+	// "*" all keys.
 	AnnotationServiceMetadata = "atoll.dev/derived-service-metadata"
-	// AnnotationDrained is set by administrators (atoll drain) on namespace atoll-system to drain the cluster, on another namespace, or on
-	// a ServiceExport: clients in all clusters open no new connections to the endpoints in this cluster while another cluster can
-	// serve them. Its value is the end (RFC 3339), or "true".
+	// AnnotationDrained is set by administrators (atoll drain) on namespace atoll-system to drain the cluster, on
+	// another namespace, or on a ServiceExport. Clients in all clusters then open no new connections to the endpoints
+	// in this cluster while another cluster can serve. Its value is the end time (RFC 3339), or "true".
 	AnnotationDrained = "atoll.dev/drained"
-	// AnnotationFollowsDrains is set on a member's Lease, with digests of the drains of other members that the member's endpoints
-	// follow: "c1=12ab,c2=34cd". The digest is of the drained records with their revisions.
+	// AnnotationFollowsDrains is set on a member's Lease: digests of other members' drains that the member has
+	// applied, such as "c1=12ab,c2=34cd". A digest covers the drained records and their revisions.
 	AnnotationFollowsDrains = "atoll.dev/follows-drains"
-	// AnnotationShift is set on a TrafficPolicy by atoll shift (JSON): the target cluster, the steps, the number of completed steps, and
-	// the relative weights of the other clusters.
+	// AnnotationShift is set on a TrafficPolicy by atoll shift (JSON): the target cluster, the steps, the number of
+	// completed steps, and the relative weights of the other clusters.
 	AnnotationShift = "atoll.dev/shift"
-	// AnnotationShiftEarlier is set on a TrafficPolicy by atoll shift, for --undo: the weights from before the shift (JSON), or
-	// "none" if the shift created the policy.
+	// AnnotationShiftEarlier is set on a TrafficPolicy by atoll shift, for --undo: the weights from before the shift
+	// (JSON), or "none" if the shift created the policy.
 	AnnotationShiftEarlier = "atoll.dev/shift-earlier"
-	// AnnotationAcceptWeights is set on a namespace by administrators: the ids of clusters whose TrafficPolicies for ServiceExports
-	// may have weights and fallback None in this cluster, separated by commas, or "*".
+	// AnnotationAcceptWeights is set on a namespace by administrators: the ids of clusters, separated by commas, or
+	// "*". Weights and fallback None of these clusters' TrafficPolicies for ServiceExports apply in this namespace.
 	AnnotationAcceptWeights = "atoll.dev/accept-weights"
 	// AnnotationTokenLifetime is set on a clusterset's namespace on the broker by administrators (atoll broker deploy
 	// --token-lifetime): the longest lifetime of a member's token, as a Go duration.
 	AnnotationTokenLifetime = "atoll.dev/token-lifetime"
-	// AnnotationRegistry is set on a clusterset's namespace on the broker by administrators (atoll broker deploy --registry): the
-	// registry of the images, which join files name.
+	// AnnotationRegistry is set on a clusterset's namespace on the broker by administrators (atoll broker deploy
+	// --registry): the registry of the images. Join files contain this registry.
 	AnnotationRegistry = "atoll.dev/registry"
-	// AnnotationExpires is set on a join file's ServiceAccount: when its token expires (RFC 3339).
+	// AnnotationExpires is set on the ServiceAccount of a join file: the time when its token expires (RFC 3339).
 	AnnotationExpires = "atoll.dev/expires"
-	// AnnotationDNSWiring is set on DNS configuration objects without comments: the additions of atoll dns install.
+	// AnnotationDNSWiring is set on DNS configuration objects whose format has no comments: the entries that atoll
+	// dns install added.
 	AnnotationDNSWiring = "atoll.dev/dns-wiring"
-	// AnnotationOnClusterLoss is set on a ServiceExport by users: OnLossWithdraw or OnLossKeep, what importing clusters do with the
-	// endpoints of a lost cluster.
+	// AnnotationOnClusterLoss is set on a ServiceExport by users: OnLossWithdraw if importing clusters withdraw the
+	// endpoints of a lost cluster, or OnLossKeep if they keep them.
 	AnnotationOnClusterLoss = "atoll.dev/on-cluster-loss"
-	// AnnotationRefuseImports is set on a namespace by administrators: the ids of clusters whose exports it refuses,
-	// separated by commas, or "*" for all other clusters.
+	// AnnotationRefuseImports is set on a namespace by administrators: the ids of clusters whose exports the
+	// namespace refuses, separated by commas, or "*" for all other clusters.
 	AnnotationRefuseImports = "atoll.dev/refuse-imports"
 	// AnnotationLastChangeTriggerTime is the time of an EndpointSlice's last change, for latency metrics.
 	AnnotationLastChangeTriggerTime = "endpoints.kubernetes.io/last-change-trigger-time"
 
-	// AgentManager is the value of LabelManagedBy, and of endpointslice.kubernetes.io/managed-by on EndpointSlices that
-	// Atoll manages.
+	// AgentManager is the value of LabelManagedBy, and of endpointslice.kubernetes.io/managed-by on EndpointSlices
+	// that Atoll manages.
 	AgentManager = "agent.atoll.dev"
-	// AggregateManager is the value of LabelManagedBy on the broker's ServiceImports. Importing clusters ignore them.
+	// AggregateManager is the value of LabelManagedBy on the broker's ServiceImports. Importing clusters ignore these
+	// ServiceImports.
 	AggregateManager = "aggregate.atoll.dev"
 )
 
@@ -147,9 +154,11 @@ func ClustersLabel(ids []string) string {
 
 // Values of AnnotationOnClusterLoss.
 const (
-	// OnLossWithdraw makes importing clusters withdraw the endpoints of a lost cluster. It is the default.
+	// OnLossWithdraw is the default value of AnnotationOnClusterLoss: importing clusters withdraw the endpoints of a
+	// lost cluster.
 	OnLossWithdraw = "withdraw"
-	// OnLossKeep makes importing clusters keep the endpoints of a lost cluster, for clients that try several endpoints.
+	// OnLossKeep is a value of AnnotationOnClusterLoss: importing clusters keep the endpoints of a lost cluster, for
+	// clients that try several endpoints.
 	OnLossKeep = "keep"
 )
 
@@ -207,8 +216,8 @@ const HubOwner ClusterID = "hub.atoll.dev"
 // HubNamespace is the namespace of atoll-hub on a broker, HubAccount its service account there.
 const HubNamespace, HubAccount = "atoll-hub", "atoll-hub"
 
-// FinalizerLoadBalancer is the prefix of MultiClusterServices' finalizers. The name of the provider that may
-// have a load balancer for the object follows the prefix.
+// FinalizerLoadBalancer is the prefix of MultiClusterServices' finalizers. After the prefix comes the name of the
+// provider that may have a load balancer for the object.
 const FinalizerLoadBalancer = "lb.atoll.dev/"
 
 // Field managers for server-side apply, one per controller.

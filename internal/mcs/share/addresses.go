@@ -148,7 +148,7 @@ func (a *Addresses) Take(service types.NamespacedName, families []corev1.IPFamil
 func (a *Addresses) isFull(families []corev1.IPFamily) string {
 	for _, family := range families {
 		if size, known := a.size[family]; known && float64(a.used[family]) >= size*addressesFull {
-			return fmt.Sprintf("%.0f %% of the %.0f %s addresses for Services are in use, and the rest is for this cluster's own. Add a ServiceCIDR and restart the agent, or delete Services",
+			return fmt.Sprintf("%.0f %% of the %.0f %s addresses for Services are in use. The remaining addresses are reserved for this cluster's own Services. Add a ServiceCIDR and restart the agent, or delete Services",
 				100*float64(a.used[family])/size, size, family)
 		}
 	}
@@ -161,7 +161,7 @@ func (a *Addresses) haveTooMany(families []corev1.IPFamily, members []names.Clus
 		size, known := a.size[family]
 		limit := int(size * AddressesOfMember)
 		if known && len(members) > 0 && !slices.ContainsFunc(members, func(id names.ClusterID) bool { return a.members[id] < limit }) {
-			return fmt.Sprintf("Services of %s have %d of the %.0f %s addresses for Services, and those of one cluster get at most a quarter. Export fewer Services there, or add a ServiceCIDR here and restart the agent",
+			return fmt.Sprintf("Services of %s have %d of the %.0f %s addresses for Services, but Services of one cluster get at most a quarter. Export fewer Services in that cluster, or add a ServiceCIDR in this cluster and restart the agent",
 				listOf(members), limit, size, family)
 		}
 	}

@@ -150,10 +150,10 @@ func withoutEffect(service types.NamespacedName, p choice.Applied, invalid error
 	switch {
 	case p.Exporter != "" && invalid != nil:
 		problem.Warnings = []status.Warning{{Reason: ReasonPolicyInvalid, Message: fmt.Sprintf(
-			"The TrafficPolicy for the export of cluster %q does not apply fully in this cluster: %v.", p.Exporter, invalid)}}
+			"Parts of the TrafficPolicy for the export of cluster %q have no effect in this cluster: %v.", p.Exporter, invalid)}}
 	case p.Ignored != "":
 		problem.Warnings = []status.Warning{{Reason: ReasonWeightsNotAccepted, Message: fmt.Sprintf(
-			"The TrafficPolicy for the export of cluster %q has weights or fallback None, which do not count in this cluster. To accept them: %s", p.Ignored,
+			"The TrafficPolicy for the export of cluster %q has weights or fallback None, which have no effect in this cluster. To accept them: %s", p.Ignored,
 			command.Here.Kubectl("annotate namespace %s %s=%s", service.Namespace, names.AnnotationAcceptWeights, p.Ignored))}}
 	}
 	return problem

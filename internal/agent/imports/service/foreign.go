@@ -111,6 +111,6 @@ func foreignEndpoints(foreign []*discoveryv1.EndpointSlice) status.Warning {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return status.Warning{Reason: "ForeignEndpoints", Message: fmt.Sprintf(
-		"Another tool or person created EndpointSlices of the derived Service: %s. Clients reach their endpoints, too. If that is not intended, delete the EndpointSlices: %s",
+		"Another tool or person created EndpointSlices for the derived Service: %s. Clients also reach the endpoints in these EndpointSlices. If that is not intended, delete the EndpointSlices: %s",
 		text, command.Here.Kubectl("delete endpointslice -n %s %s", foreign[0].Namespace, strings.Join(shown, " ")))}
 }

@@ -113,7 +113,7 @@ func (v *Comparer) Start(ctx context.Context) error {
 		case errors.Is(err, errOutdated):
 			return err
 		case err != nil && ctx.Err() == nil:
-			v.Log.Warn("Failed to compare the objects on the broker with what this cluster publishes. The agent retries", "error", err)
+			v.Log.Warn("Failed to compare the objects on the broker with this cluster's exports. The agent retries", "error", err)
 		case right && n < first:
 			next = firstInterval
 		case right:

@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case remove:
 		if out = kit.OutcomeOf(r.remove(ctx, in.export)); out.Refusal != "" {
 			status.Say(r.recorder, in.export, nil, corev1.EventTypeWarning, "DeletionRefused", "Unexport", fmt.Sprintf(
-				"No MultiClusterService asks for this ServiceExport any longer, but this cluster's API server rejects its deletion. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
+				"No MultiClusterService requires this ServiceExport any longer, but this cluster's API server rejects its deletion. The agent retries every 20 to 30 seconds. The API server's message: %s", out.Refusal))
 		}
 	}
 	return out.Result("writing ServiceExport %s", req)

@@ -84,7 +84,7 @@ func ready(own local.Own, so Progress, current *metav1.Condition, now time.Time)
 		condition.Message = "The export did not reach the broker. The agent retries: " + so.Record.Failure
 	case !own.Validity.Valid:
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
-		condition.Message = "Nothing is exported until this ServiceExport is valid."
+		condition.Message = "The Service is exported only when this ServiceExport is valid."
 	case own.Withheld != "":
 		condition.Reason = string(mcsv1beta1.ServiceExportReasonPending)
 		condition.Message = own.Withheld

@@ -45,7 +45,7 @@ func TestReady(t *testing.T) {
 			"an endpoint is refused", true, true, "", status.Problem{Failure: "no", Warnings: []status.Warning{cut}},
 			"False", "Failed", "Not all endpoints reached the broker. The agent retries: no",
 		},
-		{"nothing to export", false, true, "", status.Problem{}, "False", "Pending", "Nothing is exported until this ServiceExport is valid."},
+		{"nothing to export", false, true, "", status.Problem{}, "False", "Pending", "The Service is exported only when this ServiceExport is valid."},
 		{"no broker", true, false, "", status.Problem{}, "False", "Pending", "The agent has not reached the broker yet."},
 	} {
 		own := local.Own{Validity: contribution.Validity{Valid: tt.valid}}

@@ -174,10 +174,10 @@ func (r *Reconciler) gather(ctx context.Context, policy *trafficv1alpha1.Traffic
 	t.exists, t.owns = true, r.cluster.View.Permissions().Owns(r.cluster.ID, name.Namespace)
 	switch {
 	case own.Contribution == nil || own.Service == nil: // the last contribution of a deleted Service stays for a moment
-		t.invalid = errors.New("the ServiceExport exports nothing. See its conditions")
+		t.invalid = errors.New("the ServiceExport does not export a Service: see the conditions of the ServiceExport")
 		return t, nil
 	case own.Contribution.Scope == brokerv1alpha1.ScopeHub:
-		t.invalid = errors.New("only the hub uses the export, and its load balancers know no order of clusters")
+		t.invalid = errors.New("only the hub uses the export, and the hub's load balancers do not support an order of clusters")
 		return t, nil
 	}
 	exports, err := r.cluster.Conflicting(ctx, name, own.Contribution) // importers decide, whatever this namespace refuses

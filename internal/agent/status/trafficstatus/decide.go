@@ -67,9 +67,9 @@ func accepted(policy *trafficv1alpha1.TrafficPolicy, t target, isDefault bool) m
 	case t.Kind == "" && !isDefault:
 		return no(trafficv1alpha1.ReasonInvalid, "The policy has no targets, so it has no effect. Only TrafficPolicy %s in namespace %s may have no targets.", trafficv1alpha1.DefaultPolicy, names.SystemNamespace)
 	case t.winner != policy.Name:
-		return no(trafficv1alpha1.ReasonConflicted, "TrafficPolicy %s has the same target and is older, so it applies instead. Delete one of them.", t.winner)
+		return no(trafficv1alpha1.ReasonConflicted, "TrafficPolicy %s has the same target and is older, so the older TrafficPolicy applies. Delete one of the two.", t.winner)
 	case !t.exists:
-		return no(trafficv1alpha1.ReasonTargetNotFound, "This namespace has no %s %s. The policy applies as soon as it exists.", t.Kind, t.Name)
+		return no(trafficv1alpha1.ReasonTargetNotFound, "This namespace has no %s %s. The policy applies as soon as this object exists.", t.Kind, t.Name)
 	case choice.IsHeadless(t.invalid):
 		return no(trafficv1alpha1.ReasonInvalidServiceType, "The policy has no effect: %v.", t.invalid)
 	case t.isWeightless(policy):
@@ -77,19 +77,19 @@ func accepted(policy *trafficv1alpha1.TrafficPolicy, t target, isDefault bool) m
 	case t.invalid != nil:
 		return no(trafficv1alpha1.ReasonInvalid, "The policy has no effect: %v.", t.invalid)
 	case t.oldest != "":
-		return no(trafficv1alpha1.ReasonConflicted, "The export of cluster %q is older, so its preference applies, or none if it has no policy.", t.oldest)
+		return no(trafficv1alpha1.ReasonConflicted, "The export of cluster %q is older, so that export's policy applies. If that export has no policy, no policy applies.", t.oldest)
 	}
 	message := "The policy applies to the service in this cluster."
 	switch {
 	case isDefault:
-		message = "The policy applies to the imported services of this cluster that have no other policy, except headless ones."
+		message = "The policy applies to this cluster's imported services that have no other policy, except headless services."
 		if len(policy.Spec.Weights) > 0 {
-			message += " It has weights, so it does not apply to services with a trafficDistribution, nor to those of clusters that advertise their cluster IPs."
+			message += " Because of its weights, the policy does not apply to services with a trafficDistribution, and to services of clusters that advertise cluster IPs."
 		}
 	case t.Kind != kindImport:
 		message = "The policy applies to the service in all clusters that have no policy for their ServiceImport."
 		if !t.owns && (len(policy.Spec.Weights) > 0 || policy.Spec.Fallback == trafficv1alpha1.FallbackNone) {
-			message += " Its weights and fallback None count only in this cluster, and in clusters whose namespace accepts them" +
+			message += " Its weights and fallback None have an effect only in this cluster, and in clusters whose namespace accepts them" +
 				" (annotation " + names.AnnotationAcceptWeights + "), unless this cluster owns the namespace."
 		}
 	default:
@@ -120,11 +120,11 @@ func unlisted(policy *trafficv1alpha1.TrafficPolicy, result choice.Result) strin
 	}
 	switch {
 	case !weighted:
-		return " Its weights have no effect: of the clusters that can serve now, none has a weight above 0."
+		return " Its weights have no effect: no cluster that can serve now has a weight above 0."
 	case len(ids) == 0:
 		return ""
 	}
-	return fmt.Sprintf(" No weight lists %s: the endpoints there are on standby.", names.ListClusters(ids))
+	return fmt.Sprintf(" The weights do not list %s. Endpoints of clusters without a weight are on standby.", names.ListClusters(ids))
 }
 
 // results returns the clusters of each selector, and the shares by weight.

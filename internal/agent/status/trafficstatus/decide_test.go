@@ -34,7 +34,7 @@ func TestAccepted(t *testing.T) {
 	}{
 		"an import":             {inputs.KindImport, "p", true, "", nil, false, "Accepted", "in this cluster"},
 		"an export":             {inputs.KindExport, "p", true, "", nil, false, "Accepted", "in all clusters"},
-		"the default":           {"", "", false, "", nil, true, "Accepted", "except headless ones."},
+		"the default":           {"", "", false, "", nil, true, "Accepted", "except headless services."},
 		"an older policy":       {inputs.KindImport, "other", true, "", errors.New("x"), false, "Conflicted", "TrafficPolicy other"},
 		"no target":             {inputs.KindImport, "p", false, "", nil, false, "TargetNotFound", "no ServiceImport web"},
 		"an older export":       {inputs.KindExport, "p", true, "c2", nil, false, "Conflicted", `export of cluster "c2" is older`},
@@ -57,7 +57,7 @@ func TestUnlisted(t *testing.T) {
 		{Cluster: "c1", Decision: choice.Decision{Role: choice.Active, Reason: choice.Preferred}}, {Cluster: "c3", Decision: choice.Decision{Role: choice.Standby, Reason: choice.NoWeight}},
 	}}}
 	one.Kind = inputs.KindImport
-	if got := accepted(policy(trafficv1alpha1.ClusterWeight{Cluster: "c1", Weight: 1}), one, false).Message; !strings.HasSuffix(got, ` No weight lists "c3": the endpoints there are on standby.`) {
+	if got := accepted(policy(trafficv1alpha1.ClusterWeight{Cluster: "c1", Weight: 1}), one, false).Message; !strings.HasSuffix(got, ` The weights do not list "c3". Endpoints of clusters without a weight are on standby.`) {
 		t.Error(got)
 	}
 	zero := policy(trafficv1alpha1.ClusterWeight{Cluster: "c9", Weight: 1})
@@ -82,7 +82,7 @@ func TestPartsOfPolicies(t *testing.T) {
 		t.Errorf("%+v", status)
 	}
 	one.Kind, one.invalid = inputs.KindExport, nil
-	if got := accepted(both, one, false).Message; !strings.Contains(got, "count only in this cluster") {
+	if got := accepted(both, one, false).Message; !strings.Contains(got, "have an effect only in this cluster") {
 		t.Error(got)
 	}
 	if one.owns = true; strings.Contains(accepted(both, one, false).Message, "count only") {
