@@ -30,6 +30,7 @@ func pagesVerbs() []Verb {
 			script := fmt.Sprintf("ATOLL=$(command -v atoll) node %s %s %s", filepath.Join(web, "test.mjs"), args[0], os.Getenv("ATOLL_PICTURES"))
 			result := r.do(ctx, "c1", Command{Program: "shell", Folder: folder, Stdin: script})
 			r.output = result.Stdout
+			r.log("%s", result.Stdout) // how long what took
 			return errors.Join(result.Err, os.RemoveAll(folder))
 		},
 	}}
