@@ -22,6 +22,7 @@ import (
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.serviceName`
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterID`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.metadata.annotations.atoll\.dev/state`
 // +kubebuilder:printcolumn:name="Exported",type=date,JSONPath=`.spec.exportedAt`
 type ExportedService struct {
 	metav1.TypeMeta `json:",inline"`

@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Scope",type=string,JSONPath=`.spec.scope`
 // +kubebuilder:printcolumn:name="Providers",type=string,JSONPath=`.spec.providers`
 // +kubebuilder:printcolumn:name="Consumers",type=string,JSONPath=`.spec.consumers`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.metadata.annotations.atoll\.dev/state`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ServicePolicy struct {
 	metav1.TypeMeta `json:",inline"`

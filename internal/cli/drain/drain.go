@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,6 +103,9 @@ func (o *options) complete(command *cobra.Command, run func(*cobra.Command, *ins
 			return err
 		}
 		if found.ClusterID != o.cluster {
+			if all := report.Members(found); len(all) > 0 && !slices.ContainsFunc(all, func(m report.Member) bool { return m.Cluster == o.cluster.String() }) {
+				return fmt.Errorf("cluster %q is not a member of clusterset %s. To see the members: %s", o.cluster, found.Clusterset, o.Command().Atoll("get clusters"))
+			}
 			return fmt.Errorf("this context is of cluster %q, not of cluster %q: use a context of the cluster to drain", found.ClusterID, o.cluster)
 		}
 		if o.dryRun {

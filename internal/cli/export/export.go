@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install"
@@ -90,6 +91,11 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 		}
 	}
 	done(cmd, key, "exported", again, o.dryRun)
+	err = cluster.Get(cmd.Context(), client.ObjectKey{Name: aboutv1beta1.ClustersetProperty}, &aboutv1beta1.ClusterProperty{})
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		steps.Say(cmd)("warning: this cluster is not a member of a clusterset, so no other cluster imports the service. Get a join file from the broker's administrator, then join: %s", o.Command().Atoll("join FILE"))
+		return nil
+	}
 	steps.Next(cmd, o.Command().Atoll("explain %s", key))
 	return nil
 }

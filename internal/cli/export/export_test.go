@@ -1,6 +1,8 @@
 package export
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	aboutv1beta1 "github.com/atoll-mcs/atoll/api/about/v1beta1"
 	"github.com/atoll-mcs/atoll/internal/install"
 	"github.com/atoll-mcs/atoll/internal/mcs/command"
 	"github.com/atoll-mcs/atoll/internal/mcs/contribution"
@@ -65,5 +68,25 @@ func TestTake(t *testing.T) {
 				t.Errorf("%v: applied by %+v", err, now.ManagedFields)
 			}
 		})
+	}
+}
+
+// In a cluster that has left its clusterset, an export has no effect: the command says so.
+func TestNotAMember(t *testing.T) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Port: 80}}}}
+	property := &aboutv1beta1.ClusterProperty{ObjectMeta: metav1.ObjectMeta{Name: aboutv1beta1.ClustersetProperty}}
+	for warns, objects := range map[bool][]client.Object{true: {service}, false: {service, property}} {
+		var out, said bytes.Buffer
+		cmd := &cobra.Command{}
+		cmd.SetContext(t.Context())
+		cmd.SetOut(&out)
+		cmd.SetErr(&said)
+		cluster := &install.Target{Client: fake.NewClientBuilder().WithScheme(install.Scheme()).WithObjects(objects...).Build()}
+		if err := export(cmd, cluster, client.ObjectKeyFromObject(service), &options{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "service shop/web exported") || strings.Contains(said.String(), "warning: this cluster is not a member") != warns {
+			t.Errorf("a member: %t: %s%s", !warns, out.String(), said.String())
+		}
 	}
 }

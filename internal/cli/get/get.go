@@ -84,10 +84,13 @@ func newSub[T any](use, short, long, example string, namespaced bool, args cobra
 			if err := write(cmd, o.format, all, len(clusters) > 1, name, columns); err != nil {
 				return err
 			}
-			if namespace, err := o.In(clusters[0].Context).Namespaces(); namespaced && len(all) == 0 && err == nil && namespace != "" {
+			err = errors.Join(failed...)
+			if namespace, _ := o.In(clusters[0].Context).Namespaces(); namespaced && len(all) == 0 && namespace != "" {
 				fmt.Fprintf(cmd.ErrOrStderr(), "No resources found in namespace %s. For all namespaces, add -A.\n", namespace)
+			} else if len(all) == 0 && err == nil {
+				fmt.Fprintln(cmd.ErrOrStderr(), "No resources found.")
 			}
-			return errors.Join(failed...)
+			return err
 		},
 	}
 	o.AddContextsFlags(command.Flags(), &o.contexts)

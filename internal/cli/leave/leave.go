@@ -2,13 +2,16 @@
 package leave
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"github.com/atoll-mcs/atoll/internal/cli/steps"
 	"github.com/atoll-mcs/atoll/internal/cli/target"
 	"github.com/atoll-mcs/atoll/internal/install/setup"
+	"github.com/atoll-mcs/atoll/internal/mcs/command"
 )
 
 // NewCommand returns the command.
@@ -39,7 +42,7 @@ an interruption.`,
 			}
 			impact := func() ([]string, error) { return setup.LeaveImpact(cmd.Context(), member, request) }
 			if err := ending.Confirm(cmd, "This command removes the cluster from its clusterset.", impact); err != nil {
-				return err
+				return unlessGone(err)
 			}
 			if err := setup.Leave(cmd.Context(), member, request, steps.Say(cmd)); err != nil {
 				return err
@@ -57,4 +60,12 @@ an interruption.`,
 	flags.BoolVar(&request.Offline, "offline", false, "do not connect to the broker; the broker's administrator must remove the cluster from the broker")
 	ending.AddFlags(flags)
 	return command
+}
+
+// unlessGone adds to the error of a cluster that does not answer what to do if the cluster no longer exists.
+func unlessGone(err error) error {
+	if silent := (*url.Error)(nil); !errors.As(err, &silent) {
+		return err
+	}
+	return &setup.Hint{Err: err, Next: "If the cluster no longer exists, the broker's administrator can remove it: " + command.Broker.Atoll("broker members remove CLUSTER --clusterset CLUSTERSET")}
 }

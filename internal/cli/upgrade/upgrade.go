@@ -113,7 +113,7 @@ func (o *options) run(cmd *cobra.Command, contexts []string) error {
 
 // preview prints the parts with each new image, and the image that runs now.
 func preview(w io.Writer, parts []part) error {
-	table := output.NewTable(w, "CONTEXT", "PART", "IMAGE", "NEW IMAGE")
+	table, same := output.NewTable(w, "CONTEXT", "PART", "IMAGE", "NEW IMAGE"), true
 	for _, p := range parts {
 		images, err := p.Images()
 		if err != nil {
@@ -127,10 +127,15 @@ func preview(w io.Writer, parts []part) error {
 			if i := slices.IndexFunc(p.cluster.have.Images, func(i string) bool { return nameOf(i) == nameOf(image) }); i >= 0 {
 				present = p.cluster.have.Images[i]
 			}
+			same = same && present == image
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", p.cluster.Target, p.What(), output.Text(present), output.Text(image))
 		}
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil || !same {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "All images are the present ones. The upgrade would apply all objects again.")
+	return err
 }
 
 // read reads what the clusters have of Atoll.

@@ -95,7 +95,7 @@ func (x *Explanation) exported(s *survey.Survey, service types.NamespacedName, e
 	if serviceOf(s, service) != nil {
 		x.Findings.add(Error, "export", "No cluster exports this service. This cluster has a Service with this name.", "To export the Service: "+s.On.Atoll("export %s -n %s", service.Name, service.Namespace))
 	} else {
-		x.Findings.add(Error, "export", "No cluster exports this service.", "To export the Service from a cluster that has it: "+command.Of("CLUSTER").Atoll("export %s -n %s", service.Name, service.Namespace))
+		x.Findings.add(Error, "export", "No cluster exports this service.", "Check the name, or export the Service from a cluster that has it: "+command.Of("CLUSTER").Atoll("export %s -n %s", service.Name, service.Namespace))
 	}
 }
 
