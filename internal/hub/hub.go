@@ -186,8 +186,8 @@ func (unelected) NeedLeaderElection() bool { return false }
 // Start implements manager.Runnable.
 func (f unelected) Start(ctx context.Context) error { return f(ctx) }
 
-// lead runs while this replica leads. It reads the members' counters every 10 s, the interval at which members write
-// their Leases.
+// lead runs while this replica leads. It reads the members' counters, which are in their Leases, every 10 s. By default,
+// members write them every 5 s.
 func (p *process) lead(ctx context.Context) error {
 	p.leading.Store(true)
 	defer p.leading.Store(false)

@@ -84,12 +84,12 @@ func (r *reconciler) say(ctx context.Context) {
 	for id, m := range r.cluster.View.Memberships() {
 		if m.Doubted {
 			texts[id] = fmt.Sprintf("The broker says that cluster %q was removed, but the cluster has joined again since then, or its MemberCluster was created again. The cause can be a restored backup. "+
-				"The cluster's Services stay imported. If the cluster was removed, remove it again: %s", id, command.Here.Atoll("broker members remove %s", id))
+				"The cluster's Services stay imported. If the cluster was removed, remove it again: %s", id, command.Broker.Atoll("broker members remove %s --clusterset %s", id, r.cluster.Clusterset))
 		}
 	}
 	if _, kept := r.cluster.View.PermissionsFrom(); kept {
 		texts[""] = fmt.Sprintf("ConfigMap %s on the broker was created again without keys. The earlier permissions apply until the ConfigMap has a key: see %s",
-			names.MemberPermissions, command.Here.Atoll("broker members list"))
+			names.MemberPermissions, command.Broker.Atoll("broker members list --clusterset %s", r.cluster.Clusterset))
 	}
 	added, _ := r.warned.Update(struct{}{}, texts)
 	for id, text := range added {

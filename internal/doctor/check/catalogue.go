@@ -22,7 +22,7 @@ var (
 	APIServer     = Check{"ATOLL1001", "the API server answers"}
 	APIVersions   = Check{"ATOLL1002", "the API versions that Atoll needs are served"}
 	Definitions   = Check{"ATOLL1003", "CustomResourceDefinitions are compatible"}
-	Nodes         = Check{"ATOLL1004", "nodes are ready"}
+	Nodes         = Check{"ATOLL1004", "a node is ready"}
 	InstallRights = Check{"ATOLL1101", "you have the permissions to install Atoll"}
 	AgentRights   = Check{"ATOLL1102", "atoll-agent has the permissions it needs"}
 	DNSRights     = Check{"ATOLL1103", "atoll-dns has the permissions it needs"}

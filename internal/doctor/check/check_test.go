@@ -93,7 +93,7 @@ func member(number int) Cluster {
 		Listener: &outpost.Listener{Node: "n1", Pod: []string{fmt.Sprintf("10.%d.0.9", number)}, Service: []string{fmt.Sprintf("10.10%d.0.9", number)}, Routed: []string{fmt.Sprintf("10.10%d.0.8", number)}},
 		Survey: &survey.Survey{
 			On:        command.At("", id),
-			ClusterID: names.ClusterID(id), Clusterset: "set", Server: "https://broker", Expires: at.Add(72 * time.Hour),
+			ClusterID: names.ClusterID(id), Clusterset: "set", Server: "https://broker", Expires: at.Add(72 * time.Hour), Lifetime: 7 * 24 * time.Hour,
 			Cluster: survey.Cluster{
 				Properties:  map[string]string{aboutv1beta1.ClusterIDProperty: id, aboutv1beta1.ClustersetProperty: "set"},
 				Deployments: deployments, DNS: survey.DNS{Found: []dnswiring.Form{dnswiring.CoreDNS}, Wired: []dnswiring.Form{dnswiring.CoreDNS}}},
@@ -282,8 +282,11 @@ func TestEvaluate(t *testing.T) {
 			d.Status.ReadyReplicas = 1
 			c1.Survey.Cluster.Deployments[render.DNSName] = d
 		}, "ATOLL1203=warning", "1 of 2"},
-		"expired":     {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(-time.Hour) }, "ATOLL1204=error", "expired 1h"},
-		"about to":    {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(time.Hour) }, "ATOLL1204=warning", "have not renewed them"},
+		"expired":  {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(-time.Hour) }, "ATOLL1204=error", "expired 1h"},
+		"about to": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Expires = time.Now().Add(time.Hour) }, "ATOLL1204=warning", "have not renewed them"},
+		"short": {func(_ *Evidence, c1, _ *Cluster) {
+			c1.Survey.Expires, c1.Survey.Lifetime = time.Now().Add(10*time.Hour), 12*time.Hour
+		}, "", ""},
 		"silent":      {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.At = time.Now().Add(time.Hour) }, "ATOLL1205=error ATOLL1210=error", "s old"},
 		"not entered": {func(_ *Evidence, c1, _ *Cluster) { c1.Survey.Broker.Heartbeats = nil }, "ATOLL1205=error ATOLL1210=warning", "has no heartbeat of the cluster"},
 		"broker out of reach of pods": {

@@ -20,7 +20,8 @@ const (
 	// apart is the clock difference above which the age of exports, which decides conflicts, is unreliable. Above
 	// wrong, credentials may be not valid yet or expired.
 	apart, wrong = 5 * time.Second, time.Minute
-	// soon is the minimum remaining lifetime of credentials that agents renew.
+	// soon is the minimum remaining lifetime of credentials that agents renew, of those with a lifetime of at least two days. Agents
+	// renew them long before half of their lifetime.
 	soon = 24 * time.Hour
 )
 
@@ -196,7 +197,7 @@ func (ch *checker) credentials() {
 		ch.skip(Credentials, "the credentials cannot be read")
 	case left <= 0:
 		ch.say(Credentials, Error, "Create a new join file: "+command.Broker.Atoll("broker token create %s --clusterset %s", s.ClusterID, s.Clusterset)+". Then join the cluster again: "+ch.cluster.On.Atoll("join FILE"), "the credentials expired %s ago", round(-left))
-	case left < soon:
+	case left < min(soon, s.Lifetime/2):
 		ch.say(Credentials, Warning, "The agents renew the credentials as long as they reach the broker. Look at the agents' log: "+render.ShowAgentLog(ch.cluster.On), "the credentials expire in %s, and the agents have not renewed them", round(left))
 	default:
 		ch.ok(Credentials, "valid for %s", round(left))

@@ -98,7 +98,7 @@ func (s *Survey) access(ctx context.Context, cluster client.Reader, scope Scope)
 	}
 	s.ClusterID, s.Clusterset, s.Server, s.CA = m.ClusterID, m.Clusterset, m.Server, m.CA
 	if claims, err := credential.ParseToken(m.Token); err == nil {
-		s.Expires = claims.Expires
+		s.Expires, s.Lifetime = claims.Expires, claims.Expires.Sub(claims.Issued)
 		if claims.IsJoiner(m.ClusterID, m.Clusterset) {
 			return nil, fmt.Errorf("the agent has not used this cluster's join file yet, or cannot use it. Look at the agent's log: %s", render.ShowAgentLog(s.On))
 		}

@@ -69,9 +69,11 @@ type Survey struct {
 	ClusterID names.ClusterID
 	// Clusterset is the name of the clusterset, and Server the broker's URL for members.
 	Clusterset, Server string
-	// CA has the broker's PEM certificates. Expires is when the broker credentials expire; zero if unreadable.
-	CA      []byte
-	Expires time.Time
+	// CA has the broker's PEM certificates. Expires is when the broker credentials expire, zero if unreadable, and Lifetime is how
+	// long they are valid in all.
+	CA       []byte
+	Expires  time.Time
+	Lifetime time.Duration
 	// Cluster is the state of the cluster.
 	Cluster Cluster
 	// Broker is the state of the broker. It is nil if unreadable; BrokerErr has the reason.

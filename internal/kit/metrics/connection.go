@@ -10,7 +10,7 @@ import (
 )
 
 var connectedDesc = prometheus.NewDesc(namespace+"_broker_connected",
-	"Whether the agent's watches on the broker deliver the agent's own writes.", nil, nil)
+	"Whether this cluster's heartbeat has come back from the broker within --lease-timeout.", nil, nil)
 
 // Connection sets the function that reports whether the broker is connected.
 func (m *Metrics) Connection(connected func() bool) {

@@ -29,7 +29,7 @@ type Progress struct {
 	Conflicts []merge.Conflict
 }
 
-// Conditions returns Valid, Ready and Conflict. Valid depends on this cluster alone. Before more is known after a
+// Conditions returns Valid, Ready and Conflict. Valid depends on this cluster and on the broker's permissions. Before more is known after a
 // restart, the other two keep their values. again is when they change without an event; 0 for never.
 func Conditions(own local.Own, so Progress, now time.Time) (all []metav1.Condition, again time.Duration) {
 	valid := metav1.Condition{
