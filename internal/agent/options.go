@@ -110,7 +110,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file for this cluster; the default is the pod's ServiceAccount")
 	flags.StringVar(&o.BrokerKubeconfig, "broker-kubeconfig", "", "kubeconfig file for the broker; the default is the Secret that atoll join stored in the cluster")
 	flags.StringVar(&o.BrokerNamespace, "broker-namespace", broker.DefaultNamespace, "the clusterset's namespace on the broker, for use with --broker-kubeconfig")
-	flags.DurationVar(&o.BrokerTokenLifetime, "broker-token-lifetime", rights.MaxTokenLifetime, "lifetime of the agent's broker tokens, which the agent renews; a cluster must join again if its agent is off for longer than the lifetime")
+	flags.DurationVar(&o.BrokerTokenLifetime, "broker-token-lifetime", rights.MaxTokenLifetime, "lifetime of the agent's broker tokens, which the agent renews; a cluster must join again if its token expires before the agent can renew it")
 	flags.StringVar(&o.Region, "region", "", "region of this cluster; a Service's trafficDistribution prefers clusters in the same region")
 	flags.BoolVar(&o.SharedZones, "shared-zones", false, "for a Service's trafficDistribution, treat zones with the same name in different clusters as the same zone")
 	flags.BoolVar(&o.OmitStandby, "omit-standby-endpoints", false, "do not write endpoints on standby. Set this flag for node proxies that treat them as ready endpoints, such as kube-router. A failover then takes longer, because the agent must first write the endpoints")

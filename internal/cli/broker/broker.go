@@ -64,8 +64,8 @@ The command also creates a ResourceQuota that protects the broker's etcd, unless
 clusterset's objects already. It never changes an existing ResourceQuota. --dry-run does not print the
 ResourceQuota.
 
-With --default-exports deny, a member may not export any Service until "atoll broker members set" permits
-namespaces. Without the flag, an existing setting does not change. On a new broker, every member may export
+With --default-exports deny, members may export Services only from namespaces that "atoll broker members set"
+permits. Without the flag, an existing setting does not change. On a new broker, every member may export
 Services of all namespaces.
 
 --token-lifetime limits the lifetime of members' tokens, which agents renew. With a short lifetime, a stolen

@@ -101,7 +101,7 @@ A drained member gets no new connections while other members can serve them, as 
 
 A frozen member can change and delete its objects on the broker, and renew its heartbeat and its token. It
 cannot create records, EndpointSlices or catalogue entries, so its new exports and EndpointSlices do not reach
-other clusters. Freeze a member that fills the broker's quota.`,
+other clusters. If a member fills the broker's quota, freeze the member, and delete its surplus objects.`,
 		Example: `  atoll broker members set c2 --namespaces 'shop,team-a-*' --context broker
   atoll broker members set c2 --namespaces '*' --context broker         # all
   atoll broker members set c2 --no-namespaces --context broker          # all exports of c2 are ignored

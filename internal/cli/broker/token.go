@@ -168,7 +168,7 @@ func newTokenList(o *target.Clusterset) *cobra.Command {
 	var format output.Format
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "List join files and their state: usable, expired or used",
+		Short: "List join files and their state: unused, expired or used",
 		Long: `Lists the join files of the clusterset. If a join file has the state "used", a cluster joined with
 it at the time USED. If you do not know that cluster, expel it with
 "atoll broker members remove CLUSTER --force". A used join file stays in the list until the next join of the

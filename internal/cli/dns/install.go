@@ -28,9 +28,9 @@ func newInstall() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "install",
 		Short: "Make a cluster's DNS forward clusterset.local to atoll-dns",
-		Long: `Adds the zone to the configuration of the cluster's own DNS, in a marked section. The command
-changes nothing outside this section. "atoll dns uninstall" removes the section. Depending on the DNS
-provider, the command changes:
+		Long: `Adds the zone to the configuration of the cluster's own DNS, and marks its additions. Unless you
+set --replace-lighthouse, it changes nothing else. "atoll dns uninstall" removes the additions. Depending on the
+DNS provider, the command adds:
 
   coredns         a server block in CoreDNS's Corefile
   coredns-custom  a key of kube-system/coredns-custom, if the Corefile imports it (AKS, k3s)

@@ -13,7 +13,7 @@ func newUninstall() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Undo `atoll dns install`",
-		Long: `Removes Atoll's section from the configuration of the cluster's own DNS. Pods can then no longer
+		Long: `Removes Atoll's additions from the configuration of the cluster's own DNS. Pods can then no longer
 resolve names in clusterset.local. atoll-dns itself keeps running.`,
 		Example: `  atoll dns uninstall --dry-run
   atoll dns uninstall --context c1`,

@@ -53,8 +53,8 @@ func NewCommand() *cobra.Command {
 		Long: `Drains a cluster, one of its namespaces, or one of its Services. All clusters, including the
 drained cluster, then send no new connections to the drained endpoints while another cluster can serve the
 service. Established connections stay. If no other cluster can serve a service, its traffic does not change.
-While another cluster has a ready pod, DNS omits a headless Service's addresses in the drained cluster; the
-names of its pods still resolve.
+While another cluster has a ready pod, DNS omits a headless Service's addresses in the drained cluster. The
+names of single pods still resolve.
 
 Run the command with a context of the cluster itself. The broker's administrator can drain a cluster with
 "atoll broker members set CLUSTER --drained".
@@ -78,7 +78,7 @@ func NewUndrain() *cobra.Command {
 	return o.complete(&cobra.Command{
 		Use:     "undrain CLUSTER",
 		Short:   "End the drain of a cluster's exported services",
-		Long:    `Ends the drain of a cluster, of a namespace of it, or of one of its Services. You can repeat the command.`,
+		Long:    `Ends the drain of a cluster, of one of its namespaces, or of one of its Services. You can repeat the command.`,
 		Example: "  atoll undrain c1 --context c1\n  atoll undrain c1 -n shop --service web --context c1",
 	}, o.undrain)
 }

@@ -41,8 +41,8 @@ func NewCommand() *cobra.Command {
 		Short: "List the clusters, exports, conflicts, imports, endpoints or settings of a clusterset",
 		Long: `Lists the objects of a clusterset from one of its members. The commands read the member and, with
 the credentials stored in the member, the broker. If the commands cannot read the broker, the lists of clusters
-and exports show only data from the member, and the exit status is 1. With several --context, or --all, the
-lists have a column CONTEXT.`,
+and conflicts are empty, the list of exports shows only the member's own exports, and the exit status is 1.
+With several --context, or --all, the lists have a column CONTEXT.`,
 	}
 	command.AddCommand(newClusters(), newExports(), newConflicts(), newImports(), newEndpoints(), newConfig())
 	return command
@@ -158,10 +158,11 @@ func newClusters() *cobra.Command {
   Silent:  The member's heartbeat is missing. Or its heartbeat is late, and its endpoints do not answer and are on standby.
   Lost:    The member does not answer. Its endpoints are withdrawn from this cluster.
   Joining: The member has never sent a heartbeat.
-DRAINED is the number of the member's exports that get no new connections. HEARTBEAT is the age of the last
-heartbeat, by the broker's clock. OVER-BUDGET-OF lists the clusters whose --member-budget the member exceeds. Some
-of the member's updates reach these clusters late or not at all. With -o wide, MAY-EXPORT lists the namespaces that
-the broker permits the member to export, and ALLOWED-RANGES lists the permitted address ranges of the member.`,
+DRAINED shows how many of the member's exports are drained: all, or a number such as 2 of 7. HEARTBEAT is the
+age of the last heartbeat, by the broker's clock. OVER-BUDGET-OF lists the clusters whose --member-budget the
+member exceeds. Some of the member's updates reach these clusters late or not at all. With -o wide, MAY-EXPORT
+lists the namespaces that the broker permits the member to export, and ALLOWED-RANGES lists the permitted address
+ranges of the member.`,
 		"  atoll get clusters\n  atoll get clusters -o wide --context c1", false, cobra.NoArgs,
 		report.Members, func(s *survey.Scope) { s.Namespace, s.Installation = "", true },
 		func(m report.Member) string { return m.Cluster },
@@ -181,10 +182,11 @@ the broker permits the member to export, and ALLOWED-RANGES lists the permitted 
 }
 
 func newExports() *cobra.Command {
-	return newSub("exports [SERVICE]", "List the exports of the clusterset", `Lists which cluster exports which Service. STATUS is Published for exports of other clusters. For exports
-of this cluster, STATUS is Ready, or the reason of the ServiceExport's condition that is not True. Other values are
-HubOnly if only the hub's load balancers use the export, and PortsRestricted or NoPortExposed if a
-MultiClusterService exposes only some ports, or none. With -o wide, MESSAGE has the details.`,
+	return newSub("exports [SERVICE]", "List the exports of the clusterset", `Lists which cluster exports which Service. STATUS is Published for exports of other clusters, or
+NamespaceNotPermitted if the broker does not permit the export. For exports of this cluster, STATUS is Ready, or
+the reason of the ServiceExport's failing or conflict condition. Other values are HubOnly if only the hub's load
+balancers use the export, and PortsRestricted or NoPortExposed if a MultiClusterService exposes only some ports,
+or none. With -o wide, MESSAGE has the details.`,
 		"  atoll get exports -A\n  atoll get exports web -n shop -o wide", true, cobra.MaximumNArgs(1),
 		report.Exports, func(*survey.Scope) {},
 		func(e report.Export) string { return e.Namespace + "/" + e.Name + "/" + e.Cluster },

@@ -34,8 +34,8 @@ one cluster. The same cluster can use its last file again, to change settings.
 
 The command first checks the prerequisites, and changes nothing if a prerequisite is missing. If the credentials
 expired while the cluster was off, repeat the command with a new join file. If you omit a flag, its setting
-stays: "atoll get config" lists all settings. To upgrade, use "atoll upgrade". The command needs the permissions
-of a cluster administrator, and Kubernetes 1.30 or later.`,
+stays. "atoll get config" lists the settings, except environment variables. To upgrade, use "atoll upgrade". The
+command needs the permissions of a cluster administrator, and Kubernetes 1.30 or later.`,
 		Example: `  atoll join c1.join --context c1
   atoll broker token create c1 --context broker | atoll join - --context c1
   atoll join c1.join --dry-run                  # check, print the manifests, change nothing`,

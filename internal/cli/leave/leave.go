@@ -27,9 +27,9 @@ agents, deletes the cluster's accounts and exports on the broker, its imports, a
 this cluster then can no longer reach services of other clusters by their clusterset names, and other clusters
 lose this cluster's endpoints. The command first lists the affected services and asks for confirmation.
 
-Your Services, ServiceExports and TrafficPolicies stay, but lose the conditions that Atoll has written.
-CustomResourceDefinitions that still have objects also stay. You can repeat the command, even after
-an interruption.`,
+Your Services, ServiceExports and TrafficPolicies stay, except the cluster's default TrafficPolicy, but lose the
+conditions that Atoll has written. CustomResourceDefinitions that still have objects also stay. You can repeat the
+command, even after an interruption.`,
 		Example: `  atoll leave --context c1 --dry-run
   atoll leave --context c1
   atoll leave --context c1 --yes --offline      # the broker is gone, or its administrator removes the cluster`,
