@@ -33,7 +33,7 @@ func (o *InCluster) Run(life context.Context) error {
 		return errors.New("this program runs in a pod: outside, use atoll console")
 	}
 	if len(o.hosts) == 0 {
-		return errors.New("--host is missing: requests for other hosts are refused")
+		return errors.New("--host is missing: set --host to the host name at which browsers open the console. The console refuses requests for all other hosts")
 	}
 	viewers := &Viewers{Hosts: o.hosts, Cluster: &rest.Config{
 		Host: "https://" + net.JoinHostPort(host, port), TLSClientConfig: rest.TLSClientConfig{CAFile: o.ca},

@@ -283,10 +283,10 @@ func attempts() []attempt {
 		badRecord("an exported label of 1,000 bytes", func(e *brokerv1alpha1.ExportedService) {
 			e.Spec.ExportedLabels = map[string]string{"a": strings.Repeat("x", 1000)}
 		}),
-		badRecord("annotations of its own of 200 KiB", func(e *brokerv1alpha1.ExportedService) {
+		badRecord("annotations of 200 KiB in the record's metadata", func(e *brokerv1alpha1.ExportedService) {
 			e.Annotations["note"] = strings.Repeat("x", 200<<10)
 		}),
-		badRecord("2,000 annotations of its own", func(e *brokerv1alpha1.ExportedService) { e.Annotations = manyKeys(2000) }),
+		badRecord("2,000 annotations in the record's metadata", func(e *brokerv1alpha1.ExportedService) { e.Annotations = manyKeys(2000) }),
 		badPreference("17 groups of clusters", func(p *trafficv1alpha1.Preference) { p.ClusterSelectors = make([]trafficv1alpha1.ClusterGroup, 17) }),
 		badPreference("an unknown operator", func(p *trafficv1alpha1.Preference) {
 			p.ClusterSelectors = []trafficv1alpha1.ClusterGroup{{PropertySelector: trafficv1alpha1.PropertySelector{MatchExpressions: []trafficv1alpha1.PropertyExpression{{Key: "region", Operator: "Near"}}}}}

@@ -77,7 +77,7 @@ func (ch *checker) wiring() {
 // What is said of DNS servers if no test pod could run, and Atoll cannot tell whether they forward.
 const (
 	unknown     = "the check cannot tell whether %s forwards clusterset.local to atoll-dns: the effect of a plugin in its Corefile is unknown"
-	unknownHint = "Let a test pod run in the cluster: see check ATOLL1401. The test pod then resolves names of the clusterset."
+	unknownHint = "The check needs a test pod in the cluster to test whether names of the clusterset resolve. Find out why no test pod runs: see check ATOLL1401."
 )
 
 // forwarding reports how the cluster's DNS servers forward; those that are missing do not.

@@ -126,7 +126,7 @@ func (ch *checker) nodeProxy() {
 		ch.say(NodeProxy, Warning, ch.cluster.On.Kubectl("describe daemonset %s -n %s", daemonSet, namespace),
 			"%s is ready on %d of %d nodes: pods on the other nodes may not reach Services", name, p.Ready, p.Desired)
 	case p.Standby == Misused:
-		ch.ok(NodeProxy, "%s, without endpoints on standby", name)
+		ch.ok(NodeProxy, "%s: the agent writes no endpoints on standby (--omit-standby-endpoints)", name)
 	default:
 		ch.ok(NodeProxy, "%s: %s", name, p.Standby)
 	}
