@@ -113,11 +113,11 @@ const (
 	AnnotationRegistry = "atoll.dev/registry"
 	// AnnotationExpires is set on the ServiceAccount of a join file: the time when its token expires (RFC 3339).
 	AnnotationExpires = "atoll.dev/expires"
-	// AnnotationDNSWiring is set on DNS configuration objects whose format has no comments: the entries that atoll
-	// dns install added.
+	// AnnotationDNSWiring is set by atoll dns install on OpenShift's DNS object, and on the ConfigMaps kube-dns and
+	// coredns-custom (only if the command created it): the zones that the command added, and the parts that it created.
 	AnnotationDNSWiring = "atoll.dev/dns-wiring"
-	// AnnotationOnClusterLoss is set on a ServiceExport by users: OnLossWithdraw if importing clusters withdraw the
-	// endpoints of a lost cluster, or OnLossKeep if they keep them.
+	// AnnotationOnClusterLoss is set on a ServiceExport by users: whether importing clusters withdraw (OnLossWithdraw) or
+	// keep (OnLossKeep) the endpoints when this cluster is lost.
 	AnnotationOnClusterLoss = "atoll.dev/on-cluster-loss"
 	// AnnotationRefuseImports is set on a namespace by administrators: the ids of clusters whose exports the
 	// namespace refuses, separated by commas, or "*" for all other clusters.
