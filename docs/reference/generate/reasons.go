@@ -43,7 +43,7 @@ var objects = []object{
 		{[]string{"SystemNamespace"}, event, "The export is in a system namespace, such as kube-system. A cluster imports it only if the cluster's own namespace has the label that permits imports.",
 			"To import the service, run the command in the message for each cluster. Otherwise, delete the ServiceExport."},
 		{[]string{"ForeignServiceImport"}, event, "Another tool created a ServiceImport with this name, so this cluster does not import the service. Other clusters import it.", "See [ServiceImport](#serviceimport)."},
-		{[]string{"ExportRefused"}, event, "A MultiClusterService exports the Service, but the API server rejects the ServiceExport. The agent retries.",
+		{[]string{"ExportRefused"}, event + " (also on the Service)", "A MultiClusterService exports the Service, but the API server rejects the ServiceExport. The agent retries.",
 			"Change the policy or webhook that the message names."},
 		{[]string{"DeletionRefused"}, event, "No MultiClusterService needs the ServiceExport, but the API server rejects its deletion. The agent retries.", "Change the policy or webhook that the message names."},
 	}},

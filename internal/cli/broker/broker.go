@@ -64,17 +64,16 @@ The command also creates a ResourceQuota that protects the broker's etcd, unless
 clusterset's objects already. It never changes an existing ResourceQuota. --dry-run does not print the
 ResourceQuota.
 
+If you omit a flag, its existing setting does not change.
+
 With --default-exports deny, members may export Services only from namespaces that "atoll broker members set"
-permits. Without the flag, an existing setting does not change. On a new broker, every member may export
-Services of all namespaces.
+permits. By default, every member may export Services of all namespaces.
 
 --token-lifetime limits the lifetime of members' tokens, which agents renew. With a short lifetime, a stolen
-token expires early, but a member that is off or disconnected for about this time must join again. Without the
-flag, an existing limit does not change.
+token expires early, but a member that is off or disconnected for about this time must join again.
 
 --registry sets the registry of Atoll's images. Join files then contain the registry, so "atoll join" needs no
-flag. "atoll hub deploy" also takes the images from this registry. Without the flag, an existing setting does
-not change.`,
+flag. "atoll hub deploy" also takes the images from this registry.`,
 		Example: `  atoll broker deploy --context broker
   atoll broker deploy --context broker --clusterset staging   # a second clusterset
   atoll broker deploy --context broker --default-exports deny

@@ -38,7 +38,7 @@ func NewCommand() *cobra.Command {
 		Long: `Checks one or more clusters and the network between the clusters. The checks cover API servers,
 permissions, Atoll's programs, the connection to the broker, clocks, address ranges, routing of Services,
 DNS, and real connections between clusters. The command creates a namespace with two small test pods in each
-cluster, and deletes the namespace at the end. With --no-pods, it skips the checks that need test pods.
+cluster, and deletes the namespace at the end.
 
 In the context of a broker, the command checks whether the broker still limits what members may write.
 
@@ -50,8 +50,7 @@ command also checks whether pods reach the broker of the join file.
   ×  an error, with the fix and a link to the documentation
   –  skipped: the check could not run
 
-The command prints each result as soon as it is available. On terminals, the output has colours unless NO_COLOR
-is set. The exit status is 79 if a check failed.`,
+On terminals, the output has colours unless NO_COLOR is set. The exit status is 79 if a check failed.`,
 		Example: `  atoll check --pre c1 c2 c3
   atoll check --pre --join-file c1.join --context c1
   atoll check c1 c2 c3

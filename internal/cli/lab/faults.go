@@ -51,18 +51,16 @@ func newHeal(o *options) *cobra.Command {
 	}
 }
 
-const unitsHelp = `
-
-The units of a cluster are etcd, apiserver, controller-manager and scheduler, the node programs containerd,
-kubelet and kube-proxy, and Atoll's agent and dns. kube-proxy stands for kube-proxy on every
-node, and kube-proxy-n2 for kube-proxy on node n2. The units of the broker are etcd, apiserver and
-controller-manager. "lab status" lists all units.`
-
 func newKill(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "kill CLUSTER/UNIT",
 		Short: "Kill a program of a cluster, to simulate a crash",
-		Long:  `Kills a program of a cluster. The program stays down until "lab start".` + unitsHelp,
+		Long: `Kills a program of a cluster. The program stays down until "lab start".
+
+The units of a cluster are etcd, apiserver, controller-manager and scheduler, the node programs containerd,
+kubelet and kube-proxy, and Atoll's agent and dns. kube-proxy stands for kube-proxy on every
+node, and kube-proxy-n2 for kube-proxy on node n2. The units of the broker are etcd, apiserver and
+controller-manager. "lab status" lists all units.`,
 		Example: `  atoll lab kill c1/apiserver
   atoll lab kill broker/etcd`,
 		Args: cobra.ExactArgs(1),
@@ -80,7 +78,7 @@ func newStart(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "start CLUSTER/UNIT",
 		Short:   "Start a killed program of a cluster",
-		Long:    "Starts a killed program of a cluster with the same data, and waits until the program is ready." + unitsHelp,
+		Long:    `Starts a killed program of a cluster with the same data, and waits until the program is ready. "lab status" lists all units.`,
 		Example: "  atoll lab start c1/apiserver",
 		Args:    cobra.ExactArgs(1),
 		RunE:    o.in(func(cmd *cobra.Command, l *lab.Lab, args []string) error { return l.Start(cmd.Context(), args[0]) }),

@@ -47,9 +47,8 @@ oldest export. The other clusters keep their relative shares of the remaining tr
 or, without weights, of their endpoints in use. At 100 %, the other clusters are on standby: they get traffic
 only if the target fails.
 
---every sets the duration of each step. If the target has fewer ready endpoints than at the beginning of the
-step, the command stops, and the weights stay. To continue, repeat the command. To restore the earlier weights,
-use --undo.`,
+If the target has fewer ready endpoints than at the beginning of the step, the command stops, and the weights
+stay. To continue, repeat the command.`,
 		Example: `  atoll shift shop/web --to c2 --context c1 --context c3
   atoll shift shop/web --to c2 --steps 5 --every 30m --context c1    # a canary
   atoll shift shop/web --undo --context c1 --context c3`,
