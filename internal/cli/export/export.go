@@ -12,8 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -122,11 +120,9 @@ func take(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey) (wa
 	if err := cluster.Get(cmd.Context(), key, have); err != nil || !contribution.ByPolicy(have) {
 		return true, err
 	}
-	export := &unstructured.Unstructured{}
-	export.SetGroupVersionKind(schema.FromAPIVersionAndKind(mcsv1beta1.GroupVersion.String(), mcsv1beta1.ServiceExportKindName))
-	export.SetNamespace(key.Namespace)
-	export.SetName(key.Name)
-	return false, cluster.Client.Apply(cmd.Context(), client.ApplyConfigurationFromUnstructured(export), client.FieldOwner("atoll"), client.ForceOwnership)
+	before := have.DeepCopy()
+	contribution.Release(have)
+	return false, cluster.Client.Patch(cmd.Context(), have, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner("atoll"))
 }
 
 // NewUnexport returns the command `atoll unexport`.

@@ -262,9 +262,7 @@ func releaseApplied(ctx context.Context, cluster *install.Target, exports []unst
 		}
 		if !cluster.DryRun {
 			before := export.DeepCopy()
-			labels := export.GetLabels()
-			delete(labels, names.LabelManagedBy)
-			export.SetLabels(labels)
+			contribution.Release(export)
 			if err := cluster.Patch(ctx, export, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 				return nil, fmt.Errorf("releasing %s to the user who also applied it: %w", install.Name(export), err)
 			}

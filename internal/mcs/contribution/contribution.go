@@ -167,6 +167,16 @@ func ByPolicy(export *mcsv1beta1.ServiceExport) bool {
 	return export.Labels[names.LabelManagedBy] == names.AgentManager
 }
 
+// Release makes a ServiceExport that was created for a policy the user's.
+func Release(export metav1.Object) {
+	labels, annotations := export.GetLabels(), export.GetAnnotations()
+	delete(labels, names.LabelManagedBy)
+	delete(annotations, names.AnnotationPolicy)
+	delete(annotations, names.AnnotationRevision)
+	export.SetLabels(labels)
+	export.SetAnnotations(annotations)
+}
+
 // AlsoApplied reports whether a user has also applied a policy's ServiceExport. It must then outlive the policy.
 func AlsoApplied(export metav1.Object) bool {
 	if _, ok := export.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok { // by kubectl apply

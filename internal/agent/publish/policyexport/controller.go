@@ -164,9 +164,7 @@ func (r *Reconciler) keep(ctx context.Context, have *mcsv1beta1.ServiceExport) e
 // release makes a ServiceExport the user's.
 func (r *Reconciler) release(ctx context.Context, export *mcsv1beta1.ServiceExport) error {
 	released := export.DeepCopy()
-	delete(released.Labels, names.LabelManagedBy)
-	delete(released.Annotations, names.AnnotationPolicy)
-	delete(released.Annotations, names.AnnotationRevision)
+	contribution.Release(released)
 	patch := client.MergeFromWithOptions(export, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.cluster.Client.Patch(ctx, released, patch, client.FieldOwner(names.ManagerPolicy)))
 }
