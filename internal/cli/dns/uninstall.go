@@ -25,7 +25,7 @@ resolve names in clusterset.local. atoll-dns itself keeps running.`,
 			}
 			changes, err := o.edit(cmd.Context(), c, cmd.OutOrStdout(), clusterdns.Uninstall(o.forms))
 			if err == nil && len(changes) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "the cluster's DNS configuration has no section of Atoll")
+				fmt.Fprintln(cmd.ErrOrStderr(), "the cluster's DNS configuration has no additions of Atoll")
 			}
 			return err
 		},
