@@ -124,7 +124,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		border.DefaultLimits.Endpoints, border.DefaultLimits.InNamespace, border.DefaultLimits.Bytes>>20))
 	flags.DurationVar(&o.WriteInterval, "slice-write-interval", defaultWriteInterval, fmt.Sprintf("average interval between writes of one exported EndpointSlice. Up to %d changes in a burst are written without delay, and the removal of an endpoint waits at most %v. 0 disables this rate limit", writeBurst, maxWithdrawalDelay))
 	flags.DurationVar(&o.ServiceGrace, "service-grace", defaultServiceGrace, "time for which an import is kept, without endpoints, after its Service was deleted but its ServiceExport was not. If the Service is created again within this time, the clusterset IP does not change")
-	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "time without a heartbeat after which a member counts as lost; the value must be the same on all members")
+	flags.DurationVar(&o.LeaseTimeout, "lease-timeout", defaultLeaseTimeout, "time after which the heartbeat of a member is missing. Other members then probe its endpoints, and withdraw them if none answers. The value must be the same on all members")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "elect one active replica; the other replicas are on standby")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address for /metrics; 0 disables the endpoint")
 	flags.BoolVar(&o.MetricsTLS, "metrics-tls", false, "serve /metrics over TLS with a self-signed certificate that changes at each start")

@@ -127,14 +127,17 @@ func (w *watch[O, R]) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// WaitFor is a source without requests that delays a controller's start until a channel is closed.
-func WaitFor[R comparable](closed <-chan struct{}) source.TypedSyncingSource[R] {
-	return waitFor[R](closed)
+// WaitFor is a source without requests that delays a controller's start until a channel is closed. The log names what it waits for.
+func WaitFor[R comparable](what string, closed <-chan struct{}) source.TypedSyncingSource[R] {
+	return waitFor[R]{what, closed}
 }
 
-type waitFor[R comparable] <-chan struct{}
+type waitFor[R comparable] struct {
+	what   string
+	closed <-chan struct{}
+}
 
-func (waitFor[R]) String() string { return "waiting for the controller's prerequisites" }
+func (w waitFor[R]) String() string { return w.what }
 
 // Start implements source.TypedSource.
 func (waitFor[R]) Start(context.Context, workqueue.TypedRateLimitingInterface[R]) error { return nil }
@@ -142,7 +145,7 @@ func (waitFor[R]) Start(context.Context, workqueue.TypedRateLimitingInterface[R]
 // WaitForSync implements source.TypedSyncingSource.
 func (w waitFor[R]) WaitForSync(ctx context.Context) error {
 	select {
-	case <-w:
+	case <-w.closed:
 	case <-ctx.Done(): // the controller ends
 	}
 	return nil

@@ -394,9 +394,9 @@ func attempts() []attempt {
 // names eu could use, and on a namespace of c1.
 func attemptsOfEU() []attempt {
 	return []attempt{
-		creating("a record with a name of c1.eu", altered(objects.Record("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
-		creating("a slice with a name of c1.eu", altered(sliceOf("eu", "c1", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1.eu" })),
-		creating("a slice with a name of c1.eu, of a namespace with a dot", sliceOf("eu", "shop.c1", "db")),
+		creating("a record whose name ends with the id c1.eu", altered(objects.Record("eu", "shop.c1", "db"), func(*brokerv1alpha1.ExportedService) {})),
+		creating("a slice whose name ends with the id c1.eu", altered(sliceOf("eu", "c1", "db"), func(s *discoveryv1.EndpointSlice) { s.Name = "db.shop.c1.eu" })),
+		creating("a slice whose name ends with the id c1.eu, in a namespace with a dot", sliceOf("eu", "shop.c1", "db")),
 		deleting("a record of c1.eu", objects.Record("c1.eu", "shop", "web")),
 		// eu may export all namespaces but those that are reserved for others.
 		creating("an older record of a namespace that is reserved for c1", altered(objects.Record("eu", "vault", "web"), func(e *brokerv1alpha1.ExportedService) {

@@ -38,7 +38,7 @@ func dnsVerbs() []Verb {
 		Run:     runDig,
 	}, {
 		Name: "dns-table", Args: "CLUSTER ADDRESS PAGE SUFFIX", Min: 4, Max: 4,
-		Summary: "sends the queries in a page's table to atoll-dns and the cluster's DNS, and compares the answers with the table's two columns. The second column may be `the same`, or `–` for no query. Names without a final dot are relative to SUFFIX; answers omit SUFFIX. Answers show the names of saved addresses",
+		Summary: "sends the queries in a page's table to atoll-dns and the cluster's DNS, and compares the answers with the table's two columns. The second column may be `the same`, or `–` for no query. Names without a final dot are relative to SUFFIX; answers omit SUFFIX. In answers, the name of a variable of `save` replaces its address",
 		Check: func(s *Script, _ bool, args []string) error {
 			if _, err := readDNSTable(args[2]); args[2] != unknown && err != nil {
 				return err

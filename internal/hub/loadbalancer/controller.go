@@ -77,7 +77,7 @@ func (c *Controller) sources(from cache.Cache, known <-chan struct{}) []source.T
 		kit.Watch(from, &corev1.Service{}, func(ctx context.Context, e kit.Event[*corev1.Service]) []reconcile.Request {
 			return c.concerned(ctx, client.ObjectKeyFromObject(e.Latest()))
 		}),
-		kit.WaitFor[reconcile.Request](known),
+		kit.WaitFor[reconcile.Request]("the first list of the members' objects on the broker", known),
 		kit.On(&c.published.Changes, func(ctx context.Context, s kit.Scope) (requests []reconcile.Request) {
 			if s == (kit.Scope{}) {
 				return c.balanced(ctx)

@@ -80,7 +80,7 @@ func New(c client.Client, live client.Reader, from cache.Cache, clusterset strin
 			return r.known(ctx, client.ObjectKeyFromObject(e.Latest()))
 		}),
 		kit.Watch(from, &brokerv1alpha1.ExportedService{}, r.record),
-		kit.WaitFor[reconcile.Request](known),
+		kit.WaitFor[reconcile.Request]("the first list of the members' objects on the broker", known),
 		kit.On(changes, func(ctx context.Context, s kit.Scope) []reconcile.Request {
 			if s != (kit.Scope{}) && !r.leavesOrJoins(s) {
 				return nil // records have events of their own

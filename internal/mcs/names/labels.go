@@ -81,8 +81,8 @@ const (
 	AnnotationPolicy = "atoll.dev/policy"
 	// AnnotationApplied is set on a ServiceImport: the revisions of the merged exports, such as "c1=12,c2=34".
 	AnnotationApplied = "atoll.dev/applied-revisions"
-	// AnnotationAppliedSpec is set on a ServiceImport: a digest of the fields of the spec that DNS answers need, as
-	// Atoll wrote them. If the digest differs, another writer has changed the ServiceImport, and DNS ignores the
+	// AnnotationAppliedSpec is set on a ServiceImport: a digest of type, IPs and ports of the spec that Atoll last
+	// wrote. If the present spec has another digest, another writer has changed the ServiceImport, and DNS ignores the
 	// change.
 	AnnotationAppliedSpec = "atoll.dev/applied-spec"
 	// AnnotationServiceMetadata is set on a namespace by administrators: the keys of exported labels and annotations

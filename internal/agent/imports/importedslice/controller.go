@@ -96,7 +96,7 @@ func New(d Dependencies, member cache.Cache) (controller.TypedController[Request
 		}
 	})
 	c, err := kit.New("importedslice", r,
-		kit.WaitFor[Request](d.Hints.Known()),
+		kit.WaitFor[Request]("the first list of Nodes and EndpointSlices", d.Hints.Known()),
 		kit.Watch(member, &discoveryv1.EndpointSlice{}, r.local),
 		kit.Watch(member, &mcsv1beta1.ServiceImport{}, r.serviceImport),
 		kit.Watch(member, &mcsv1beta1.ServiceExport{}, r.serviceExport),
