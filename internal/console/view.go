@@ -126,7 +126,7 @@ func overview(set *live.Clusterset, members []identity, now time.Time) Overview 
 	broker, server, contact := set.Broker()
 	o := Overview{At: now.UnixMilli(), Clusterset: set.Name(), Broker: Broker{
 		Server: server, Answered: millis(contact.Answered), Error: errorText(contact.Err), Unread: errorTexts(contact.Unread),
-		Read: broker != nil, Members: broker != nil && set.KnowsMembers(),
+		Read: broker != nil, Members: broker != nil && broker.Members != nil,
 	}}
 	known := map[string]*report.Member{}
 	if o.Broker.Members {

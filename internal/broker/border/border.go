@@ -75,14 +75,11 @@ func (b *Border) Transform(object any) (any, error) {
 }
 
 // Read is Transform for an object that was read without the cache. It returns false if the cache has got another version of an
-// EndpointSlice since Begin: what was read does not count then. Begin and End take the slice's name on the broker.
+// EndpointSlice since Begin: what was read does not count then.
 func (b *Border) Read(object any) (current bool) { return b.transform(object, true) }
 
-// Begin is described at Read.
-func (b *Border) Begin(slice string) { b.budget.Begin(slice) }
-
-// End is described at Read.
-func (b *Border) End(slice string) { b.budget.End(slice) }
+// Begin announces a Read of a slice, by its name on the broker, until end is called.
+func (b *Border) Begin(slice string) (end func()) { return b.budget.Begin(slice) }
 
 func (b *Border) transform(object any, live bool) (current bool) {
 	o, ok := object.(metav1.Object)

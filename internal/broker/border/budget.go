@@ -121,19 +121,17 @@ func (b *Budget) Settle() {
 	}
 }
 
-// Begin announces a read of a slice without the cache. A call with live set counts what was read. It does nothing, and returns
-// false for current, if the slice was counted since Begin: what was read may be older than what was counted.
-func (b *Budget) Begin(name string) {
+// Begin announces a read of a slice without the cache, until end is called. A call with live set counts what was read. It does
+// nothing, and returns false for current, if the slice was counted since Begin: what was read may be older than what was counted.
+func (b *Budget) Begin(name string) (end func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reading[name] = true
-}
-
-// End is called after a read.
-func (b *Budget) End(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.reading, name)
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.reading, name)
+	}
 }
 
 // Hold replaces the size of a slice, which has the given name on the broker and exists since some time, and returns whether there

@@ -76,23 +76,21 @@ func TestBudget(t *testing.T) {
 			},
 			"count what was read before it was counted": func(t *rapid.T) {
 				name, c := some(t)
-				budget.Begin(name)
-				defer budget.End(name)
+				defer budget.Begin(name)()
 				c.kept = true
 				forget(name)
 				held[name] = c
 				budget.Keep(c.of, name, c.size)
 				if _, current := budget.Hold(c.of, name, Size{1, 1}, since(name), true); current {
-					t.Fatalf("%s counts as it was before", name)
+					t.Fatalf("an outdated answer about %s was counted", name)
 				}
 				if budget.Forget(name, true) {
-					t.Fatalf("%s is forgotten as it was before", name)
+					t.Fatalf("an outdated answer removed %s from the budget", name)
 				}
 			},
 			"count what was read": func(t *rapid.T) {
 				name, _ := some(t)
-				budget.Begin(name)
-				defer budget.End(name)
+				defer budget.Begin(name)()
 				forget(name)
 				if !budget.Forget(name, true) {
 					t.Fatalf("%s does not count", name)

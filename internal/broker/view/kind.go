@@ -248,8 +248,7 @@ func (k *kind[O]) readOnce(ctx context.Context, c Connection, key kit.Scope, cou
 	}
 	name := k.name(key)
 	if k.keep != nil {
-		c.Border.Begin(name)
-		defer c.Border.End(name)
+		defer c.Border.Begin(name)()
 	}
 	o := k.empty()
 	err = c.Live.Get(ctx, client.ObjectKey{Namespace: k.view.clusterset, Name: name}, o)

@@ -91,7 +91,7 @@ func export(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey, o
 	done(cmd, key, "exported", again, o.dryRun)
 	err = cluster.Get(cmd.Context(), client.ObjectKey{Name: aboutv1beta1.ClustersetProperty}, &aboutv1beta1.ClusterProperty{})
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		steps.Say(cmd)("warning: this cluster is not a member of a clusterset, so no other cluster imports the service. Get a join file from the broker's administrator, then join: %s", o.Command().Atoll("join FILE"))
+		steps.Say(cmd)("warning: this cluster is not a member of a clusterset, so no other cluster imports the service. %s", o.Command().ToJoin())
 		return nil
 	}
 	steps.Next(cmd, o.Command().Atoll("explain %s", key))
@@ -155,7 +155,7 @@ func unexport(cmd *cobra.Command, cluster *install.Target, key client.ObjectKey,
 // wrap adds the failed action to an error, and the fix if the API is missing.
 func wrap(what string, key client.ObjectKey, on command.Cluster, err error) error {
 	if meta.IsNoMatchError(err) {
-		return errors.New("the cluster has no CustomResourceDefinition for ServiceExports, so the cluster is not a member of a clusterset. Get a join file from the broker's administrator, then join: " + on.Atoll("join FILE"))
+		return errors.New("the cluster has no CustomResourceDefinition for ServiceExports, so the cluster is not a member of a clusterset. " + on.ToJoin())
 	}
 	return fmt.Errorf("%s %s: %w", what, key, err)
 }

@@ -162,7 +162,7 @@ func (o *options) connectTo(cmd *cobra.Command, context string) (*place, error) 
 		if err := errors.Join(found.Unread...); err != nil {
 			return nil, fmt.Errorf("the id of the cluster cannot be read: %w", err)
 		}
-		return nil, errors.New("the cluster is not a member of a clusterset. Get a join file from the broker's administrator, then join: " + p.on.Atoll("join FILE"))
+		return nil, errors.New("the cluster is not a member of a clusterset. " + p.on.ToJoin())
 	}
 	p.Client, p.broker = cluster.Client, found.Broker
 	return p, nil

@@ -381,7 +381,7 @@ func objects[T client.Object](f *feed, what string, service types.NamespacedName
 	return all
 }
 
-// values returns objects as lists of the API have them.
+// values returns objects as lists of the API have them. It is never nil.
 func values[T any](all []*T) []T {
 	list := make([]T, len(all))
 	for i, o := range all {

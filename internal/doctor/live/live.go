@@ -238,26 +238,20 @@ func (c *Clusterset) access(ctx context.Context, m *Member) (*rest.Config, strin
 }
 
 // Broker returns what was found on the broker, without EndpointSlices, and the broker's URL. It is nil if the records cannot be read.
-// Without KnowsMembers, it has no members.
+// Its Members are nil if the members or their heartbeats cannot be read.
 func (c *Clusterset) Broker() (*survey.Broker, string, Contact) {
 	b, contact := c.connected()
 	if b == nil {
 		return nil, "", contact
 	}
 	found := c.BrokerOf(c.BrokerGeneral(), types.NamespacedName{})
-	if found == nil || !c.KnowsMembers() {
+	if found == nil || !b.feed.has(members, heartbeats) {
 		return found, b.server, contact
 	}
 	found.Members = values(objects[*brokerv1alpha1.MemberCluster](b.feed, members, types.NamespacedName{}))
 	found.Members = slices.DeleteFunc(found.Members, func(m brokerv1alpha1.MemberCluster) bool { return m.Removed() })
 	found.Heartbeats = values(objects[*coordinationv1.Lease](b.feed, heartbeats, types.NamespacedName{}))
 	return found, b.server, contact
-}
-
-// KnowsMembers reports whether the broker's members and their heartbeats have been read.
-func (c *Clusterset) KnowsMembers() bool {
-	b, _ := c.connected()
-	return b != nil && b.feed.has(members, heartbeats)
 }
 
 // connected returns the present connection to the broker, or nil, and whether it answers.

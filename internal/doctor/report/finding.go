@@ -49,7 +49,7 @@ func (f *Findings) add(severity Severity, about, message, do string) {
 
 // notJoined adds that the cluster is not a member.
 func (f *Findings) notJoined(on command.Cluster) {
-	f.add(Error, "membership", survey.ErrNotJoined.Error(), "Get a join file from the broker's administrator, then join: "+on.Atoll("join FILE"))
+	f.add(Error, "membership", survey.ErrNotJoined.Error(), on.ToJoin())
 }
 
 // unread adds the objects that could not be read, except the broker's.

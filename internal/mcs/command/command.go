@@ -42,6 +42,11 @@ func (c Cluster) Kubectl(format string, args ...any) string {
 	return "kubectl " + fmt.Sprintf(format, args...) + string(c)
 }
 
+// ToJoin says how a cluster that is not a member joins.
+func (c Cluster) ToJoin() string {
+	return "Get a join file from the broker's administrator, then join: " + c.Atoll("join FILE")
+}
+
 // Quoted quotes a word for the shell.
 func Quoted(word string) string {
 	plain := func(r rune) bool {
